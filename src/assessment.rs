@@ -1,9 +1,10 @@
 //! The assessment of this server: the state of it and of its host, and what the configuration on disk asks for.
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Facts, Pending};
+use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Facts, Pending, PoolState, RingDemand};
 use hugepage_kernel::{Notes, PageSize, Root};
-use hugepage_server::server::{observe, pool_state};
+use hugepage_server::ring_limits::ring_limits;
+use hugepage_server::server::{OwnServer, observe, pool_state};
 use hugepage_start::TwoStarts;
 
 use crate::preflight::{Answer, next_start, standby};
@@ -39,15 +40,24 @@ fn assess(
     let mapping = server::main_mapping(root, notes);
     Status::assess(server::with_hierarchy(root, notes, |view, notes| {
         let own = observe(root, server::requested_memory(), mapping, view, notes);
-        let rings = own.pool_state.huge_page_size.zip(server::rings(root));
+        let demand = own.requested.rings;
+        let rings = own.pool_state.huge_page_size.zip(demand.and_then(|demand| server::rings(root, demand)));
         let kept_at_crash = rings.map(|(size, rings)| rings.pages(size, PageSize::base())).unwrap_or_default();
+        // The limits are those of the postmaster, whose name below /proc has them where /proc shows it.
+        let process = server::postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
+        let limits =
+            |wanted: Option<RingDemand>, notes: &mut Notes| wanted.map(|_| ring_limits(root, &process, demand, notes));
         let default = own.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
         let changed = |demand: Demand, notes: &mut Notes| {
             let size = demand.requested.huge_page_size.or(default);
-            Pending::Changed(demand, pool_state(root, size, own.meminfo.as_ref(), view, notes))
+            let found = pool_state(root, size, own.meminfo.as_ref(), view, notes);
+            let ring_limits = limits(demand.requested.rings, notes);
+            Pending::Changed(demand, PoolState { ring_limits, ..found })
         };
         let pending = pending(answer, or_unchanged, &own.current_start(), changed, notes);
         let past = shmem::past();
+        let ring_limits = limits(demand, notes);
+        let own = OwnServer { pool_state: PoolState { ring_limits, ..own.pool_state }, ..own };
         Facts { kept_at_crash, pending, past, crash_recovery: recovery, ..own.facts(settings::reserve_percent()) }
     }))
 }

@@ -5,10 +5,6 @@
 
 use pgrx::pg_sys;
 
-/// The auxiliary processes that have an io_uring ring beside all backends: those that are not I/O workers (proc.h,
-/// `NUM_AUXILIARY_PROCS`).
-pub const PROCESSES_WITH_RING: u64 = 6;
-
 /// The server's error for `huge_pages = on` with System V shared memory (sysv_shmem.c, `PGSharedMemoryCreate`).
 pub const NO_HUGE_PAGES_IN_SYSV: &str = if cfg!(any(feature = "pg15", feature = "pg16")) {
     "huge pages not supported with the current shared_memory_type setting"

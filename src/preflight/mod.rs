@@ -102,15 +102,16 @@ fn settings(overrides: Overrides, stub: &Stub) -> Vec<(&'static str, OsString)> 
 
 fn demand(on_disk: &OnDisk, overrides: Overrides, shared_memory: Bytes) -> Demand {
     let block = u64::from(pgrx::pg_sys::BLCKSZ);
+    let blocks = overrides.shared_buffers.unwrap_or_else(|| on_disk.shared_buffers()).unsigned_abs();
+    let shared_buffers = Bytes(u64::from(blocks) * block);
+    let max_connections = overrides.max_connections.unwrap_or_else(|| on_disk.max_connections());
     let requested = Requested {
         huge_pages: on_disk.huge_pages(),
         huge_page_size: overrides.huge_page_size.or_else(|| on_disk.huge_page_size()),
         product: Product::PostgreSql,
         sysv: on_disk.sysv(),
-        shared_buffers: Bytes(
-            u64::from(overrides.shared_buffers.unwrap_or_else(|| on_disk.shared_buffers()).unsigned_abs()) * block,
-        ),
+        shared_buffers,
+        rings: on_disk.rings(shared_buffers, max_connections),
     };
-    let max_connections = overrides.max_connections.unwrap_or_else(|| on_disk.max_connections());
     Demand { requested, max_connections: u64::from(max_connections.unsigned_abs()), shared_memory }
 }

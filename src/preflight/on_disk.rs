@@ -3,12 +3,12 @@
 
 use std::ffi::CString;
 
-use hugepage_assess::model::{Demand, HugePages};
+use hugepage_assess::model::{Demand, HugePages, RingDemand};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{InstanceFiles, Notes, PageSize, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
 use hugepage_start::{majors, options};
 use pgrx::pg_sys;
 
@@ -152,6 +152,14 @@ impl OnDisk {
     /// `max_connections`.
     pub fn max_connections(&self) -> i32 {
         self.integer("max_connections", 0).unwrap_or(100)
+    }
+
+    /// The io_uring rings of a start with these values of `shared_buffers` and `max_connections`.
+    pub fn rings(&self, shared_buffers: Bytes, max_connections: i32) -> Option<RingDemand> {
+        RingDemand::of_settings(self.get("io_method"), shared_buffers, |name, default| match name {
+            "max_connections" => i64::from(max_connections),
+            _ => self.integer(name, 0).map_or(default, i64::from),
+        })
     }
 
     fn boolean(&self, name: &str) -> Option<bool> {

@@ -105,7 +105,7 @@ impl NextStart {
         };
         let fails =
             demand.zip(pool_state).filter(|_| forecast.outlook == Outlook::Fails).map(|(demand, pool_state)| {
-                hugepage_assess::advice::message::pending::refusal(pool_state, demand.requested.sysv)
+                hugepage_assess::advice::message::pending::refusal(forecast, pool_state, demand.requested.sysv)
                     .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
                     .to_owned()
             });

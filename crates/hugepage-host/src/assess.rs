@@ -48,8 +48,8 @@ impl InspectedServer {
         let request = &self.request;
         let current = request.current_start();
         let past = recall(&self.id, &current, notes);
-        let pool_state = request.pool_state.clone().beside(others.held_by_user);
-        let pending = request.pending.clone().beside(others.held_by_user);
+        let pool_state = request.pool_state.clone().beside(others.held_by_user, others.locked_by_user);
+        let pending = request.pending.clone().beside(others.held_by_user, others.locked_by_user);
         let changed = |demand| Pending::Changed(demand, pool_state.clone());
         let (requested, pending) = requested_with_past(&current, pending, changed, &past, notes);
         let is_other = |size| Some(size) != pool_state.huge_page_size;

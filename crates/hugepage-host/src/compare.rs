@@ -9,6 +9,8 @@ use super::inspect::InspectedServer;
 pub(super) struct OtherServers {
     /// The memory in System V segments of huge pages that other instances of the user have.
     pub(super) held_by_user: Bytes,
+    /// The memory that io_uring rings of other servers of the user have locked.
+    pub(super) locked_by_user: Bytes,
     /// The pages of the server's pool that the others lack, so that one size of the pool serves all, running or
     /// stopped; `None` where the need of one is unknown.
     pub(super) lack: Option<Pages>,
@@ -25,6 +27,7 @@ impl InspectedServer {
         let by_running = of_size.map(Self::lack).fold(Pages(0), Pages::saturating_add);
         let by_stopped = if size == default { lack_of_stopped(stopped) } else { Some(Pages(0)) };
         OtherServers {
+            locked_by_user: of_user.clone().map(Self::locked).fold(Bytes(0), Bytes::saturating_add),
             held_by_user: of_user.map(Self::held).fold(Bytes(0), Bytes::saturating_add),
             lack: by_stopped.map(|pages| pages.saturating_add(by_running)),
         }
@@ -32,6 +35,12 @@ impl InspectedServer {
 
     fn lack(&self) -> Pages {
         self.request.current_start().lack(&self.request.pending, &self.request.pool_state.pool)
+    }
+
+    fn locked(&self) -> Bytes {
+        let limits = self.request.pool_state.ring_limits.as_ref();
+        let rings = self.request.requested.rings.zip(limits);
+        rings.map_or(Bytes(0), |(rings, limits)| rings.memory(limits.open, limits.base))
     }
 
     fn held(&self) -> Bytes {

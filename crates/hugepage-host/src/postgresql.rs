@@ -32,8 +32,6 @@ pub struct PostgreSqlSettings {
     pub requested: Requested,
     /// `max_connections`.
     pub max_connections: u64,
-    /// The most submissions that a ring of io_uring has room for, by `io_max_concurrency`.
-    pub ring_entries: u64,
     /// Whether the configuration file was found; a server does not start without one.
     pub has_configuration: bool,
     /// The file or directory of the configuration that has changed last, where a file is missing the directory that it would be
@@ -105,9 +103,6 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
             requested.huge_pages
         ));
     }
-    // By itself the server takes at most 64 (AioChooseMaxConcurrency).
-    let concurrency = value("io_max_concurrency").and_then(|text| text.trim().parse().ok());
-    let ring_entries = concurrency.filter(|entries| *entries > 0).unwrap_or(64);
     let last_change = configuration.sources.iter().filter_map(|path| its_files.last_change(path)).max();
     let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
     let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
@@ -121,8 +116,7 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     let version = told("PG_VERSION", &|path| its_files.version(path));
     let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
     let configured = Configured { files: configuration, options: set };
-    let settings =
-        PostgreSqlSettings { requested, max_connections, ring_entries, has_configuration, last_change, configured };
+    let settings = PostgreSqlSettings { requested, max_connections, has_configuration, last_change, configured };
     Files { version, system_identifier, directory, settings }
 }
 

@@ -5,18 +5,19 @@ use std::time::Duration;
 use hugepage_assess::assessment::io_uring::Rings;
 use hugepage_assess::model::{
     CrashRecovery, CurrentStart, Demand, HugePages, KeptPages, Landing, Pending, PoolFact, PoolState, Requested,
-    Segment,
+    RingDemand, RingLimits, Segment,
 };
 use hugepage_assess::pools;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
+use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use hugepage_oracle::lock_limit::lock_limit;
 use hugepage_oracle::next_start::next_start;
 use hugepage_oracle::sga;
 use hugepage_server::nodes;
+use hugepage_server::ring_limits::ring_limits;
 use hugepage_server::server::pool_of_size;
 
 use super::context::{InspectContext, ServerSettings};
@@ -126,7 +127,7 @@ impl InspectContext<'_> {
             Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, pid, size, notes)),
         });
         let nodes = nodes::of_process(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
-        PoolState { huge_page_size, pool, limits, nodes, lock_limit: None }
+        PoolState { huge_page_size, pool, limits, nodes, lock_limit: None, ring_limits: None }
     }
 }
 
@@ -143,16 +144,16 @@ impl InspectContext<'_> {
         settings: &PostgreSqlSettings,
         notes: &mut Notes,
     ) -> ServerRequest {
-        let size = unchanged.pool_state.huge_page_size;
-        let kept_at_crash = size.map(|size| self.kept_at_crash(id.pid, settings.ring_entries, size));
         let is_later = |at| id.started.is_some_and(|started| at > started + START_PRECISION);
         let change = settings.last_change.as_ref().filter(|(at, _)| is_later(*at)).map(|(_, path)| path);
+        let unchanged = self.with_rings(unchanged, id.pid, change.is_some(), notes);
         let request = at_start(unchanged, settings, change.is_some());
         let server = server_files(files, id, settings);
         let pending = match change {
             // Also with "off" on disk: the server may refuse its files.
             Some(path) if request.pending != Pending::Unknown => {
-                let pending = self.pending_of_changed(id, server.as_ref(), &request.current_start(), notes);
+                let limits = request.pool_state.ring_limits.as_ref();
+                let pending = self.pending_of_changed(id, server.as_ref(), (&request.current_start(), limits), notes);
                 pending.unwrap_or_else(|why| {
                     notes.add(format!(
                         "\"{}\" has changed since the server with process {} started, so what a restart needs is unknown \
@@ -172,7 +173,7 @@ impl InspectContext<'_> {
             CrashRecovery::Unknown(_) if change.is_none() => Pending::Unknown,
             CrashRecovery::Unknown(_) | CrashRecovery::Possible => pending,
         };
-        ServerRequest { pending, crash_recovery, kept_at_crash: kept_at_crash.unwrap_or_default(), ..request }
+        ServerRequest { pending, crash_recovery, ..request }
     }
 
     /// What the changed files of a server come to; the error is why that is unknown, for the middle of a sentence.
@@ -180,24 +181,44 @@ impl InspectContext<'_> {
         &self,
         id: &ServerIdentity,
         server: Option<&ServerFiles<'_>>,
-        current: &CurrentStart<'_>,
+        (current, limits): (&CurrentStart<'_>, Option<&RingLimits>),
         notes: &mut Notes,
     ) -> Result<Pending, String> {
         let (Some(ask), Some(server)) = (self.ask, server) else { return Err(String::new()) };
-        let pool_state = |size: Option<PageSize>| self.pool_state(id.pid, size.or(self.default), notes);
+        let pool_state = |size: Option<PageSize>| PoolState {
+            ring_limits: limits.cloned(),
+            ..self.pool_state(id.pid, size.or(self.default), notes)
+        };
         server.pending(ask, current, self.default, pool_state).map_err(|why| format!(": {why}"))
     }
 
-    /// At most what the open rings of io_uring keep at a crash: how many of them are of the present segment is not visible
-    /// from outside. Nothing where they are mappings of the kernel.
-    fn kept_at_crash(&self, pid: i32, entries: u64, size: PageSize) -> KeptPages {
+    /// What was seen with the io_uring rings of the server: those that it has, what limits them, and what a crash keeps of the
+    /// pool. Whether a crash keeps rings is seen by more open ones than its files ask for; nothing is kept where they are mappings
+    /// of the kernel.
+    fn with_rings(&self, seen: ServerRequest, pid: i32, has_changed: bool, notes: &mut Notes) -> ServerRequest {
+        let on_disk = seen.requested.rings;
         let open = process::open_rings(self.root, &pid.to_string()).unwrap_or(0);
-        let are_mapped = || self.root.read(&format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("[io_uring]"));
-        if open == 0 || are_mapped() {
-            return KeptPages::default();
+        if on_disk.is_none() && open == 0 {
+            return seen;
         }
+        let is_of_files = on_disk.is_some_and(|rings| open > 0 && open.is_multiple_of(rings.count));
+        let rings = match on_disk {
+            Some(rings) if is_of_files || !has_changed => Some(rings),
+            // By itself the server takes at most 64 (AioChooseMaxConcurrency).
+            _ => (open > 0).then(|| RingDemand { count: open, entries: on_disk.map_or(64, |rings| rings.entries) }),
+        };
+        let are_mapped = || self.root.read(&format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("[io_uring]"));
+        let kept_at_crash = rings.zip(seen.pool_state.huge_page_size).filter(|_| open > 0 && !are_mapped());
         let base = self.base.unwrap_or_else(PageSize::base);
-        KeptPages { at_least: Pages(0), ..Rings { count: open, open, entries }.pages(size, base) }
+        let kept_at_crash =
+            kept_at_crash.map(|(of_segment, size)| Rings { of_segment, open, crashes: None }.pages(size, base));
+        let ring_limits = Some(ring_limits(self.root, &pid.to_string(), rings, notes));
+        ServerRequest {
+            requested: Requested { rings, ..seen.requested },
+            pool_state: PoolState { ring_limits, ..seen.pool_state },
+            kept_at_crash: kept_at_crash.unwrap_or_default(),
+            ..seen
+        }
     }
 }
 

@@ -84,6 +84,7 @@ impl KnownJudge<'_, '_> {
             limits: Some(CgroupLimits::default()),
             nodes: None,
             lock_limit: None,
+            ring_limits: None,
         };
         let outlook = |needed| Outlook::of_start(&self.requested, Some(needed), Pages(0), &pool_state);
         let (least, most) = self.need.pages(self.page_size);

@@ -192,6 +192,7 @@ fn inspect(
             Rlimit::At(limit) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
             Rlimit::Unlimited => None,
         }),
+        ring_limits: None,
     };
     let expected = |size: PageSize| -> Option<Pages> {
         let expected = start?.expected().into_iter().find(|(of, _)| *of == size)?;

@@ -24,6 +24,16 @@ pub fn set_overcommit(size: PageSize, is_default: bool, pages: Pages) -> String 
     set_pool(size, is_default, pages).replace("nr_hugepages", "nr_overcommit_hugepages")
 }
 
+/// Sets a limit of a systemd service, such as `LimitMEMLOCK`, from its next start on (systemd.exec(5)).
+pub fn limit_of_service(service: &str, limit: &str, value: &str) -> String {
+    let directory = format!("/etc/systemd/system/{service}.d");
+    let file = limit.to_ascii_lowercase();
+    format!(
+        "mkdir -p {directory} && printf '[Service]\\nLimit{limit}={value}\\n' > {directory}/{file}.conf && systemctl \
+         daemon-reload"
+    )
+}
+
 /// Adds a reservation to the kernel's command line, with grubby (Red Hat) or update-grub (Debian).
 pub fn reserve_at_boot(size: PageSize, pages: Pages) -> String {
     let size = size.kernel_parameter();

@@ -4,7 +4,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::limits::excesses;
 use crate::assessment::{NodeRoom, Outlook, Share};
-use crate::model::{Cause, HugePages, PoolFact, PoolState, Requested};
+use crate::model::{Cause, HugePages, PoolFact, PoolState, Requested, RingAnswer};
 
 /// The outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,12 +21,21 @@ pub struct Forecast {
     pub missing: Option<Pages>,
     /// Why the start would not get what it asks for; `None` if it would.
     pub cause: Option<Cause>,
+    /// Whether it gets its io_uring rings.
+    pub rings: RingAnswer,
 }
 
 impl Forecast {
     /// Forecasts a start that asks for `requested` and a segment of `size`, of a server that has `own` pages of that pool
     /// now.
     pub fn of_start(requested: &Requested, size: Option<Bytes>, pool_state: &PoolState, own: Pages) -> Self {
+        let rings = requested.rings.zip(pool_state.ring_limits.as_ref());
+        let rings = rings.map(|(demand, limits)| limits.at_start(demand)).unwrap_or_default();
+        Self::of_memory(requested, size, pool_state, own).with_rings(rings)
+    }
+
+    /// The forecast as if the start got all rings that it asks for.
+    pub fn of_memory(requested: &Requested, size: Option<Bytes>, pool_state: &PoolState, own: Pages) -> Self {
         let PoolState { huge_page_size, pool, limits, lock_limit, .. } = pool_state;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
         let needed = huge_page_size.filter(|_| supported).zip(size).map(|(page, size)| page.pages_to_hold(size));
@@ -59,7 +68,8 @@ impl Forecast {
             }
         };
         let missing = needed.zip(guaranteed).map(|(needed, guaranteed)| needed.saturating_sub(guaranteed));
-        Self { outlook, huge_page_size: *huge_page_size, needed, guaranteed, missing, cause }
+        let rings = RingAnswer::Granted;
+        Self { outlook, huge_page_size: *huge_page_size, needed, guaranteed, missing, cause, rings }
     }
 
     /// For a server that refuses its own configuration.
@@ -73,7 +83,8 @@ impl Forecast {
     }
 
     const fn nothing_but(outlook: Outlook) -> Self {
-        Self { outlook, huge_page_size: None, needed: None, guaranteed: None, missing: None, cause: None }
+        let rings = RingAnswer::Granted;
+        Self { outlook, huge_page_size: None, needed: None, guaranteed: None, missing: None, cause: None, rings }
     }
 
     /// Why the outlook is unknown, for notes: the pages that are not guaranteed are surplus pages. `None` if it is known, and
@@ -93,6 +104,7 @@ impl Forecast {
         match self.outlook {
             Outlook::Hugetlb | Outlook::Mixed | Outlook::Base => Some(true),
             Outlook::Fails => Some(false),
+            Outlook::Unknown if self.rings != RingAnswer::Granted => None,
             Outlook::Unknown => (huge_pages != HugePages::On).then_some(true),
         }
     }

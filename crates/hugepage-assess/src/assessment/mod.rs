@@ -17,6 +17,7 @@ mod outlook_notes;
 pub mod page_tables;
 pub mod placement;
 pub mod pool_share;
+pub mod ring_answer;
 pub mod sessions;
 pub mod status;
 pub mod stopped;

@@ -2,8 +2,8 @@
 
 use hugepage_kernel::Pages;
 
-use crate::assessment::Status;
-use crate::model::CrashRecovery;
+use crate::assessment::{Forecast, Status};
+use crate::model::{CrashRecovery, RingAnswer};
 
 /// For a segment that may grow.
 const OF_GROWTH: &str = "whether a restart, also after a crash, gets huge pages depends on whose the pages in use are: shared \
@@ -20,8 +20,12 @@ impl Status {
             let unknown = [&self.forecast, &self.crash].into_iter().any(|start| start.note_on_surplus("").is_some());
             return [unknown.then(|| OF_GROWTH.to_owned()), None].into_iter().flatten();
         }
+        let of_rings = |start: &Forecast, what: &str| match &start.rings {
+            RingAnswer::Unknown(why) => Some(format!("whether {what} succeeds depends on {why}")),
+            _ => None,
+        };
         let kept = self.facts.kept_at_crash;
-        let restart = match kept.before() {
+        let restart = of_rings(&self.forecast, "a restart").or_else(|| match kept.before() {
             Pages(0) => self.forecast.note_on_surplus("a restart"),
             before => self.forecast.note_on_surplus("a restart").map(|_| {
                 format!(
@@ -29,7 +33,7 @@ impl Status {
                      of earlier crashes keep until the server stops"
                 )
             }),
-        };
+        });
         let recovery = &self.facts.crash_recovery;
         let crash = self.crash_outlook().and_then(|_| match (recovery, kept.at_most) {
             (CrashRecovery::Unknown(why), _) => Some(why.clone()),
@@ -37,6 +41,7 @@ impl Status {
                 recovery.error().map(|error| format!("a restart after a crash would fail: {error}"))
             }
             _ if self.crash_by_start => Some(OF_START.to_owned()),
+            _ if matches!(self.crash.rings, RingAnswer::Unknown(_)) => of_rings(&self.crash, "a restart after a crash"),
             (_, Pages(0)) => self.crash.note_on_surplus("a restart after a crash"),
             (_, at_most) => self.crash.note_on_surplus("a restart after a crash").map(|_| {
                 format!(

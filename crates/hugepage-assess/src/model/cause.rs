@@ -32,6 +32,8 @@ pub enum Cause {
     NodeLimit,
     /// A memory cgroup that counts huge pages allows less than the server would touch.
     MemoryLimit,
+    /// The kernel refuses the io_uring rings that the server asks for, without which it does not start.
+    IoUring,
     /// No visible fact explains it, or no longer does.
     #[serde(other)]
     Unknown,
@@ -39,7 +41,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Disabled,
         Self::MemoryTarget,
         Self::SysvSharedMemory,
@@ -52,6 +54,7 @@ impl Cause {
         Self::ShmGroup,
         Self::NodeLimit,
         Self::MemoryLimit,
+        Self::IoUring,
         Self::Unknown,
     ];
 }

@@ -23,6 +23,7 @@ fn with_on_disk(server: Server, megabytes: u64) -> Status {
         limits: facts.pool_state.limits.clone(),
         nodes: None,
         lock_limit: None,
+        ring_limits: None,
     };
     Status::assess(Facts { pending: Pending::Changed(demand, pool_state), ..facts })
 }

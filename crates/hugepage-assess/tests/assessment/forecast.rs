@@ -14,7 +14,14 @@ fn page() -> PageSize {
 }
 
 fn requested(huge_pages: HugePages, sysv: bool) -> Requested {
-    Requested { product: Product::PostgreSql, huge_pages, huge_page_size: None, sysv, shared_buffers: Bytes(0) }
+    Requested {
+        product: Product::PostgreSql,
+        huge_pages,
+        huge_page_size: None,
+        sysv,
+        shared_buffers: Bytes(0),
+        rings: None,
+    }
 }
 
 /// nr, free, resv, surplus, overcommit.
@@ -34,6 +41,7 @@ fn pool_state(counters: [u64; 5], limits: CgroupLimits) -> PoolState {
         limits: Some(limits),
         nodes: None,
         lock_limit: None,
+        ring_limits: None,
     }
 }
 

@@ -15,6 +15,7 @@ mod placement;
 mod plan;
 mod properties;
 mod resize;
+mod rings;
 mod verdict;
 mod words;
 
@@ -100,6 +101,7 @@ impl Server {
             huge_page_size: None,
             sysv: self.sysv,
             shared_buffers: Bytes(self.size / 8 * 7),
+            rings: None,
         };
         let pool_state = PoolState {
             huge_page_size: self.page_size,
@@ -107,6 +109,7 @@ impl Server {
             limits: self.limits,
             nodes: self.nodes,
             lock_limit: None,
+            ring_limits: None,
         };
         let meminfo = Meminfo {
             mem_total: Some(Bytes(self.memory)),

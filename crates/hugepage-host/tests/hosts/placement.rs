@@ -59,6 +59,7 @@ fn two_nodes() {
         huge_page_size: None,
         sysv: false,
         shared_buffers: Bytes(512 * MIB),
+        rings: None,
     };
     let rows = |mapping: Option<&maps::Mapping>| {
         let mut notes = Notes::default();

@@ -35,14 +35,24 @@ pub struct LockedMemory {
 impl LockedMemory {
     /// Parses the text of /proc/PID/limits.
     pub fn parse(text: &str) -> Self {
-        let values = text.lines().find_map(|line| line.strip_prefix("Max locked memory"));
-        let mut words = values.unwrap_or_default().split_ascii_whitespace();
+        let mut words = words_of(text, "Max locked memory");
         let mut next = || match words.next()? {
             "unlimited" => Some(Rlimit::Unlimited),
             bytes => bytes.parse().ok().map(|bytes| Rlimit::At(Bytes(bytes))),
         };
         Self { soft: next(), hard: next() }
     }
+}
+
+/// The soft limit of a process on open files (RLIMIT_NOFILE), which the kernel never lets be unlimited; `None` where the
+/// line is missing or invalid.
+pub fn open_files(text: &str) -> Option<u64> {
+    words_of(text, "Max open files").next()?.parse().ok()
+}
+
+fn words_of<'a>(text: &'a str, limit: &str) -> impl Iterator<Item = &'a str> {
+    let values = text.lines().find_map(|line| line.strip_prefix(limit));
+    values.unwrap_or_default().split_ascii_whitespace()
 }
 
 /// The limits of `pid` on locked memory; `Ok(None)` if the process does not exist (any more).
@@ -76,6 +86,10 @@ mod tests {
             let text = format!("Limit                     Soft Limit           Hard Limit           Units\n{line}\n");
             assert_eq!(LockedMemory::parse(&text), LockedMemory { soft, hard }, "{line}");
         }
+        assert_eq!(
+            open_files("Max open files            1024                 524288               files     \n"),
+            Some(1024)
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use hugepage_kernel::Pages;
 use crate::advice::message::status_text::{StatusText, is_of_pool};
 use crate::advice::plan::Plan;
 use crate::assessment::{Outlook, io_uring};
-use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact, Product};
+use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact, Product, RingAnswer};
 
 impl StatusText<'_> {
     /// How to get huge pages or keep them: a remedy that is proved to help, else what else can be done.
@@ -31,6 +31,7 @@ impl StatusText<'_> {
             _ => None,
         };
         match self.0.forecast.cause {
+            Some(Cause::IoUring) => "Set io_method = worker in the configuration.".to_owned(),
             Some(cause) if is_of_nodes(cause, nodes) => self.other_nodes(),
             Some(cause) if is_of_pool(cause) && self.0.outlook != Outlook::Unknown => {
                 "See hugepage_recommendations for the largest value that fits: this host cannot hold so many huge pages."
@@ -71,20 +72,24 @@ impl StatusText<'_> {
         if let CrashRecovery::Refused(_) = self.0.facts.crash_recovery {
             return Some("Set at least the same values as on the primary server, and restart the server.".to_owned());
         }
-        if self.0.facts.kept_at_crash.at_most == Pages(0) {
+        if self.0.facts.kept_at_crash.at_most == Pages(0) || self.0.crash.rings != RingAnswer::Granted {
             return self.instruction();
         }
         let worker_alone = |worker: &Plan| worker.sentence(self.0);
+        let crashes = match io_uring::crashes_to_hold(self.0.facts.kept_at_crash) {
+            1 => "one crash".to_owned(),
+            crashes => format!("{crashes} crashes"),
+        };
         match Plan::of_rings(self.0) {
             [Some(pool), Some(worker)] => {
                 let (pool, worker) = (pool.sentence(self.0), worker.sentence(self.0));
-                let enough = format!(", which is enough for {} crashes, or ", io_uring::CRASHES);
+                let enough = format!(", which is enough for {crashes}, or ");
                 let mut characters = worker.chars();
                 let first = characters.next()?.to_lowercase();
                 Some(format!("{}{enough}{first}{}", pool.trim_end_matches('.'), characters.as_str()))
             }
             [Some(pool), None] => {
-                let enough = format!(", which is enough for {} crashes.", io_uring::CRASHES);
+                let enough = format!(", which is enough for {crashes}.");
                 Some(pool.sentence(self.0).trim_end_matches('.').to_owned() + &enough)
             }
             [None, worker] => worker.as_ref().map(worker_alone).or_else(|| self.instruction()),

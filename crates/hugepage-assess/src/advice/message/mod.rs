@@ -50,6 +50,9 @@ pub fn message(status: &Status) -> String {
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
             pending::message(status).unwrap_or_default()
         }
+        Finding::RestartFails if status.forecast.cause == Some(Cause::IoUring) => {
+            format!("The next start would fail: {}.", text.shortfall())
+        }
         Finding::RestartFails => {
             format!("The next start would fail: {}, and {}.", text.setting(), text.shortfall())
         }

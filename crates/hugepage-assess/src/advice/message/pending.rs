@@ -2,8 +2,8 @@
 
 use crate::advice::message::product::ProductTerms;
 use crate::advice::message::shortfall::Shortfall;
-use crate::assessment::{Outlook, Status};
-use crate::model::{Pending, PoolFact, PoolState};
+use crate::assessment::{Forecast, Outlook, Status};
+use crate::model::{Cause, Pending, PoolFact, PoolState, RingAnswer, RingRefusal};
 
 /// The state; `None` where the outlook is that of the running configuration.
 pub fn message(status: &Status) -> Option<String> {
@@ -15,12 +15,18 @@ pub fn message(status: &Status) -> Option<String> {
     }
     let shortfall = Shortfall::of_pending(status);
     Some(match status.outlook {
+        Outlook::Fails if status.forecast.cause == Some(Cause::IoUring) => {
+            format!("The next start with the configuration on disk would fail: {shortfall}.")
+        }
         Outlook::Fails => format!(
             "The next start with the configuration on disk would fail: {}, and {shortfall}.",
             ProductTerms::current(&status.facts.requested_next())
         ),
         Outlook::Unknown if status.facts.pending == Pending::Unknown => {
             "The demand of the configuration on disk could not be determined; see notes.".to_owned()
+        }
+        Outlook::Unknown if status.forecast.cause == Some(Cause::IoUring) => {
+            format!("It is unknown whether a restart with the configuration on disk succeeds: {shortfall}.")
         }
         Outlook::Unknown => {
             format!("It is unknown whether a restart with the configuration on disk gets huge pages: {shortfall}.")
@@ -44,9 +50,16 @@ fn first_line(error: &str) -> &str {
     ["LOG:  ", "ERROR:  ", "FATAL:  "].iter().find_map(|level| line.strip_prefix(level)).unwrap_or(line)
 }
 
-/// The error with which PostgreSQL refuses to start without huge pages, by the kernel's error code (sysv_shmem.c);
-/// `None` with shared_memory_type = sysv.
-pub fn refusal(pool_state: &PoolState, sysv: bool) -> Option<&'static str> {
+/// The error with which PostgreSQL refuses to start without huge pages, or its io_uring rings, by the kernel's error code
+/// (sysv_shmem.c, method_io_uring.c); `None` with shared_memory_type = sysv.
+pub fn refusal(forecast: &Forecast, pool_state: &PoolState, sysv: bool) -> Option<&'static str> {
+    if let RingAnswer::Refused(refusal) = &forecast.rings {
+        return Some(match refusal {
+            RingRefusal::Disabled => "could not setup io_uring queue: Operation not permitted",
+            RingRefusal::Memlock { .. } => "could not setup io_uring queue: Cannot allocate memory",
+            RingRefusal::OpenFiles { .. } => "could not setup io_uring queue: Too many open files",
+        });
+    }
     match (&pool_state.pool, sysv) {
         (_, true) => None,
         // mmap(2) knows no such page size.

@@ -9,7 +9,7 @@ use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
 use crate::assessment::limits::{Excess, ExcessKind};
 use crate::assessment::{NodeRoom, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, PoolFact};
+use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, PoolFact, RingAnswer};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.
@@ -30,8 +30,10 @@ impl StatusText<'_> {
             lock_limit: facts.pool_state.lock_limit,
             nodes: facts.pool_state.nodes.as_ref(),
             off: self.terms().setting(HugePages::Off),
+            rings: &crash.rings,
         };
         match facts.kept_at_crash.at_most {
+            _ if crash.cause == Some(Cause::IoUring) => shortfall.to_string(),
             Pages(0) => shortfall.to_string(),
             kept => {
                 let before = match facts.kept_at_crash.crashes {
@@ -49,6 +51,7 @@ impl StatusText<'_> {
     pub(in crate::advice) fn shortfall(&self) -> String {
         let facts = &self.0.facts;
         let cause = match (&facts.pool_state.pool, self.lock_refusal()) {
+            _ if self.0.forecast.cause == Some(Cause::IoUring) => Cause::IoUring,
             (PoolFact::Unsupported(..), _) => Cause::PageSizeUnsupported,
             _ if facts.requested.sysv => Cause::SysvSharedMemory,
             (_, Some(cause)) => cause,
@@ -92,6 +95,7 @@ impl StatusText<'_> {
             lock_limit: facts.pool_state.lock_limit,
             nodes: facts.pool_state.nodes.as_ref(),
             off: self.terms().setting(HugePages::Off),
+            rings: &self.0.forecast.rings,
         }
     }
 
@@ -195,6 +199,9 @@ impl StatusText<'_> {
     }
 
     pub(in crate::advice) fn uncertainty(&self) -> String {
+        if let RingAnswer::Unknown(why) = &self.0.forecast.rings {
+            return format!("whether a restart succeeds depends on {why}");
+        }
         let reason = match self.0.share {
             Some(_) if self.0.facts.requested.asks_kernel() && self.pool_falls_short() => {
                 "the kernel, which the instance asks for the pages that the pool lacks"

@@ -8,7 +8,7 @@ use super::{Step, nodes};
 use crate::assessment::{Forecast, Outlook};
 use crate::model::{
     Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, Past, Pending, PoolFact, PoolState, Product, Requested,
-    Segment,
+    RingLimits, Segment,
 };
 
 impl Step {
@@ -52,13 +52,20 @@ impl Step {
                 Facts { meminfo, ..facts }
             }
             Self::SetShmGroup(_) => facts.in_each_pool_state(|pool_state| pool_state.lock_limit = None),
-            Self::RaiseMemlock(to) => facts.in_each_pool_state(|pool_state| {
+            Self::RaiseMemlock { to, .. } => facts.in_each_pool_state(|pool_state| {
+                if let Some(limits) = &mut pool_state.ring_limits {
+                    limits.memlock.next = limits.memlock.next.map(|limit| limit.max(to.0));
+                }
                 if let Some(LockLimit::Memlock { limit, .. } | LockLimit::Either { limit: Some(limit), .. }) =
                     &mut pool_state.lock_limit
                 {
                     *limit = (*limit).max(*to);
                 }
             }),
+            Self::RaiseOpenFiles { to, .. } => facts.on_ring_limits(|limits| {
+                limits.open_files.next = limits.open_files.next.map(|limit| limit.max(*to));
+            }),
+            Self::EnableIoUring => facts.on_ring_limits(|limits| limits.is_disabled = Ok(false)),
             Self::SetHugePagesTry => facts.asking_next(|requested| requested.huge_pages = HugePages::Try),
             Self::SetMmap => facts.asking_next(|requested| requested.sysv = false),
             Self::SetDefaultPageSize => {
@@ -74,7 +81,9 @@ impl Step {
                     *memory_target = false;
                 }
             }),
-            Self::SetIoMethodWorker => Facts { kept_at_crash: KeptPages::default(), ..facts },
+            Self::SetIoMethodWorker => {
+                Facts { kept_at_crash: KeptPages::default(), ..facts }.asking_next(|requested| requested.rings = None)
+            }
             Self::Restart => restart(facts),
         }
     }
@@ -97,6 +106,10 @@ impl Facts {
             PoolFact::Known(pool) if pool.page_size == size => change(pool, &mut pool_state.nodes),
             _ => {}
         })
+    }
+
+    fn on_ring_limits(self, mut change: impl FnMut(&mut RingLimits)) -> Self {
+        self.in_each_pool_state(|pool_state| pool_state.ring_limits.iter_mut().for_each(&mut change))
     }
 
     /// The facts with another demand of the next start.
@@ -160,6 +173,7 @@ fn default_pool_state(facts: &Facts) -> PoolState {
         limits: None,
         nodes: None,
         lock_limit: None,
+        ring_limits: facts.pool_state.ring_limits.clone(),
     }
 }
 
@@ -175,6 +189,10 @@ fn stopped(facts: Facts) -> Facts {
         release(pool, own);
         give_back(pool, Pages(kept_at_crash.at_least.0.saturating_mul(kept_at_crash.crashes)));
         kept_at_crash.crashes = 0;
+    }
+    if let Some(limits) = &mut pool_state.ring_limits {
+        limits.open = 0;
+        (limits.memlock.running, limits.open_files.running) = (limits.memlock.next, limits.open_files.next);
     }
     if let Some(limits) = &mut pool_state.limits {
         for level in limits.fault.iter_mut().chain(&mut limits.reservation) {

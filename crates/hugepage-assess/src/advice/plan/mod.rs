@@ -9,7 +9,7 @@ mod sentence;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::{Finding, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Facts, Landing, NodePools};
+use crate::model::{Cause, CrashRecovery, Facts, Landing, NodePools, RingAnswer};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +52,21 @@ pub enum Step {
     /// Lets the group have System V huge pages.
     SetShmGroup(u32),
     /// Lets the owner lock so much.
-    RaiseMemlock(Bytes),
+    RaiseMemlock {
+        /// The least that does.
+        to: Bytes,
+        /// The systemd service of a PostgreSQL server whose unit sets the limit; `None` if none does.
+        service: Option<String>,
+    },
+    /// Lets a PostgreSQL server open so many files.
+    RaiseOpenFiles {
+        /// The least that does.
+        to: u64,
+        /// As in [`Step::RaiseMemlock`].
+        service: Option<String>,
+    },
+    /// Lets processes have io_uring rings.
+    EnableIoUring,
     /// `huge_pages = try`, `use_large_pages = TRUE`.
     SetHugePagesTry,
     /// `shared_memory_type = mmap`.
@@ -74,7 +88,7 @@ impl Step {
             Self::Reduce(_) => 1,
             Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
             Self::SetShmGroup(_) => 3,
-            Self::RaiseMemlock(_) => 4,
+            Self::RaiseMemlock { .. } | Self::RaiseOpenFiles { .. } | Self::EnableIoUring => 4,
             Self::SetHugePagesTry
             | Self::SetMmap
             | Self::SetDefaultPageSize
@@ -82,6 +96,11 @@ impl Step {
             | Self::SetIoMethodWorker => 5,
             Self::Restart => 6,
         }
+    }
+
+    /// Whether it lets a PostgreSQL server have its io_uring rings.
+    pub(super) const fn is_of_rings(&self) -> bool {
+        matches!(self, Self::RaiseMemlock { .. } | Self::RaiseOpenFiles { .. } | Self::EnableIoUring)
     }
 
     /// Whether it changes the server's configuration.
@@ -191,7 +210,14 @@ impl Plan {
         if status.cause == Some(Cause::Disabled) && steps.iter().any(|step| matches!(step, Step::Reduce(_))) {
             return None;
         }
-        if !matches!(landing, Landing::Hugetlb | Landing::Unknown) {
+        let is_of_rings = steps.iter().any(Step::is_of_rings);
+        // Limits of processes count from their start on.
+        let is_limit = is_of_rings && !matches!(steps.as_slice(), [Step::EnableIoUring]);
+        let stays = matches!(landing, Landing::Hugetlb | Landing::Unknown)
+            || is_of_rings && status.cause == Some(Cause::Disabled);
+        if is_limit && matches!(status.crash.rings, RingAnswer::Refused(_)) {
+            steps.push(Step::Restart);
+        } else if !stays {
             // A start that depends on what can't be seen is no advice.
             if steps.is_empty() && status.outlook != Outlook::Hugetlb {
                 return None;

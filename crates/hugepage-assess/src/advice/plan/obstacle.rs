@@ -6,7 +6,9 @@ use hugepage_kernel::{PageSize, Pages};
 use super::Step;
 use crate::assessment::limits::{Excess, excesses};
 use crate::assessment::{Capacity, Share, Status};
-use crate::model::{Cause, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Requested};
+use crate::model::{
+    Cause, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Requested, RingAnswer, RingRefusal,
+};
 
 /// More obstacles than any server has.
 const MAX_STEPS: usize = 16;
@@ -31,6 +33,12 @@ pub fn all(status: &Status) -> Option<Vec<Step>> {
 fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     let (requested, pool_state, own) = start(at);
     let forecast = &at.forecast;
+    if let Some(step) = for_rings(at, &requested, &pool_state) {
+        return Some(Some(step));
+    }
+    if before.forecast.cause == Some(Cause::IoUring) && before.cause == Some(Cause::Disabled) {
+        return Some(None);
+    }
     if let Some(Cause::Disabled | Cause::MemoryTarget | Cause::SysvSharedMemory | Cause::PageSizeUnsupported) =
         forecast.cause
     {
@@ -52,7 +60,9 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     }
     if let Some(lock) = pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
         return match lock {
-            LockLimit::Memlock { others, .. } => Some(Some(Step::RaiseMemlock(bytes.saturating_add(others)))),
+            LockLimit::Memlock { others, .. } => {
+                Some(Some(Step::RaiseMemlock { to: bytes.saturating_add(others), service: None }))
+            }
             // Kernels of both kinds let the group have them.
             LockLimit::ShmGroup { gid } | LockLimit::Either { gid, .. } => Some(Some(Step::SetShmGroup(gid))),
             LockLimit::Unexplained => None,
@@ -96,6 +106,27 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         after_stop: pages > capacity.now,
         leaves: capacity.leaves_less(pages, size).filter(|_| pages > pool.nr),
     }))
+}
+
+/// What lets the next start have its io_uring rings, and the restart after a crash.
+fn for_rings(at: &Status, requested: &Requested, pool_state: &PoolState) -> Option<Step> {
+    let (demand, limits) = (requested.rings?, pool_state.ring_limits.as_ref()?);
+    let answer = [&at.forecast.rings, &at.crash.rings].into_iter().find(|answer| **answer != RingAnswer::Granted)?;
+    let service = limits.service.clone();
+    // What the next start has already, the restart after a crash has from then on.
+    let is_less = |limit: Option<u64>, to: u64| limit.is_some_and(|limit| limit < to);
+    match answer {
+        RingAnswer::Refused(RingRefusal::Disabled) => Some(Step::EnableIoUring),
+        RingAnswer::Refused(RingRefusal::OpenFiles { .. }) => {
+            let to = limits.enough_files(demand);
+            is_less(limits.open_files.next, to).then_some(Step::RaiseOpenFiles { to, service })
+        }
+        RingAnswer::Refused(RingRefusal::Memlock { .. }) => {
+            let to = limits.enough_memory(demand);
+            is_less(limits.memlock.next, to.0).then_some(Step::RaiseMemlock { to, service })
+        }
+        RingAnswer::Granted | RingAnswer::Unknown(_) => None,
+    }
 }
 
 /// The pages of `size` that are in use or promised; zero if unknown, or of another pool.

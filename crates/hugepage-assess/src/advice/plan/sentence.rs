@@ -6,7 +6,7 @@ use super::{Plan, Step};
 use crate::advice::command;
 use crate::advice::message::product::ProductTerms;
 use crate::assessment::Status;
-use crate::model::{HugePages, Landing};
+use crate::model::{HugePages, Landing, Product};
 
 impl Plan {
     /// An instruction, one sentence.
@@ -18,6 +18,7 @@ impl Plan {
         let with = |command: Option<&str>| command.map_or(String::new(), |command| format!(" with \"{command}\""));
         let (stop, start) = (commands.map(|all| &*all.stop), commands.map(|all| &*all.start));
         let restart = commands.map(|all| format!("{} && {}", all.stop, all.start));
+        let is_postgresql = status.facts.requested.product == Product::PostgreSql;
         let mut texts = Vec::new();
         for step in &self.steps {
             if waits && step.waits() {
@@ -41,7 +42,9 @@ impl Plan {
             text += " to use huge pages";
         } else if self.steps.iter().any(Step::is_setting) && !self.steps.contains(&Step::Restart) {
             text += &format!(", or do not restart the {server}");
-        } else if self.steps.iter().any(|step| matches!(step, Step::RaiseMemlock(_))) {
+        } else if is_postgresql && self.steps.iter().any(Step::is_of_rings) {
+            text += ", or set io_method = worker";
+        } else if self.steps.iter().any(|step| matches!(step, Step::RaiseMemlock { .. })) {
             text += " (MOS 2049901.1)";
         }
         if self.steps.iter().any(|step| matches!(step, Step::Reduce(_))) {
@@ -82,9 +85,19 @@ impl Step {
                 format!("run \"{}\"", command::set_node_pool(*node, *size, *pages))
             }
             Self::SetShmGroup(gid) => format!("run \"sysctl -w vm.hugetlb_shm_group={gid}\""),
-            Self::RaiseMemlock(to) => {
+            Self::RaiseMemlock { to, service: Some(service) } => {
+                format!("run \"{}\"", command::limit_of_service(service, "MEMLOCK", &to.0.to_string()))
+            }
+            Self::RaiseMemlock { to, service: None } => {
                 format!("raise the memlock limit of the {server} to at least {} kB", to.0.div_ceil(1024))
             }
+            Self::RaiseOpenFiles { to, service: Some(service) } => {
+                format!("run \"{}\"", command::limit_of_service(service, "NOFILE", &to.to_string()))
+            }
+            Self::RaiseOpenFiles { to, service: None } => {
+                format!("raise the {server}'s limit on open files (ulimit -n) to at least {to}")
+            }
+            Self::EnableIoUring => "run \"sysctl -w kernel.io_uring_disabled=0\"".to_owned(),
             Self::SetHugePagesTry => format!("set {}", terms.setting(HugePages::Try)),
             Self::SetMmap => "set shared_memory_type = mmap".to_owned(),
             Self::SetDefaultPageSize => "set huge_page_size = 0, the kernel's default size,".to_owned(),

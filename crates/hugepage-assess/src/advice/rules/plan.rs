@@ -113,7 +113,13 @@ fn new_row(context: &AdviceContext, step: &Step) -> Option<Recommendation> {
         Step::SetDefaultPageSize => of_server("huge_page_size", facts.requested.huge_page_size?.setting(), "0"),
         Step::SetIoMethodWorker => of_server("io_method", "io_uring".to_owned(), "worker"),
         // Its row is that of shared_buffers, and the others are of Oracle, which has rows of its own.
-        Step::Reduce(_) | Step::SetShmGroup(_) | Step::RaiseMemlock(_) | Step::ReplaceMemoryTarget | Step::Restart => {
+        Step::Reduce(_)
+        | Step::SetShmGroup(_)
+        | Step::RaiseMemlock { .. }
+        | Step::RaiseOpenFiles { .. }
+        | Step::EnableIoUring
+        | Step::ReplaceMemoryTarget
+        | Step::Restart => {
             return None;
         }
     })
