@@ -27,6 +27,12 @@ HEADS = {
 # sql_<query>{col="<column>"}; the relabelling in ../prometheus/prometheus.yml gives it the name that all others have.
 # Made by generate.py from queries.py.
 """,
+    "cloudnative-pg.yaml": """\
+# Huge pages for the exporter of CloudNativePG, whose metrics get cnpg_ in front: kubectl apply -n NAMESPACE -f, and in the Cluster
+#   spec: {monitoring: {customQueriesConfigMap: [{name: hugepages, key: queries}]}}
+# The database of the queries needs the extension: that of bootstrap.initdb, or postgres without it.
+# Made by generate.py from queries.py.
+""",
     "pgwatch.yaml": """\
 # Huge pages for pgwatch, as metrics and presets of a YAML file of metrics (pgwatch --metrics=pgwatch.yaml).
 # Its role needs pg_monitor, and the monitored database needs the extension.
@@ -47,6 +53,13 @@ def postgres_exporter() -> Any:
         labels = [{name: {"usage": "LABEL", "description": name}} for name in query.labels]
         return labels + [{name: {"usage": "GAUGE", "description": text}} for name, text in query.values.items()]
     return {query.name: {"query": query.sql, "metrics": metrics(query)} for query in QUERIES}
+
+
+def cloudnative_pg() -> Any:
+    """A ConfigMap with the map of queries as text, which the operator loads again when it changes."""
+    queries = yaml.dump(postgres_exporter(), Dumper=Dumper, sort_keys=False, width=120)
+    return {"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "hugepages", "labels": {"cnpg.io/reload": ""}}, "data": {"queries": queries}}
 
 
 def sql_exporter() -> Any:
@@ -82,7 +95,8 @@ def pgwatch() -> Any:
 
 
 MAKERS: dict[str, Callable[[], Any]] = {
-    "postgres_exporter.yaml": postgres_exporter, "sql_exporter.yml": sql_exporter, "pgwatch.yaml": pgwatch,
+    "postgres_exporter.yaml": postgres_exporter, "cloudnative-pg.yaml": cloudnative_pg, "sql_exporter.yml": sql_exporter,
+    "pgwatch.yaml": pgwatch,
 }
 
 

@@ -3,6 +3,7 @@
 import re
 import subprocess
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 import yaml
@@ -108,7 +109,7 @@ def test_alerts_by_their_own_tests():
     run("promtool", "check", "rules", str(MONITORING / "prometheus/alerts.yaml"))
     run("promtool", "check", "config", str(MONITORING / "prometheus/prometheus.yml"))
     assert "SUCCESS" in run("promtool", "test", "rules", str(MONITORING / "prometheus/alerts_test.yaml"))
-    rules = yaml.safe_load((MONITORING / "prometheus/alerts.yaml").read_text())["groups"][0]["rules"]
+    rules = alerts()
     tests = yaml.safe_load((MONITORING / "prometheus/alerts_test.yaml").read_text())["tests"]
     checks = [check for test in tests for check in test["alert_rule_test"]]
     for rule in rules:
@@ -119,8 +120,21 @@ def test_alerts_by_their_own_tests():
             f"{rule['alert']} is never tested firing as {severity}")
 
 
+def alerts() -> list[dict[str, Any]]:
+    """The alerts of all groups."""
+    groups = yaml.safe_load((MONITORING / "prometheus/alerts.yaml").read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"] if "alert" in rule]
+
+
+def test_queries_of_cloudnative_pg():
+    config_map = yaml.safe_load((MONITORING / "exporters/cloudnative-pg.yaml").read_text())
+    assert (config_map["kind"], config_map["metadata"]["labels"]) == ("ConfigMap", {"cnpg.io/reload": ""})
+    queries = yaml.safe_load(config_map["data"]["queries"])
+    assert queries == yaml.safe_load((MONITORING / "exporters/postgres_exporter.yaml").read_text())
+
+
 def test_every_alert_has_a_runbook():
-    rules = yaml.safe_load((MONITORING / "prometheus/alerts.yaml").read_text())["groups"][0]["rules"]
+    rules = alerts()
     for rule in rules:
         file, _, anchor = rule["annotations"]["runbook_url"].partition("#")
         page = (MONITORING.parent / file).read_text()

@@ -63,6 +63,7 @@ impl InspectedServer {
             commands: self.id.oracle().and_then(|oracle| oracle.clusterware.as_ref()?.commands()),
             requested_may_differ: request.requested_may_differ,
             others_may_serve,
+            largest_holder: host.holders.first().cloned(),
             ..Facts::new(requested, request.segment.clone(), pool_state, host.meminfo.clone(), reserve_percent)
         }
     }

@@ -181,6 +181,11 @@ impl ServerName {
     }
 }
 
+/// Whether the command line of `pid` is that of a database server's process, or the process has ended.
+pub(super) fn is_of_server(all: &Processes<'_>, pid: i32) -> bool {
+    !matches!(all.command_line(pid, |text| Seen::parse(text).is_some()), Ok(Some(false)))
+}
+
 /// What a command line shows.
 enum Seen {
     Oracle(OracleProcess),

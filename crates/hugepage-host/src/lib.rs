@@ -19,6 +19,7 @@ mod compare;
 mod container;
 mod context;
 mod discover;
+mod holders;
 pub mod host_advice;
 mod identify;
 mod inspect;

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::time::SystemTime;
 
+use hugepage_assess::model::PoolHolder;
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::host::identity;
@@ -25,7 +26,7 @@ use crate::inspect::InspectedServer;
 use crate::past::{RecallPast, no_past};
 use crate::service_accounts::ServiceAccounts;
 use crate::strangers::Strangers;
-use crate::{AskStart, Instance, ServerIdentity, discover, memory};
+use crate::{AskStart, Instance, ServerIdentity, discover, holders, memory};
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -58,6 +59,8 @@ pub struct Survey {
     pub held_by_services: Bytes,
     /// The Oracle instances of oratab that do not run.
     pub stopped: Vec<StoppedOracle>,
+    /// The programs beside database servers that have huge pages, the largest first.
+    pub holders: Vec<PoolHolder>,
     /// What could not be read of the host.
     pub notes: Vec<String>,
 }
@@ -126,6 +129,7 @@ impl InspectedHost {
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
         let stopped = stopped::stopped(&of_starts, &running, &mut notes);
+        let holders = holders::holders(root, &host.pools, &mut notes);
         let host = Survey {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,
@@ -136,6 +140,7 @@ impl InspectedHost {
             transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
             shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
             processes_are_hidden,
+            holders,
             instances: Vec::new(),
             strangers,
             held_by_services,

@@ -4,7 +4,8 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::{
-    Cause, CrashRecovery, CurrentStart, Landing, Loss, Pending, PoolState, Requested, Segment, ServerCommands,
+    Cause, CrashRecovery, CurrentStart, Landing, Loss, Pending, PoolHolder, PoolState, Requested, Segment,
+    ServerCommands,
 };
 
 /// All that an assessment needs, gathered before it; `None` for what could not be read.
@@ -39,6 +40,8 @@ pub struct Facts {
     pub requested_may_differ: bool,
     /// Whether a pool of another page size has pages for a server that asks for them, or may get some.
     pub others_may_serve: bool,
+    /// The program beside database servers that has most huge pages; `None` where others can't be seen, or have none.
+    pub largest_holder: Option<PoolHolder>,
 }
 
 impl Facts {
@@ -64,6 +67,7 @@ impl Facts {
             commands: None,
             requested_may_differ: false,
             others_may_serve: false,
+            largest_holder: None,
         }
     }
 

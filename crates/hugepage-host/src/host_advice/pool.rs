@@ -38,7 +38,8 @@ fn set_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
         let severity = if lacking > 0 { Severity::Warning } else { Severity::Notice };
         let who = format!("The {} instances of this host need", sizing.needs.len());
         let caution = pool::caution(wanted, size, sizing.capacity.filter(|_| wanted > nr));
-        let reason = pool::shortfall(&who, needed, sizing.others, pages, size) + &caution + ".";
+        let holder = survey.holders.first().map(|holder| holder.clause(sizing.others)).unwrap_or_default();
+        let reason = pool::shortfall(&who, needed, sizing.others, pages, size) + &holder + &caution + ".";
         Some(pool::set(of_size, pages, severity, Effect::ServerRestart, reason, None))
     // Without a running server, or with one whose need is unknown, the pool may be for servers that are stopped.
     } else if sizing.needs.iter().any(|need| need.is_running)

@@ -6,7 +6,7 @@ use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
 use hugepage_assess::model::{Cause, HugePages, Landing};
 use hugepage_host::{Instance, Survey, host_advice, survey};
-use hugepage_kernel::{Notes, Root};
+use hugepage_kernel::{Notes, Pages, Root};
 use hugepage_server::kernel_facts;
 
 const MEMINFO: &str = "MemTotal: 16777216 kB\nPageTables: 65536 kB\nHugepagesize: 2048 kB\nHugetlb: 2097152 kB\n";
@@ -283,4 +283,32 @@ fn a_resized_server_is_as_its_newest_process_sees_it() {
     // Another segment at the same place, as a crash restart maps it, is none of its.
     host.write("proc/72/maps", &resizable(128).replace("1028", "1029"));
     assert_eq!(size(&host.server()), (128, 1024, Some(64)));
+}
+
+/// The servers are left out, and of the others each name and user is one row.
+#[test]
+fn programs_that_hold_the_pool() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "huge_pages = try\nshared_buffers = 900MB\n");
+    host.write("etc/passwd", "root:x:0:0::/root:/bin/sh\nlibvirt-qemu:x:64055:64055::/:/bin/false\n");
+    for (file, value) in [("nr", 6000), ("free", 100)] {
+        host.write(&format!("sys/kernel/mm/hugepages/hugepages-2048kB/{file}_hugepages"), &format!("{value}\n"));
+    }
+    let process = |pid: u32, name: &str, uid: u32, pages: u64| {
+        let memory = pages * 2048;
+        let status = format!("Name:\t{name}\nPPid:\t1\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nHugetlbPages:\t{memory} kB\n");
+        host.write(&format!("proc/{pid}/status"), &status);
+        host.write(&format!("proc/{pid}/cmdline"), &format!("/usr/bin/{name}\0"));
+    };
+    process(80, "qemu-system-x86", 64055, 3000);
+    process(81, "qemu-system-x86", 64055, 2000);
+    process(82, "mysqld", 27, 10);
+    process(83, "bash", 0, 0);
+    let survey = host.survey();
+    let rows: Vec<_> =
+        survey.holders.iter().map(|row| (row.to_string(), row.processes, row.pages.unwrap().0)).collect();
+    assert_eq!(rows, [("qemu-system-x86 (libvirt-qemu)".to_owned(), 2, 5000), ("mysqld (27)".to_owned(), 1, 10)]);
+    let words = |others| survey.holders[0].clause(Pages(others));
+    assert_eq!(words(5388), "; qemu-system-x86 (libvirt-qemu) holds 5000 pages");
+    assert_eq!(words(4999), "", "pages that several processes share count more than once");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use hugepage_assess::model::PoolHolder;
 use hugepage_host::{SERVICE_ACCOUNTS, Strangers, Survey};
 use hugepage_kernel::Root;
 
@@ -94,6 +95,7 @@ fn print(out: &HostOutput, survey: &Survey) {
     print_strangers(&survey.strangers);
     out.stopped.iter().for_each(print_stopped);
     print_pools(&out.pools);
+    survey.holders.iter().for_each(print_holder);
     // The verdict below contains the command for the pool.
     let is_in_message =
         |one: &&RecommendationOutput| one.command.as_ref().is_some_and(|command| out.message.contains(command));
@@ -186,6 +188,13 @@ fn print_pools(pools: &[PoolOutput]) {
         ]);
     }
     say!("{}", rows.trim_fmt());
+}
+
+fn print_holder(holder: &PoolHolder) {
+    let pages = holder.pages.map_or(String::new(), |pages| format!("{pages} pages, "));
+    let processes =
+        if holder.processes == 1 { "1 process".to_owned() } else { format!("{} processes", holder.processes) };
+    say!("{}", wrapped(&format!("{holder} holds {pages}{} ({processes})", holder.memory), 0, 2));
 }
 
 /// A number that the kernel counts for the host alone: empty for a node, `?` if it is unknown.

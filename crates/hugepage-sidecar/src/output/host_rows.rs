@@ -2,6 +2,7 @@
 
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
+use hugepage_assess::model::PoolHolder;
 use hugepage_host::Survey;
 use hugepage_host::host_advice;
 use hugepage_kernel::PageSize;
@@ -46,6 +47,8 @@ pub struct HostOutput {
     pub next_boot: Option<Vec<NextBootOutput>>,
     pub recommendations: Vec<RecommendationOutput>,
     pub notes: Vec<String>,
+    /// The programs beside database servers that have huge pages, the largest first.
+    pub holders: Vec<HolderOutput>,
     /// The advisories on this kernel that concern one of the instances.
     pub kernel_advisories: Vec<KernelAdvisory>,
 }
@@ -62,6 +65,18 @@ pub struct NextBootOutput {
     pub source: Option<String>,
     /// Why it is unknown.
     pub reason: Option<String>,
+}
+
+/// The processes of one name and user that have huge pages.
+#[derive(Debug, Serialize)]
+pub struct HolderOutput {
+    pub name: String,
+    pub user: String,
+    pub processes: u64,
+    /// What they have mapped, in bytes.
+    pub memory: u64,
+    /// In pages; null where pools of several sizes are in use.
+    pub pages: Option<u64>,
 }
 
 /// An advisory on this kernel.
@@ -98,6 +113,7 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
         next_boot: survey.next_boot.as_ref().map(next_boot),
         recommendations: recommendations.iter().map(recommendation).collect(),
         notes: survey.notes.clone(),
+        holders: survey.holders.iter().map(holder).collect(),
         kernel_advisories: kernel_advisories(survey),
     }
 }
@@ -113,6 +129,16 @@ fn next_boot(boot: &NextBoot) -> Vec<NextBootOutput> {
         NextBootOutput { page_size: size.bytes().0, nr_hugepages: pages, state, source, reason }
     };
     boot.pools().into_iter().map(output).collect()
+}
+
+fn holder(holder: &PoolHolder) -> HolderOutput {
+    HolderOutput {
+        name: holder.name.clone(),
+        user: holder.user.clone(),
+        processes: holder.processes,
+        memory: holder.memory.0,
+        pages: holder.pages.map(|pages| pages.0),
+    }
 }
 
 /// The advisories on this kernel in the order of the table, each with its instances.

@@ -115,7 +115,8 @@ impl StatusText<'_> {
                 format!("the pool has {nr} pages of {size}; {needed} are needed ({missing} missing)")
             }
             Cause::PoolTaken => format!(
-                "only {available} of the pool's {nr} pages of {size} are available; {needed} are needed ({missing} missing)"
+                "only {available} of the pool's {nr} pages of {size} are available; {needed} are needed ({missing} missing){}",
+                self.largest_holder()
             ),
             Cause::CgroupLimit => {
                 let room = self.reservation_limit().map_or(Bytes(0), CgroupLimit::room);
@@ -134,6 +135,12 @@ impl StatusText<'_> {
         } else {
             format!(": {reason}")
         }
+    }
+
+    /// A clause on who has most of the pages that others hold; empty if that is unknown.
+    fn largest_holder(&self) -> String {
+        let others = self.0.share.map(|share| share.others).unwrap_or_default();
+        self.0.facts.largest_holder.as_ref().map(|holder| holder.clause(others)).unwrap_or_default()
     }
 
     /// A sentence on a limit that is checked when a page is touched.

@@ -1,0 +1,37 @@
+//! A program that has huge pages beside the database servers of a host.
+
+use std::fmt;
+
+use hugepage_kernel::{Bytes, Pages};
+
+/// The processes of one name and user that have huge pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolHolder {
+    /// The name that the kernel shows of them: at most 15 characters.
+    pub name: String,
+    /// Their user.
+    pub user: String,
+    /// How many.
+    pub processes: u64,
+    /// What they have mapped of pools of all sizes.
+    pub memory: Bytes,
+    /// In pages; `None` where pools of several sizes are in use.
+    pub pages: Option<Pages>,
+}
+
+impl PoolHolder {
+    /// A clause behind a sentence on the `others` pages that others hold; empty where it is unknown how many of them these are.
+    pub fn clause(&self, others: Pages) -> String {
+        match self.pages.filter(|pages| *pages > Pages(0) && *pages <= others) {
+            Some(pages) => format!("; {self} holds {pages} pages"),
+            None => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for PoolHolder {
+    /// `qemu-system-x86 (libvirt-qemu)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.user)
+    }
+}
