@@ -32,8 +32,8 @@ pub struct EstimateSettings {
     pub max_connections: u64,
     /// Workers, WAL senders and prepared transactions.
     pub other_processes: u64,
-    /// `max_locks_per_transaction`.
-    pub locks: u64,
+    /// `max_locks_per_transaction`, at least and at most: its default depends on the major version.
+    pub locks: (u64, u64),
     /// `max_pred_locks_per_transaction`.
     pub predicate_locks: u64,
     /// `track_activity_query_size`.
@@ -50,14 +50,15 @@ pub fn shared_memory(terms: &EstimateSettings) -> (Bytes, Bytes) {
         .wal_buffers
         .map_or((terms.shared_buffers.0 / 32).clamp(64 << 10, terms.wal_segment.0.max(1 << 20)), |size| size.0);
     let backends = terms.max_connections.saturating_add(terms.other_processes);
-    let sum = |buffer: u64, backend: u64, lock: u64, predicate: u64, fixed: u64| {
-        let locks = lock.saturating_mul(terms.locks).saturating_add(predicate.saturating_mul(terms.predicate_locks));
+    let sum = |buffer: u64, backend: u64, locks: u64, predicate: u64, fixed: u64| {
+        let locks = locks.saturating_add(predicate.saturating_mul(terms.predicate_locks));
         let backend = backend.saturating_add(locks).saturating_add(terms.query_size).saturating_mul(backends);
         let sum = buffers.saturating_mul(buffer).saturating_add(backend).saturating_add(wal);
         sum.saturating_add(fixed).saturating_add(terms.added.0)
     };
-    let least = sum(BUFFER.0, BACKEND.0, LOCK.0, PREDICATE_LOCK.0, FIXED.0);
-    let mut most = sum(BUFFER.1, BACKEND.1, LOCK.1, PREDICATE_LOCK.1, FIXED.1);
+    let locks = (LOCK.0.saturating_mul(terms.locks.0), LOCK.1.saturating_mul(terms.locks.1));
+    let least = sum(BUFFER.0, BACKEND.0, locks.0, PREDICATE_LOCK.0, FIXED.0);
+    let mut most = sum(BUFFER.1, BACKEND.1, locks.1, PREDICATE_LOCK.1, FIXED.1);
     if terms.major.is_none_or(|major| major >= 17) {
         most = most.saturating_add((terms.shared_buffers.0 / TRANSACTION_CACHES.0).min(TRANSACTION_CACHES.1));
     }
@@ -114,7 +115,7 @@ mod tests {
                 wal_segment: Bytes(16 << 20),
                 max_connections: connections,
                 other_processes: others,
-                locks,
+                locks: (locks, locks),
                 predicate_locks: 64,
                 query_size: 1024,
                 added: Bytes(0),
@@ -125,6 +126,34 @@ mod tests {
             // Before 18 the error stays below a tenth, or 20 MB.
             let error = if major < 18 { (reported.0 / 10).max(20 << 20) } else { (reported.0 / 3).max(40 << 20) };
             assert!(most.0 - least.0 < error, "{major}, {buffers} MB: {least:?} {most:?}");
+        }
+    }
+
+    /// What 18.6 and 19 report in MB for 1 GB of shared_buffers and the default of `max_locks_per_transaction`, 64 and 128.
+    #[test]
+    fn bounds_of_majors_with_other_defaults() {
+        for (major, locks, connections, reported) in [
+            (Some(18), (64, 64), 100, 1086),
+            (Some(18), (64, 64), 1000, 1160),
+            (Some(19), (128, 128), 100, 1089),
+            (Some(19), (128, 128), 1000, 1180),
+            (None, (64, 128), 1000, 1160),
+            (None, (64, 128), 1000, 1180),
+        ] {
+            let terms = EstimateSettings {
+                major,
+                shared_buffers: Bytes(1 << 30),
+                wal_buffers: None,
+                max_connections: connections,
+                other_processes: 35,
+                locks,
+                predicate_locks: 64,
+                query_size: 1024,
+                added: Bytes(0),
+            };
+            let (least, most) = shared_memory(&terms);
+            let reported = Bytes(reported << 20);
+            assert!(least <= reported && reported <= most, "{major:?} {connections}: {least} {reported} {most}");
         }
     }
 }

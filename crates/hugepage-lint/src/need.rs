@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hugepage_assess::model::Requested;
 use hugepage_kernel::postgresql::size_setting;
 use hugepage_kernel::{Bytes, Notes, PageSize, Pages};
-use hugepage_start::StartAnswer;
 use hugepage_start::libraries::LIBRARIES;
+use hugepage_start::{StartAnswer, majors};
 
 use super::estimate::{self, EstimateSettings};
 use super::settings::{KnownSettings, NotUnderstood, not_understood};
@@ -162,6 +162,10 @@ fn terms(postgres: &KnownSettings, requested: &Requested, notes: &mut Notes) -> 
             .chain(&["serializable_buffers", "subtransaction_buffers", "transaction_buffers"])
             .filter_map(|name| size(name, 8 << 10))
             .fold(Bytes(0), Bytes::saturating_add);
+    let locks = |major: u32| {
+        let default = majors::max_locks_per_transaction(major);
+        number("max_locks_per_transaction", default.unsigned_abs().into())
+    };
     EstimateSettings {
         major: postgres.major,
         shared_buffers: requested.shared_buffers,
@@ -173,7 +177,7 @@ fn terms(postgres: &KnownSettings, requested: &Requested, notes: &mut Notes) -> 
             .saturating_add(number("max_wal_senders", 10))
             .saturating_add(number("max_prepared_transactions", 0))
             .saturating_add(1),
-        locks: number("max_locks_per_transaction", 64),
+        locks: (locks(postgres.major.unwrap_or(majors::FIRST_MAJOR)), locks(postgres.major.unwrap_or(u32::MAX))),
         predicate_locks: number("max_pred_locks_per_transaction", 64),
         query_size: size("track_activity_query_size", 1).map_or(1024, |size| size.0),
         added: size("min_dynamic_shared_memory", 1 << 20).unwrap_or_default().saturating_add(slots),

@@ -86,6 +86,14 @@ fn transparent_huge_pages(root: &Root) -> Result<Vec<HostFact>, ReadError> {
             facts.push(HostFact { name: format!("transparent_hugepage/{file}"), setting, unit: None, source });
         }
     }
+    for file in thp::shmem_files(root)? {
+        // What the kernel never does by itself has no row for each size.
+        if let Some(setting) = thp::choice(root, &file)?.filter(|setting| setting != "never") {
+            let source = format!("/sys/kernel/mm/transparent_hugepage/{file}");
+            let name = format!("transparent_hugepage/{file}");
+            facts.push(HostFact { name, setting: Some(setting), unit: None, source });
+        }
+    }
     Ok(facts)
 }
 
