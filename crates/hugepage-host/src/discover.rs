@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::proc::credentials::Credentials;
+use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
 use hugepage_kernel::proc::program;
 use hugepage_kernel::{Bytes, ReadError, Root};
@@ -44,15 +45,16 @@ pub struct DiscoveredServer {
 }
 
 /// Every server that counts and whose processes are visible, in the order of their process ids, and who calls itself one and does not
-/// count; and what other processes of service accounts have in huge pages. Of a process its status alone is read until its users are known.
+/// count; what other processes of service accounts have in huge pages; and all that have some and are of no server. Of a process its status alone is read until its users are known.
 pub(super) fn servers(
     root: &Root,
     accounts: &ServiceAccounts,
     notes: &mut Notes,
-) -> (Vec<DiscoveredServer>, Strangers, Bytes) {
+) -> (Vec<DiscoveredServer>, Strangers, Bytes, Vec<ProcessGlance>) {
     let pids = notes.keep(process::pids(root)).unwrap_or_default();
     let (mut found, mut strangers) = (Vec::<DiscoveredServer>::new(), Strangers::default());
     let (mut members, mut by_services) = (Vec::new(), Bytes(0));
+    let mut others = Vec::new();
     let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
     let (all, quiet) = (Processes::open(root), root.unrecorded());
     let quiet = Processes::open(&quiet);
@@ -73,12 +75,17 @@ pub(super) fn servers(
             if let Some(name) = name {
                 strangers.add(root, accounts, pid, &glance, None, name == ServerName::Member);
             }
+            others.extend(glance.holds_huge_pages().then_some(glance));
             continue;
         }
-        let Ok(Some(Some(seen))) = all.command_line(pid, Seen::parse) else { continue };
+        let Ok(Some(Some(seen))) = all.command_line(pid, Seen::parse) else {
+            others.extend(glance.holds_huge_pages().then_some(glance));
+            continue;
+        };
         let is_head = seen.is_head();
         if is_head && let Some(why) = accounts.why_not(root, pid, users) {
             strangers.add(root, accounts, pid, &glance, Some(why), false);
+            others.extend(glance.holds_huge_pages().then_some(glance));
             continue;
         }
         let status = if is_head { process::status_of_server(root, pid) } else { all.status(pid) };
@@ -125,7 +132,7 @@ pub(super) fn servers(
     }
     let by_servers = found.iter().flat_map(|found| &found.processes).filter_map(|status| status.hugetlb_pages);
     let by_servers = by_servers.fold(Bytes(0), Bytes::saturating_add);
-    (found, strangers, by_services.saturating_sub(by_servers))
+    (found, strangers, by_services.saturating_sub(by_servers), others)
 }
 
 /// A child that has not set its own title yet has that of its postmaster.
@@ -179,11 +186,6 @@ impl ServerName {
             }
         }
     }
-}
-
-/// Whether the command line of `pid` is that of a database server's process, or the process has ended.
-pub(super) fn is_of_server(all: &Processes<'_>, pid: i32) -> bool {
-    !matches!(all.command_line(pid, |text| Seen::parse(text).is_some()), Ok(Some(false)))
 }
 
 /// What a command line shows.
@@ -273,7 +275,7 @@ mod tests {
 
     fn discovered(tree: &tempfile::TempDir, notes: &mut Notes) -> (Vec<DiscoveredServer>, Strangers) {
         let root = Root::at(tree.path());
-        let (found, strangers, _) = servers(&root, &ServiceAccounts::read(&root, &[], notes), notes);
+        let (found, strangers, ..) = servers(&root, &ServiceAccounts::read(&root, &[], notes), notes);
         (found, strangers)
     }
 

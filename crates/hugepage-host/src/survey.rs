@@ -122,14 +122,14 @@ impl InspectedHost {
         if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
             notes.add(LXCFS);
         }
-        let (found, strangers, held_by_services) = discover::servers(root, &host.accounts, &mut notes);
+        let (found, strangers, held_by_services, others) = discover::servers(root, &host.accounts, &mut notes);
         let servers: Vec<_> = found.iter().filter_map(|found| host.inspect(found)).collect();
         let of_starts = HostOfStarts { oratab: &host.oratab, meminfo: host.meminfo.as_ref(), pools: &host.pools };
         // This host's oratab has nothing of a container.
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
         let stopped = stopped::stopped(&of_starts, &running, &mut notes);
-        let holders = holders::holders(root, &host.pools, &mut notes);
+        let holders = holders::holders(root, &host.pools, &others);
         let host = Survey {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,

@@ -296,7 +296,9 @@ fn programs_that_hold_the_pool() {
     }
     let process = |pid: u32, name: &str, uid: u32, pages: u64| {
         let memory = pages * 2048;
-        let status = format!("Name:\t{name}\nPPid:\t1\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nHugetlbPages:\t{memory} kB\n");
+        let status = format!(
+            "Name:\t{name}\nPPid:\t1\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nGid:\t{uid}\t{uid}\t{uid}\t{uid}\nHugetlbPages:\t{memory} kB\n"
+        );
         host.write(&format!("proc/{pid}/status"), &status);
         host.write(&format!("proc/{pid}/cmdline"), &format!("/usr/bin/{name}\0"));
     };

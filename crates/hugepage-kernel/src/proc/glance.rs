@@ -24,6 +24,11 @@ impl ProcessGlance {
         Self { name, credentials: Credentials::parse(text), status: ProcessStatus::parse(text) }
     }
 
+    /// Whether it has pages of a pool.
+    pub fn holds_huge_pages(&self) -> bool {
+        self.status.hugetlb_pages.is_some_and(|memory| memory > Bytes(0))
+    }
+
     /// Its resident memory.
     pub fn resident(&self) -> Bytes {
         let ProcessStatus { rss_anon, rss_file, rss_shmem, hugetlb_pages, .. } = self.status;
