@@ -119,3 +119,21 @@ def test_systemd_is_told(tmp_path):
         finally:
             watch.terminate()
             assert watch.wait(10) == OK
+
+
+def test_the_caller_may_ignore_its_children():
+    """Then a child would be gone without an exit status."""
+    expected = sidecar.run("check")
+    assert sidecar.run("check", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)).status == expected.status
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_both_processes(home, number):  # noqa: F811
+    """The caller sees by which signal, as of one process."""
+    with silent_include(home):
+        status = sidecar.start("status")
+        child = sidecar.reader(status)
+        status.send_signal(number)
+        status.wait(10)
+        assert status.returncode in (-number, UNKNOWN)
+    until("the end of the child", lambda: not Path(f"/proc/{child}").exists())

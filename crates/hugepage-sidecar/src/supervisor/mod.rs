@@ -12,6 +12,7 @@ mod relay;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hugepage_kernel::source::current_read::MAX_LEFT_OUT;
@@ -21,6 +22,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
+use signal_hook::consts::SIGCHLD;
+use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
 use self::deadline::Deadline;
@@ -36,6 +39,8 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// Runs `work`, whose value is an exit status, in a child, and waits `timeout` for each of its readings.
 pub fn run(kind: Kind, timeout: Duration, work: &dyn Fn() -> Exit) -> io::Result<Exit> {
+    // A caller may ignore the end of its children, and then nobody could wait for those of this process either.
+    flag::register(SIGCHLD, Arc::default())?;
     let deadline = Deadline::new(timeout)?;
     let mut supervisor = Supervisor {
         kind,
