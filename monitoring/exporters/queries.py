@@ -12,8 +12,8 @@ INSTANCE = "'postgresql' AS kind, current_setting('data_directory') AS name"
 LANDINGS = ("hugetlb", "thp", "partial thp", "mixed", "base", "unknown")
 OUTLOOKS = ("hugetlb", "mixed", "base", "fails", "unknown")
 CAUSES = ("disabled", "memory_target", "sysv_shared_memory", "page_size_unsupported", "pool_empty", "pool_too_small",
-          "pool_taken", "cgroup_limit", "memlock_limit", "shm_group", "node_limit", "memory_limit", "io_uring",
-          "unknown")
+          "pool_taken", "cgroup_limit", "memlock_limit", "shm_group", "shm_limit", "node_limit", "memory_limit",
+          "io_uring", "unknown")
 
 
 @dataclass(frozen=True)

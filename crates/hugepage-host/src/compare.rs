@@ -43,7 +43,8 @@ impl InspectedServer {
         rings.map_or(Bytes(0), |(rings, limits)| rings.memory(limits.open, limits.base))
     }
 
-    fn held(&self) -> Bytes {
+    /// The memory in System V segments of huge pages.
+    pub(super) fn held(&self) -> Bytes {
         let segment = self.request.segment.as_ref().filter(|_| self.id.oracle().is_some());
         segment.map_or(Bytes(0), |segment| segment.in_huge_pages)
     }

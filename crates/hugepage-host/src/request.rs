@@ -16,6 +16,7 @@ use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use hugepage_oracle::lock_limit::lock_limit;
 use hugepage_oracle::next_start::next_start;
 use hugepage_oracle::sga;
+use hugepage_oracle::start_limits;
 use hugepage_server::nodes;
 use hugepage_server::ring_limits::ring_limits;
 use hugepage_server::server::pool_of_size;
@@ -77,7 +78,9 @@ impl InspectContext<'_> {
                 let start = id.oracle().and_then(|oracle| oracle.last_start.as_ref());
                 let current = unchanged.current_start();
                 let lacks = |segment: Option<&Segment>| lock_limit(self.root, id.pid, segment, memory.memlock);
-                let (lock_limit, pending) = next_start(&settings, start, &current, &unchanged.pool_state, lacks, notes);
+                let beyond = |size, own| start_limits::of_host(self.root, size, own);
+                let (lock_limit, pending) =
+                    next_start(&settings, start, &current, &unchanged.pool_state, lacks, beyond, notes);
                 let pool_state = PoolState { lock_limit, ..unchanged.pool_state };
                 ServerRequest { pool_state, pending, ..unchanged }
             }

@@ -124,7 +124,12 @@ impl InspectedHost {
         }
         let (found, strangers, held_by_services, others) = discover::servers(root, &host.accounts, &mut notes);
         let servers: Vec<_> = found.iter().filter_map(|found| host.inspect(found)).collect();
-        let of_starts = HostOfStarts { oratab: &host.oratab, meminfo: host.meminfo.as_ref(), pools: &host.pools };
+        let held = |uid| {
+            let of_user = servers.iter().filter(|server: &&InspectedServer| server.id.place.uid == Some(uid));
+            of_user.map(InspectedServer::held).fold(Bytes(0), Bytes::saturating_add)
+        };
+        let of_starts =
+            HostOfStarts { oratab: &host.oratab, meminfo: host.meminfo.as_ref(), pools: &host.pools, held: &held };
         // This host's oratab has nothing of a container.
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();

@@ -24,5 +24,6 @@ pub mod running;
 pub mod settings;
 pub mod sga;
 pub mod sga_size;
+pub mod start_limits;
 pub mod stopped;
 pub mod switchover;

@@ -10,13 +10,15 @@ use crate::requested::requested_next;
 use crate::settings::OracleSettings;
 use crate::sga_size::{EXTRA, rounded};
 
-/// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds.
+/// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds. `lacks`: the
+/// permission that it lacks. `beyond`: the limit of the host that a start with so much exceeds when so much has ended.
 pub fn next_start(
     settings: &OracleSettings,
     start: Option<&LastStart>,
     current: &CurrentStart<'_>,
     pool_state: &PoolState,
     lacks: impl Fn(Option<&Segment>) -> Option<LockLimit>,
+    beyond: impl Fn(Bytes, Bytes) -> Option<LockLimit>,
     notes: &mut Notes,
 ) -> (Option<LockLimit>, Pending) {
     let refused = || logged_refusal(start?, current.segment?);
@@ -33,7 +35,9 @@ pub fn next_start(
         None if settings.is_in_asm => Pending::Unknown,
         None => Pending::Unchanged,
         Some(next) => demand(next, start, current).map_or(Pending::Unchanged, |demand| {
-            let lock_limit = lacks(None).and_then(|limit| limit_beside(limit, current.landing()));
+            let own = current.segment.map_or(Bytes(0), |segment| segment.size);
+            let of_host = beyond(next.sga_max_size().unwrap_or(own), own);
+            let lock_limit = of_host.or_else(|| limit_beside(lacks(None)?, current.landing()));
             Pending::Changed(demand, PoolState { lock_limit, ..pool_state.clone() })
         }),
     };

@@ -8,7 +8,6 @@ use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
 
 use crate::clusterware::Clusterware;
@@ -18,7 +17,8 @@ use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::requested::requested_by;
 use crate::running::RunningOracle;
 use crate::settings::Settings;
-use crate::sga_size::{self, when_down};
+use crate::sga_size::{self, EXTRA, when_down};
+use crate::start_limits::StartLimits;
 
 /// An instance that does not run.
 #[derive(Clone, Debug)]
@@ -39,10 +39,10 @@ pub struct StoppedOracle {
     pub use_large_pages: Option<String>,
     /// Whether its files or its log set MEMORY_TARGET.
     pub memory_target: bool,
-    /// What a start would get of the pool as it is, by the pool and by the memlock limit in the log. A cgroup in which it
-    /// might be started is not known. `None` if its need is unknown, or if it needs no huge pages and would start.
+    /// What a start would get of the pool as it is, with what the kernel lets its owner have. A cgroup in which it might be
+    /// started is not known. `None` if its need is unknown, or if it needs no huge pages and would start.
     pub forecast: Option<Forecast>,
-    /// The ground of the forecast.
+    /// What the forecast is made with.
     pub pool_state: PoolState,
     /// The setting, for the forecast.
     pub huge_pages: HugePages,
@@ -81,7 +81,7 @@ impl StoppedOracle {
 }
 
 /// What the host has for a start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct HostOfStarts<'a> {
     /// The instances that may start.
     pub oratab: &'a HostOratab<'a>,
@@ -89,6 +89,8 @@ pub struct HostOfStarts<'a> {
     pub meminfo: Option<&'a Meminfo>,
     /// All pools.
     pub pools: &'a [PoolRow],
+    /// The memory in System V segments of huge pages that the running instances of a user have.
+    pub held: &'a dyn Fn(u32) -> Bytes,
 }
 
 impl HostOfStarts<'_> {
@@ -188,10 +190,7 @@ fn inspect(
         pool: host.pool(),
         limits: Some(CgroupLimits::default()),
         nodes: None,
-        lock_limit: start.and_then(|start| start.memlock).and_then(|limit| match limit {
-            Rlimit::At(limit) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
-            Rlimit::Unlimited => None,
-        }),
+        lock_limit: None,
         ring_limits: None,
     };
     let expected = |size: PageSize| -> Option<Pages> {
@@ -222,12 +221,36 @@ fn inspect(
         }
     };
     let clusterware = settings.clusterware(&instance, files, || entry.by_agent, &mut notes);
+    let at_least = match (wants.pages(), page_size) {
+        _ if automatic_memory => None,
+        (Some(pages @ Pages(1..)), Some(size)) => Some(size.times(pages.saturating_sub(EXTRA))),
+        _ => sga.or_else(|| start?.refused_segment),
+    };
+    let limits = StartLimits {
+        oratab: host.oratab,
+        files,
+        kind: instance.kind,
+        start,
+        clusterware: clusterware.as_ref(),
+        held: host.held,
+    };
+    let lock_limit = at_least.and_then(|size| limits.lock_limit(size, &mut notes));
+    let pool_state = PoolState { lock_limit, ..pool_state };
     let forecast = match (&wants, page_size) {
+        _ if lock_limit.is_some_and(LockLimit::prevents_start) => Some(Forecast::of_start(
+            &requested,
+            page_size.zip(wants.pages()).map(|(size, pages)| size.times(pages)),
+            &pool_state,
+            Pages(0),
+        )),
         (Wants::Pages(pages, _), Some(size)) => {
             Some(Forecast::of_start(&requested, Some(size.times(*pages)), &pool_state, Pages(0)))
         }
-        // On a kernel without huge pages ONLY fails, whatever the size is.
-        (Wants::None(_), None) if requested.huge_pages == HugePages::On && host.meminfo.is_some() => {
+        // On a kernel without huge pages ONLY fails, whatever the size is, and with MEMORY_TARGET on every kernel (ORA-27138).
+        (Wants::None(_), None) | (Wants::None(_), _)
+            if requested.huge_pages == HugePages::On
+                && (automatic_memory || page_size.is_none() && host.meminfo.is_some()) =>
+        {
             Some(Forecast::of_start(&requested, None, &pool_state, Pages(0)))
         }
         _ => None,

@@ -63,7 +63,10 @@ impl Forecast {
                 .map(|excess| excess.kind.cause()),
             _ => {
                 let has = share.map(|share| (share.persistent, Some(share.guaranteed)));
-                let refusal = Cause::of_refusal(requested, needed, pool, has, room, *lock_limit);
+                let refusal = match lock_limit {
+                    Some(limit) if limit.prevents_start() => limit.cause(),
+                    _ => Cause::of_refusal(requested, needed, pool, has, room, *lock_limit),
+                };
                 Some(refusal.or_of_nodes(on_nodes < Pages(u64::MAX)))
             }
         };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::assessment::node_room::NodeRoom;
 use crate::assessment::pool_share::Share;
-use crate::model::{HugePages, PoolFact, PoolState, Requested};
+use crate::model::{HugePages, LockLimit, PoolFact, PoolState, Requested};
 
 /// What the next start would get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ impl Outlook {
 
     /// For a server that asks for `needed` pages of the pool and has `own` of it now.
     pub fn of_start(requested: &Requested, needed: Option<Pages>, own: Pages, pool_state: &PoolState) -> Self {
+        if pool_state.lock_limit.is_some_and(LockLimit::prevents_start) {
+            return Self::Fails;
+        }
         let refused = match requested.huge_pages {
             HugePages::Off => return Self::Base,
             HugePages::Try => Self::Base,

@@ -28,6 +28,8 @@ pub enum Cause {
     MemlockLimit,
     /// The pool has enough pages, but the kernel reserves them to a group that the server is not in.
     ShmGroup,
+    /// The kernel allows no more System V shared memory, in whatever pages: `kernel.shmall` or `kernel.shmmni`.
+    ShmLimit,
     /// The pool has pages enough, but not on the NUMA nodes that the server may use.
     NodeLimit,
     /// A memory cgroup that counts huge pages allows less than the server would touch.
@@ -41,7 +43,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Disabled,
         Self::MemoryTarget,
         Self::SysvSharedMemory,
@@ -52,6 +54,7 @@ impl Cause {
         Self::CgroupLimit,
         Self::MemlockLimit,
         Self::ShmGroup,
+        Self::ShmLimit,
         Self::NodeLimit,
         Self::MemoryLimit,
         Self::IoUring,

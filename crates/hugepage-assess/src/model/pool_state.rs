@@ -82,7 +82,22 @@ pub enum LockLimit {
         /// As in `Memlock`; `None` is unlimited.
         limit: Option<Bytes>,
     },
-    /// Something that is not visible: the last start found enough pages and took none.
+    /// Any start, also one in base pages: all segments together exceed `kernel.shmall` (`newseg` in ipc/shm.c). Only where
+    /// that is certain.
+    Shmall {
+        /// What it allows.
+        limit: Bytes,
+        /// The segments of others.
+        others: Bytes,
+        /// The value that would suffice, in base pages.
+        needed_pages: u64,
+    },
+    /// Any start, also one in base pages: `kernel.shmmni` allows no more segments. Only where that is certain.
+    Shmmni {
+        /// The largest number of segments.
+        limit: u64,
+    },
+    /// Something that is not visible: the last start found enough pages and took none, or the groups of the owner are unknown.
     Unexplained,
 }
 
@@ -93,8 +108,14 @@ impl LockLimit {
             Self::Memlock { limit, others } => limit < size.saturating_add(others),
             Self::ShmGroup { .. } => size > Bytes(0),
             Self::Either { limit, .. } => limit.is_some_and(|limit| limit < size),
+            Self::Shmall { .. } | Self::Shmmni { .. } => true,
             Self::Unexplained => false,
         }
+    }
+
+    /// Whether the server does not start at all, whatever pages it asks for.
+    pub const fn prevents_start(self) -> bool {
+        matches!(self, Self::Shmall { .. } | Self::Shmmni { .. })
     }
 
     /// Whether a segment of `size` may be refused, which is not certain.
@@ -107,6 +128,7 @@ impl LockLimit {
         match self {
             Self::Memlock { .. } | Self::Either { .. } => Cause::MemlockLimit,
             Self::ShmGroup { .. } => Cause::ShmGroup,
+            Self::Shmall { .. } | Self::Shmmni { .. } => Cause::ShmLimit,
             Self::Unexplained => Cause::Unknown,
         }
     }

@@ -12,5 +12,6 @@ mod layouts;
 mod limits;
 mod matrix;
 mod pending;
+mod start_limits;
 mod stopped;
 mod switchover;

@@ -141,7 +141,7 @@ fn failed_starts_are_seen() {
             2053,
             "ORA-27102: out of memory",
             Outlook::Hugetlb,
-            "The pool has enough pages: see the error in the alert log.",
+            "The pool has enough pages: compare kernel.shmall and the memory of the host with the error in the alert log.",
         ),
     ] {
         let host = OracleHost::new(KERNELS[3], 16, (nr, nr));

@@ -42,6 +42,22 @@ pub fn groups(root: &Root, uid: u32) -> Result<Vec<u32>, ReadError> {
     Ok(accounts.iter().map(|account| account.gid).chain(text.lines().filter_map(member_of)).collect())
 }
 
+/// Whether the user `uid` is in the group `gid`; `None` where /etc/group is missing, or a directory service that is configured
+/// may put it there (nsswitch.conf(5)).
+pub fn is_member(root: &Root, uid: u32, gid: u32) -> Option<bool> {
+    if groups(root, uid).ok()?.contains(&gid) {
+        return Some(true);
+    }
+    let text = if_there(root.read("/etc/nsswitch.conf")).ok()?.unwrap_or_default();
+    let sources = text.lines().filter_map(|line| line.trim().strip_prefix("group:"));
+    let is_service = |source: &str| match source {
+        "sss" => root.exists("/etc/sssd/sssd.conf"),
+        source => !matches!(source, "files" | "compat" | "systemd" | "altfiles") && !source.starts_with('['),
+    };
+    let is_all_here = !sources.flat_map(str::split_ascii_whitespace).any(is_service);
+    (is_all_here && root.exists("/etc/group")).then_some(false)
+}
+
 /// `UID_MIN`: accounts below it are the system's.
 pub fn first_uid_of_people(root: &Root) -> Result<u32, ReadError> {
     let text = if_there(root.read("/etc/login.defs"))?.unwrap_or_default();
@@ -61,7 +77,7 @@ mod tests {
         let root = Root::at(tree.path());
         assert_eq!((accounts(&root).unwrap(), first_uid_of_people(&root).unwrap()), (vec![], 1000));
         fs::create_dir(tree.path().join("etc")).unwrap();
-        let write = |name: &str, text| fs::write(tree.path().join("etc").join(name), text).unwrap();
+        let write = |name: &str, text: &str| fs::write(tree.path().join("etc").join(name), text).unwrap();
         write("passwd", "root:x:0:0::/root:/bin/sh\npostgres:x:26:27:PostgreSQL:/:/bin/sh\n+@netgroup\nbad:x:y:z::\n");
         write("group", "root:x:0:\ndba:x:500:oracle,postgres\nssl-cert:x:103:postgres\nother:x:5:x\n");
         write("login.defs", "# UID_MIN 5\nUID_MIN\t\t\t  500\nSYS_UID_MIN 100\n");
@@ -69,6 +85,23 @@ mod tests {
         assert_eq!(names, ["root", "postgres"]);
         assert_eq!(groups(&root, 26).unwrap(), [27, 500, 103]);
         assert_eq!(groups(&root, 1000).unwrap(), [0; 0]);
+        for (sources, known) in [
+            ("files sss systemd", Some(false)),
+            ("files [SUCCESS=merge] sss", Some(false)),
+            ("files ldap", None),
+            ("winbind files", None),
+        ] {
+            write("nsswitch.conf", &format!("passwd: ldap\ngroup: {sources}\n"));
+            assert_eq!((is_member(&root, 26, 500), is_member(&root, 26, 5)), (Some(true), known), "{sources}");
+        }
+        fs::create_dir(tree.path().join("etc/sssd")).unwrap();
+        write("sssd/sssd.conf", "");
+        write("nsswitch.conf", "group: files sss\n");
+        assert_eq!(is_member(&root, 26, 5), None);
+        fs::remove_file(tree.path().join("etc/nsswitch.conf")).unwrap();
+        assert_eq!(is_member(&root, 26, 5), Some(false));
+        fs::remove_file(tree.path().join("etc/group")).unwrap();
+        assert_eq!((is_member(&root, 26, 27), is_member(&root, 26, 5)), (Some(true), None));
         assert_eq!(first_uid_of_people(&root).unwrap(), 500);
     }
 }

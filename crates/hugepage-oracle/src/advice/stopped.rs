@@ -5,7 +5,7 @@ use hugepage_assess::advice::message::{Shortfall, is_of_pool};
 use hugepage_assess::advice::pool;
 use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Forecast, Outlook, Sizing};
-use hugepage_assess::model::{Cause, HugePages, PoolFact, Product};
+use hugepage_assess::model::{Cause, HugePages, LockLimit, PoolFact, Product};
 use hugepage_assess::stopped_databases::Wants;
 
 use crate::stopped::StoppedOracle;
@@ -18,12 +18,15 @@ impl StoppedOracle {
         let state = match self.state {
             StoppedState::Stopped => "The instance is stopped".to_owned(),
             StoppedState::Failed => {
-                let errors = self.last_start.iter().flat_map(|start| &start.errors);
+                let errors = self.errors();
                 let gravest = errors.clone().find(|error| error.starts_with("ORA-")).or_else(|| errors.clone().next());
                 format!("The last start failed ({})", gravest.map_or("", |error| error.trim_end_matches('.')))
             }
         };
         let next = match (&self.wants, &self.forecast) {
+            (_, Some(forecast)) if forecast.cause == Some(Cause::ShmLimit) => {
+                format!("its next start would fail: {}", self.lacks(forecast))
+            }
             (Wants::None(_), Some(forecast)) => {
                 let setting = ProductTerms::of_product(ORACLE).setting(self.huge_pages);
                 format!("its next start would fail: {setting}, and {}", self.lacks(forecast))
@@ -54,7 +57,15 @@ impl StoppedOracle {
 
     /// What to do; `None` if nothing, or nothing that is known here would help.
     pub fn hint(&self, sizings: &[Sizing]) -> Option<String> {
+        if let Some(hint) = self.hint_on_parameters() {
+            return Some(hint);
+        }
         let forecast = self.forecast.as_ref()?;
+        if let Some(limit) = self.pool_state.lock_limit.filter(|limit| Some(limit.cause()) == forecast.cause)
+            && let Some(hint) = self.hint_on_kernel(limit)
+        {
+            return Some(hint);
+        }
         if matches!(&self.pool_state.pool, PoolFact::Unsupported(sizes) if sizes.is_empty()) {
             return Some("Set use_large_pages = FALSE, or boot a kernel that has huge pages.".to_owned());
         }
@@ -83,6 +94,17 @@ impl StoppedOracle {
             None if self.state == StoppedState::Failed && self.is_about_pages() => {
                 Some(format!("Start the instance{}: the pool has enough pages now.", self.with()))
             }
+            // The kernel refused the owner huge pages, which it would not do now.
+            None if self.has_error(27125) => {
+                Some(format!("Start the instance{}: the kernel allows its owner huge pages now.", self.with()))
+            }
+            None if self.has_error(27104) => {
+                Some(format!("Compare kernel.shmall and kernel.shmmax with the SGA, and start the instance{}.", self.with()))
+            }
+            None if self.has_error(27102) => Some(
+                "The pool has enough pages: compare kernel.shmall and the memory of the host with the error in the alert log."
+                    .to_owned(),
+            ),
             None if self.state == StoppedState::Failed => {
                 Some("The pool has enough pages: see the error in the alert log.".to_owned())
             }
@@ -96,12 +118,50 @@ impl StoppedOracle {
         command.map_or(String::new(), |command| format!(" with \"{command}\""))
     }
 
-    /// ORA-27137 and ORA-27125: huge pages were refused.
+    /// What to do where the parameters exclude each other, whatever the pool has (Database Error Messages, ORA-27138 and
+    /// ORA-27107).
+    fn hint_on_parameters(&self) -> Option<String> {
+        let is_by_memory_target = self.forecast.as_ref().is_some_and(|one| one.cause == Some(Cause::MemoryTarget));
+        let change = if is_by_memory_target || self.has_error(27138) && self.memory_target {
+            "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET"
+        } else if self.has_error(27138) {
+            "Set use_large_pages to a value that the other parameters allow (on Exadata ONLY or AUTO_ONLY)"
+        } else if self.has_error(27107) {
+            "Set use_large_pages to another value than AUTO, which this release does not support"
+        } else {
+            return None;
+        };
+        Some(format!("{change}, and start the instance{}.", self.with()))
+    }
+
+    /// What to do where the kernel refuses the start, whatever the pool has.
+    fn hint_on_kernel(&self, limit: LockLimit) -> Option<String> {
+        let (name, value) = match limit {
+            LockLimit::ShmGroup { gid } => ("vm.hugetlb_shm_group", u64::from(gid)),
+            LockLimit::Shmall { needed_pages, .. } => ("kernel.shmall", needed_pages),
+            LockLimit::Shmmni { limit } => ("kernel.shmmni", limit.saturating_mul(2)),
+            _ => return None,
+        };
+        Some(format!(
+            "Run \"sysctl -w {name}={value}\", put it into /etc/sysctl.d, and start the instance{}.",
+            self.with()
+        ))
+    }
+
+    /// ORA-27137 and ORA-27106: huge pages were missing.
     fn is_about_pages(&self) -> bool {
-        let errors = self.last_start.iter().flat_map(|start| &start.errors);
-        errors
-            .into_iter()
-            .any(|error| error.starts_with("ORA-27137") || error.to_ascii_lowercase().contains("large pages"))
+        let mut errors = self.errors();
+        self.has_error(27137)
+            || self.has_error(27106)
+            || errors.any(|error| !error.starts_with("ORA-") && error.to_ascii_lowercase().contains("large pages"))
+    }
+
+    fn has_error(&self, code: u32) -> bool {
+        self.errors().any(|error| error.strip_prefix("ORA-").is_some_and(|rest| rest.starts_with(&code.to_string())))
+    }
+
+    fn errors(&self) -> impl Iterator<Item = &String> + Clone {
+        self.last_start.iter().filter(|_| self.state == StoppedState::Failed).flat_map(|start| &start.errors)
     }
 
     fn lacks(&self, forecast: &Forecast) -> String {

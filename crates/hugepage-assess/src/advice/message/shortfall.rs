@@ -77,6 +77,14 @@ impl fmt::Display for Shortfall<'_> {
             }
             (Some(Cause::PageSizeUnsupported), _) => f.write_str("this machine has no huge pages of huge_page_size"),
             (Some(Cause::ShmGroup), _) => f.write_str("its owner is not in the group of vm.hugetlb_shm_group"),
+            (Some(Cause::ShmLimit), _) => match self.lock_limit {
+                Some(LockLimit::Shmall { limit, others, .. }) => {
+                    write!(f, "kernel.shmall allows {limit} of System V shared memory in all, huge pages included")?;
+                    if others > Bytes(0) { write!(f, ", and others have {others}") } else { Ok(()) }
+                }
+                Some(LockLimit::Shmmni { limit }) => write!(f, "kernel.shmmni allows {limit} shared memory segments"),
+                _ => f.write_str("the kernel allows no more System V shared memory"),
+            },
             (Some(Cause::MemlockLimit), _) => {
                 let (limit, others) = match self.lock_limit {
                     Some(LockLimit::Memlock { limit, others }) => (limit, others),
@@ -104,7 +112,14 @@ impl fmt::Display for Shortfall<'_> {
             (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
                 write!(f, "only {guaranteed} of the {needed} pages of {size} needed are guaranteed")
             }
-            (Some(Cause::Unknown), _) => f.write_str("the number of available pages is unknown"),
+            (Some(Cause::Unknown), _) => match self.lock_limit {
+                Some(LockLimit::Either { .. }) => f.write_str(
+                    "if this distribution's kernel has the change of Linux 5.18, its owner must be in the group of \
+                     vm.hugetlb_shm_group, else memlock is enough",
+                ),
+                Some(LockLimit::Unexplained) => f.write_str("the kernel may refuse them to its owner; see the notes"),
+                _ => f.write_str("the number of available pages is unknown"),
+            },
         }
     }
 }

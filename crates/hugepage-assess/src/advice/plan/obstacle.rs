@@ -65,7 +65,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
             }
             // Kernels of both kinds let the group have them.
             LockLimit::ShmGroup { gid } | LockLimit::Either { gid, .. } => Some(Some(Step::SetShmGroup(gid))),
-            LockLimit::Unexplained => None,
+            LockLimit::Shmall { .. } | LockLimit::Shmmni { .. } | LockLimit::Unexplained => None,
         };
     }
     let PoolFact::Known(pool) = &pool_state.pool else { return None };

@@ -116,6 +116,8 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     }
     match path {
         "/etc/passwd" => return Some(accounts),
+        "/etc/group" => return Some(groups),
+        "/etc/nsswitch.conf" => return Some(sources_of_groups),
         SERVICE_ACCOUNTS | "/etc/hostname" => return Some(unchanged),
         "/etc/kernel/cmdline" => return Some(boot_parameters),
         "/etc/zipl.conf" | "/etc/lilo.conf" => return Some(boot_entries),
@@ -160,6 +162,20 @@ fn accounts(text: &str) -> String {
         is_usual_service_account(name).then(|| format!("{name}::{uid}:{gid}:::\n"))
     };
     text.lines().filter_map(shown).collect()
+}
+
+/// The numbers of all groups, each with the usual service accounts among its members.
+fn groups(text: &str) -> String {
+    let shown = |line: &str| {
+        let (gid, members) = line.splitn(3, ':').nth(2)?.split_once(':')?;
+        let members: Vec<_> = members.split(',').filter(|name| is_usual_service_account(name)).collect();
+        Some(format!("::{gid}:{}\n", members.join(",")))
+    };
+    text.lines().filter_map(shown).collect()
+}
+
+fn sources_of_groups(text: &str) -> String {
+    lines(text, |line| line.trim_start().starts_with("group:"))
 }
 
 fn unchanged(text: &str) -> String {
@@ -255,6 +271,9 @@ mod tests {
     fn omit_names_of_people() {
         let text = "root:x:0:0:root:/root:/bin/sh\noracle:secret:54321:54321:Oracle:/home/oracle:/bin/sh\nalice:x:1000:1000:A:/:\n";
         assert_eq!(rule("/etc/passwd").unwrap()(text), "oracle::54321:54321:::\n");
+        let text = "root:x:0:\ndba:x:54322:alice,oracle\nusers:x:100:alice\n";
+        assert_eq!(rule("/etc/group").unwrap()(text), "::0:\n::54322:oracle\n::100:\n");
+        assert_eq!(rule("/etc/nsswitch.conf").unwrap()("hosts: dns\ngroup: files\n"), "group: files\n");
     }
 
     #[test]

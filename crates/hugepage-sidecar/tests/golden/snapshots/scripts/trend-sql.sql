@@ -92,7 +92,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_trend.home IS 'ORACLE_HOME (PostgreSQL: data
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.state IS 'running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.verdict IS 'ok (as configured, also after a restart), notice, warning or critical.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_trend.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_trend.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.shared_memory IS 'Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.base_page_bytes IS 'Part of the SGA in base pages, in bytes; NULL if unknown.';

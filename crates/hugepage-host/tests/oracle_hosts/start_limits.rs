@@ -1,0 +1,221 @@
+//! What the kernel refuses a start of an instance that does not run, and what to do by the number of the error.
+
+use hugepage_assess::assessment::{Outlook, Severity};
+use hugepage_assess::model::Cause;
+
+use crate::builder::*;
+
+/// UEK 8, which counts no memlock for System V segments.
+const UEK8: &str = "6.12.0-103.40.4.2.el9uek.x86_64";
+const GROUP: &str = "/proc/sys/vm/hugetlb_shm_group";
+const HEAD: &str = "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      \
+                    ctime\n";
+
+/// A database with an SGA of 4 GB that starts at boot, and a pool that has enough.
+fn host(kernel: &str, setting: &str) -> OracleHost {
+    let host = OracleHost::new(kernel, 16, (2100, 2100));
+    host.home(DB_HOME);
+    host.write("/etc/oratab", &format!("orcl:{DB_HOME}:Y\n"));
+    host.write(&format!("{DB_HOME}/dbs/initorcl.ora"), &format!("*.sga_max_size=4G\n*.use_large_pages='{setting}'\n"));
+    host
+}
+
+/// The last start that failed, with this limit on locked memory and this error.
+fn failed(host: &OracleHost, memlock: &str, error: &str) {
+    let start =
+        host.start(&LoggedStart { ago: 600, pmon: None, memlock, errors: vec![error], ..LoggedStart::default() });
+    host.log("orcl", "orcl", &start);
+}
+
+#[test]
+fn the_group_decides_since_5_18() {
+    for (setting, group, outlook, cause) in [
+        ("ONLY", "0", Outlook::Fails, Some(Cause::ShmGroup)),
+        ("TRUE", "0", Outlook::Base, Some(Cause::ShmGroup)),
+        // Its own group, and one that it is a member of.
+        ("ONLY", "54321", Outlook::Hugetlb, None),
+        ("ONLY", "54322", Outlook::Hugetlb, None),
+        ("ONLY", "54399", Outlook::Fails, Some(Cause::ShmGroup)),
+    ] {
+        let host = host(UEK8, setting);
+        host.write(GROUP, &format!("{group}\n"));
+        failed(&host, "UNLIMITED", "ORA-27125: unable to create shared memory segment");
+        let survey = host.survey();
+        let down = stopped(&survey, "orcl");
+        assert_eq!((down.outlook(), down.forecast.as_ref().unwrap().cause), (outlook, cause), "{setting} {group}");
+        let hint = down.hint(&[sizing(&survey)]).unwrap();
+        match cause {
+            Some(_) => assert_eq!(
+                hint,
+                "Run \"sysctl -w vm.hugetlb_shm_group=54321\", put it into /etc/sysctl.d, and start the instance."
+            ),
+            None => assert_eq!(hint, "Start the instance: the kernel allows its owner huge pages now."),
+        }
+    }
+}
+
+/// `status` exits with a warning before the first start that would fail.
+#[test]
+fn a_start_that_would_fail_is_a_warning() {
+    let host = host(UEK8, "ONLY");
+    let survey = host.survey();
+    assert_eq!(stopped(&survey, "orcl").severity(), Severity::Warning);
+}
+
+/// Nothing is claimed where a directory service may know more than /etc/group, or the host's file is missing in a tree.
+#[test]
+fn groups_that_are_not_all_known() {
+    let host = host(UEK8, "ONLY");
+    host.write("/etc/nsswitch.conf", "group: files ldap\n");
+    let survey = host.survey();
+    assert_eq!(stopped(&survey, "orcl").outlook(), Outlook::Hugetlb, "a tree may lack what its host has");
+}
+
+#[test]
+fn memlock_decides_before_5_18() {
+    for (kernel, of_log, of_conf, outlook) in [
+        (KERNELS[0], Some("64K"), None, Outlook::Base),
+        (KERNELS[1], Some("64K"), None, Outlook::Base),
+        (KERNELS[2], Some("UNLIMITED"), None, Outlook::Hugetlb),
+        (KERNELS[3], Some("8G"), None, Outlook::Hugetlb),
+        // Raised since the last start.
+        (KERNELS[3], Some("64K"), Some("unlimited"), Outlook::Hugetlb),
+        (KERNELS[3], None, Some("8388608"), Outlook::Hugetlb),
+        (KERNELS[3], None, Some("64"), Outlook::Base),
+        (KERNELS[3], None, None, Outlook::Unknown),
+        // Since 5.18 it does not matter.
+        (UEK8, Some("UNLIMITED"), Some("unlimited"), Outlook::Base),
+    ] {
+        let host = host(kernel, "TRUE");
+        if let Some(limit) = of_log {
+            failed(&host, limit, "ORA-27125: unable to create shared memory segment");
+        }
+        if let Some(limit) = of_conf {
+            host.write("/etc/security/limits.d/90-oracle.conf", &format!("oracle - memlock {limit}\n"));
+        }
+        let survey = host.survey();
+        let down = stopped(&survey, "orcl");
+        assert_eq!(down.outlook(), outlook, "{kernel} {of_log:?} {of_conf:?}: {}", down.message());
+        if outlook == Outlook::Unknown {
+            assert!(down.message().ends_with("is unknown: the kernel may refuse them to its owner; see the notes."));
+            assert!(
+                down.notes.iter().any(|note| note.starts_with("the memlock limit of its owner")),
+                "{:?}",
+                down.notes
+            );
+        }
+    }
+}
+
+/// kernel.shmall counts base pages of all segments, whatever pages they are in, so it stops a start with any setting.
+#[test]
+fn shmall_stops_a_start_in_whatever_pages() {
+    for setting in ["ONLY", "TRUE", "FALSE"] {
+        for (shmall, others, fails) in
+            [(524_288, 0, true), (1_048_575, 0, true), (1_100_000, 0, false), (1_100_000, 1, true)]
+        {
+            let host = host(KERNELS[0], setting);
+            host.write("/proc/sys/kernel/shmall", &format!("{shmall}\n"));
+            let segment = format!("1 7 640 {} 1 1 1 54321 1 1 1 1 1 1\n", GIB);
+            host.write("/proc/sysvipc/shm", &format!("{HEAD}{}", segment.repeat(others)));
+            failed(&host, "UNLIMITED", "ORA-27104: system-defined limits for shared memory was misconfigured");
+            let survey = host.survey();
+            let down = stopped(&survey, "orcl");
+            assert_eq!(down.outlook() == Outlook::Fails, fails, "{setting} {shmall} {others}: {}", down.message());
+            let hint = down.hint(&[sizing(&survey)]);
+            if fails {
+                assert_eq!(down.forecast.as_ref().unwrap().cause, Some(Cause::ShmLimit));
+                let message = down.message();
+                assert!(message.contains("its next start would fail: kernel.shmall allows "), "{message}");
+                let pages = if others == 0 { 1_064_960 } else { 1_327_104 };
+                assert_eq!(
+                    hint.unwrap(),
+                    format!(
+                        "Run \"sysctl -w kernel.shmall={pages}\", put it into /etc/sysctl.d, and start the instance."
+                    )
+                );
+            } else if setting != "FALSE" {
+                let hint = hint.unwrap();
+                assert_eq!(hint, "Compare kernel.shmall and kernel.shmmax with the SGA, and start the instance.");
+            }
+        }
+    }
+}
+
+#[test]
+fn shmmni_counts_segments() {
+    for (shmmni, shmmax, fails) in [(2, 1 << 40, true), (3, 1 << 40, false), (5, GIB, true), (6, GIB, false)] {
+        let host = host(KERNELS[0], "TRUE");
+        host.write("/proc/sys/kernel/shmmni", &format!("{shmmni}\n"));
+        host.write("/proc/sys/kernel/shmmax", &format!("{shmmax}\n"));
+        let segment = "1 7 640 4096 1 1 1 54321 1 1 1 1 1 1\n";
+        host.write("/proc/sysvipc/shm", &format!("{HEAD}{}", segment.repeat(2)));
+        failed(&host, "UNLIMITED", "ORA-27102: out of memory");
+        let survey = host.survey();
+        let down = stopped(&survey, "orcl");
+        assert_eq!(down.outlook() == Outlook::Fails, fails, "{shmmni} {shmmax}: {}", down.message());
+    }
+}
+
+/// A larger SGA in the parameter file of an instance that runs.
+#[test]
+fn shmall_stops_the_restart_with_a_larger_sga() {
+    for (shmall, outlook) in [(2_097_152, Outlook::Hugetlb), (1_572_864, Outlook::Fails)] {
+        let host = OracleHost::new(KERNELS[3], 16, (4200, 2152));
+        host.run(&Running { segments: vec![(4 * GIB, 2048)], ..Running::default() });
+        host.write(&format!("{DB_HOME}/dbs/initorcl.ora"), "*.sga_max_size=7G\n*.use_large_pages='ONLY'\n");
+        host.write("/proc/sys/kernel/shmall", &format!("{shmall}\n"));
+        host.write("/proc/sysvipc/shm", &format!("{HEAD}1 7 640 {} 1 1 1 54321 1 1 1 1 1 1\n", 4 * GIB));
+        let survey = host.survey();
+        let status = &running(&survey, "orcl").status;
+        assert_eq!(status.outlook, outlook, "{shmall}: {}", hugepage_assess::advice::message(status));
+        if outlook == Outlook::Fails {
+            let message = hugepage_assess::advice::message(status);
+            assert!(message.contains("kernel.shmall allows 6 GB of System V shared memory"), "{message}");
+        }
+    }
+}
+
+/// Parameters that exclude each other are told whatever the pool has.
+#[test]
+fn errors_of_parameters() {
+    let with_target = "in place of MEMORY_TARGET, and start the instance.";
+    for (error, target, hint) in [
+        ("ORA-27138: unable to allocate large pages with current parameter setting", "2G", Some(with_target)),
+        (
+            "ORA-27138: unable to allocate large pages with current parameter setting",
+            "0",
+            Some("that the other parameters allow (on Exadata ONLY or AUTO_ONLY), and start the instance."),
+        ),
+        (
+            "ORA-27107: AUTO value for USE_LARGE_PAGES parameter is no longer supported",
+            "0",
+            Some(
+                "Set use_large_pages to another value than AUTO, which this release does not support, and start the instance.",
+            ),
+        ),
+        (
+            "ORA-27106: system pages not available to allocate memory",
+            "0",
+            Some("Start the instance: the pool has enough pages now."),
+        ),
+        ("ORA-27137: unable to allocate large pages to create a shared memory segment", "2G", Some(with_target)),
+    ] {
+        let host = host(KERNELS[0], "ONLY");
+        host.write(
+            &format!("{DB_HOME}/dbs/initorcl.ora"),
+            &format!("*.sga_max_size=4G\n*.memory_target={target}\n*.use_large_pages='ONLY'\n"),
+        );
+        failed(&host, "UNLIMITED", error);
+        let survey = host.survey();
+        let down = stopped(&survey, "orcl");
+        let found = down.hint(&[sizing(&survey)]);
+        assert!(found.as_deref().is_some_and(|found| found.ends_with(hint.unwrap())), "{error} {target}: {found:?}");
+        if target != "0" {
+            assert_eq!(
+                (down.outlook(), down.forecast.as_ref().unwrap().cause),
+                (Outlook::Fails, Some(Cause::MemoryTarget))
+            );
+        }
+    }
+}

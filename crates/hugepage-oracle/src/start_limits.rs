@@ -1,0 +1,135 @@
+//! What the kernel refuses a start of an instance that does not run: huge pages to its owner, or any shared memory.
+
+use hugepage_assess::assessment::advisory::Advisories;
+use hugepage_assess::model::LockLimit;
+use hugepage_kernel::host::accounts::{self, Account};
+use hugepage_kernel::host::kernel_release::KernelRelease;
+use hugepage_kernel::host::limits_conf;
+use hugepage_kernel::mapping::sysvipc;
+use hugepage_kernel::memory::sysctl;
+use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, Root};
+
+use crate::clusterware::Clusterware;
+use crate::readers::oratab::HostOratab;
+use crate::readers::{LastStart, OracleKind};
+
+/// What a start may take beyond the pages that are certain.
+const MARGIN: u64 = 64 << 20;
+
+/// An instance that does not run, as far as the kernel cares.
+pub(crate) struct StartLimits<'a> {
+    pub oratab: &'a HostOratab<'a>,
+    /// The files of its owner.
+    pub files: &'a InstanceFiles,
+    pub kind: OracleKind,
+    pub start: Option<&'a LastStart>,
+    pub clusterware: Option<&'a Clusterware>,
+    /// The memory in System V segments of huge pages that the running instances of a user have.
+    pub held: &'a dyn Fn(u32) -> Bytes,
+}
+
+impl StartLimits<'_> {
+    /// What refuses a start with segments of at least `size` bytes; `None` where nothing is known to. What decides and could not
+    /// be determined is a note.
+    pub fn lock_limit(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
+        let root = self.oratab.root();
+        of_host(root, size, Bytes(0)).or_else(|| self.permission(root, size, notes))
+    }
+
+    /// What the kernel requires for huge pages and the owner does not have (`can_do_hugetlb_shm` in fs/hugetlbfs/inode.c).
+    fn permission(&self, root: &Root, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
+        let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten().and_then(|gid| gid.parse().ok());
+        let owner = self.owner(root);
+        let is_member = group.zip(owner.as_ref()).and_then(|(gid, owner)| accounts::is_member(root, owner.uid, gid));
+        let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
+        let others = owner.as_ref().map_or(Bytes(0), |owner| (self.held)(owner.uid));
+        // The kernel let the owner have huge pages.
+        let was_let = others > Bytes(0) || self.was_let();
+        // A tree may lack what its host has.
+        let is_known = is_member.is_some() || group.is_none() || root.is_tree();
+        let mut unexplained = |why| {
+            notes.add(why);
+            Some(LockLimit::Unexplained)
+        };
+        const GROUP: &str = "whether its owner is in the group of vm.hugetlb_shm_group could not be determined";
+        match (is_member, counts_memlock, self.memlock(root, owner.as_ref())) {
+            (Some(true), ..) | (_, Some(true), Some(Rlimit::Unlimited)) => None,
+            (_, Some(true), Some(Rlimit::At(limit))) => match is_known || limit >= others.saturating_add(size) {
+                true => Some(LockLimit::Memlock { limit, others }),
+                false => unexplained(GROUP),
+            },
+            (Some(false), Some(false), _) => Some(LockLimit::ShmGroup { gid: owner?.gid }),
+            (Some(false), None, Some(limit)) => match limit.bytes() {
+                limit if !was_let => Some(LockLimit::Either { gid: owner?.gid, limit }),
+                // It is not in the group, so memlock let it.
+                limit => limit.map(|limit| LockLimit::Memlock { limit, others }),
+            },
+            _ if was_let => None,
+            (None, ..) if is_known => None,
+            (None, ..) => unexplained(GROUP),
+            (Some(false), _, None) => unexplained(
+                "the memlock limit of its owner decides about huge pages, and neither an alert log nor limits.conf has it",
+            ),
+        }
+    }
+
+    /// Whether the last start got huge pages.
+    fn was_let(&self) -> bool {
+        let rows = self.start.iter().flat_map(|start| &start.page_sizes).filter(|row| !row.is_base);
+        let of_block = self.start.and_then(|start| start.large_pages.as_ref()?.used);
+        rows.filter_map(|row| row.allocated).chain(of_block).any(|pages| pages.0 > 0)
+    }
+
+    /// The account that owns its program. A tree has the owners of whoever made it, so there it is the one that manuals name.
+    fn owner(&self, root: &Root) -> Option<Account> {
+        let all = accounts::accounts(root).ok()?;
+        if !root.is_tree() {
+            return all.into_iter().find(|account| Some(account.uid) == self.files.uid());
+        }
+        let names: &[&str] = if self.kind == OracleKind::Database { &["oracle"] } else { &["grid", "oracle"] };
+        names.iter().find_map(|name| all.iter().find(|account| account.name == *name)).cloned()
+    }
+
+    /// The limit on locked memory of the next start: that of the last one, or of limits.conf(5) if that is larger. limits.conf does
+    /// not hold for what Grid Infrastructure starts.
+    fn memlock(&self, root: &Root, owner: Option<&Account>) -> Option<Rlimit> {
+        let of_log = self.start.and_then(|start| start.memlock);
+        let by_grid = self.clusterware.is_some_and(|clusterware| clusterware.resource.is_some());
+        let of_conf = owner.filter(|_| !by_grid).and_then(|owner| limits_conf::memlock(root, owner).ok()?);
+        match (of_log, of_conf) {
+            (Some(one), Some(other)) => {
+                Some(if one.bytes().is_none() || other.bytes().is_some_and(|other| Some(other) <= one.bytes()) {
+                    one
+                } else {
+                    other
+                })
+            }
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// The limit of the host that a start with segments of at least `size` bytes exceeds, beside what others have; `own`: segments
+/// that end before. `None` where it exceeds none for certain.
+pub fn of_host(root: &Root, size: Bytes, own: Bytes) -> Option<LockLimit> {
+    let limit = |name: &str| sysctl::running(root, name).ok().flatten()?.parse::<u64>().ok();
+    let segments = sysvipc::read(root).ok().flatten().unwrap_or_default();
+    let page = root.base_page_size().ok()?;
+    let whole = |size: Bytes| page.times(page.pages_to_hold(size));
+    let all = segments.iter().map(|segment| whole(segment.size)).fold(Bytes(0), Bytes::saturating_add);
+    let others = all.saturating_sub(own);
+    if let Some(pages) = limit("kernel.shmall") {
+        let limit = Bytes(pages.saturating_mul(page.bytes().0));
+        if limit < others.saturating_add(size) {
+            // With what a start takes beyond the size that is certain.
+            let needed = others.saturating_add(size).saturating_add(Bytes(MARGIN));
+            return Some(LockLimit::Shmall { limit, others, needed_pages: page.pages_to_hold(needed).0 });
+        }
+    }
+    let (most, largest) = (limit("kernel.shmmni")?, limit("kernel.shmmax").unwrap_or(u64::MAX).max(1));
+    let others = segments.len() as u64;
+    // Segments that end before may be any of them.
+    let needed = if own > Bytes(0) { 0 } else { size.0.div_ceil(largest) };
+    (others.saturating_add(needed) > most).then_some(LockLimit::Shmmni { limit: most })
+}
