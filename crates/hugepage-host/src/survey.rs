@@ -17,6 +17,7 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
+use hugepage_oracle::readers::grid::CELLS_OF_EXADATA;
 use hugepage_oracle::readers::oratab::HostOratab;
 use hugepage_oracle::stopped::{self, HostOfStarts, StoppedOracle};
 use hugepage_server::CgroupView;
@@ -49,6 +50,8 @@ pub struct Survey {
     pub transparent_hugepage: Option<String>,
     /// Whether /dev/shm is a ramfs, as papers of 2002 recommended for 32-bit Oracle: its size has no limit.
     pub shm_is_ramfs: bool,
+    /// Whether it is a database server of Exadata.
+    pub is_exadata: bool,
     /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
     pub processes_are_hidden: bool,
     /// The servers that run and count.
@@ -144,6 +147,7 @@ impl InspectedHost {
             pools: host.pools,
             transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
             shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
+            is_exadata: root.exists(CELLS_OF_EXADATA),
             processes_are_hidden,
             holders,
             instances: Vec::new(),

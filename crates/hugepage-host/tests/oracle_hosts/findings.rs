@@ -123,19 +123,34 @@ fn a_pool_beside_instances_that_cannot_use_it() {
 #[test]
 fn transparent_huge_pages_on_a_host_of_oracle() {
     const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-    for (version, wanted) in [("19.24.0.0.0", "never"), ("21.3.0.0.0", "never"), ("23.5.0.24.07", "madvise")] {
-        let host = OracleHost::new(KERNELS[3], 64, (2048, 0));
+    const UEK8: &str = "6.12.0-103.40.4.2.el9uek.x86_64";
+    for (kernel, version, wanted, beside_unknown) in [
+        (KERNELS[3], "19.24.0.0.0", "madvise", "madvise"),
+        (KERNELS[3], "21.3.0.0.0", "madvise", "madvise"),
+        (UEK8, "23.5.0.24.07", "madvise", "madvise"),
+        (UEK8, "23.26.1.0.0", "madvise", "madvise"),
+        (KERNELS[3], "12.2.0.1.0", "never", "never"),
+        // UEK6.
+        (KERNELS[2], "19.24.0.0.0", "never", "never"),
+        (KERNELS[2], "23.5.0.24.07", "never", "never"),
+        // Not UEK: both are content with what the older release asks for.
+        (KERNELS[4], "19.24.0.0.0", "never", "never"),
+        (KERNELS[4], "23.26.1.0.0", "madvise", "never"),
+        (KERNELS[5], "21.3.0.0.0", "never", "never"),
+    ] {
+        let host = OracleHost::new(kernel, 64, (2048, 0));
         host.run(&Running { segments: vec![(4 * GIB, 2048)], ..Running::default() });
         host.log("orcl", "orcl", &host.start(&LoggedStart { version, ..LoggedStart::default() }));
         assert_eq!(found(&host.survey(), "transparent_hugepage/enabled"), None);
         host.write(ENABLED, "[always] madvise never\n");
         let finding = found(&host.survey(), "transparent_hugepage/enabled").unwrap();
-        assert_eq!((finding.severity, finding.recommended.as_deref()), (Severity::Notice, Some(wanted)), "{version}");
+        let recommended = finding.recommended.as_deref();
+        assert_eq!((finding.severity, recommended), (Severity::Notice, Some(wanted)), "{kernel} {version}");
         assert_eq!(finding.command.unwrap(), format!("echo {wanted} > {ENABLED}"));
-        // Beside another release both are content with what the older one asks for.
+        assert!(finding.reason.starts_with("Oracle's installation guides"), "{}", finding.reason);
         host.run(&Running { pid: 6000, sid: "unknown", segments: vec![(GIB, 2048)], ..Running::default() });
         let finding = found(&host.survey(), "transparent_hugepage/enabled").unwrap();
-        assert_eq!(finding.recommended.as_deref(), Some("never"));
+        assert_eq!(finding.recommended.as_deref(), Some(beside_unknown), "{kernel} {version}");
     }
     // Without Oracle it is no finding of this kind.
     let host = OracleHost::new(KERNELS[3], 64, (0, 0));
@@ -167,4 +182,39 @@ fn more_memory_promised_than_there_is() {
             assert!(finding.reason.contains(said), "{}", finding.reason);
         }
     }
+}
+
+/// Before the patch, and not after it, where such a database does not run.
+#[test]
+fn small_pages_on_exadata_before_the_patch() {
+    for (version, setting, allocated, is_told) in [
+        ("19.26.0.0.0", "TRUE", 2048, true),
+        ("19.26.0.0.0", "FALSE", 0, true),
+        ("23.7.0.25.01", "AUTO", 2048, true),
+        ("19.26.0.0.0", "ONLY", 2048, false),
+        ("19.26.0.0.0", "AUTO_ONLY", 2048, false),
+        ("19.27.0.0.0", "TRUE", 2048, false),
+        ("23.26.1.0.0", "TRUE", 2048, false),
+        ("12.2.0.1.0", "TRUE", 2048, false),
+    ] {
+        let host = OracleHost::new(KERNELS[3], 64, (2048, 0));
+        let page = if allocated > 0 { 2048 } else { 4 };
+        host.run(&Running { segments: vec![(4 * GIB, page)], ..Running::default() });
+        let parameters = vec![format!("use_large_pages = \"{setting}\"")];
+        host.log("orcl", "orcl", &host.start(&LoggedStart { version, parameters, ..LoggedStart::default() }));
+        assert_eq!(found(&host.survey(), "use_large_pages"), None, "not on Exadata");
+        host.write("/etc/oracle/cell/network-config/cellip.ora", "cell=\"192.168.10.3\"\n");
+        let finding = found(&host.survey(), "use_large_pages");
+        assert_eq!(finding.is_some(), is_told, "{version} {setting}");
+        if let Some(finding) = finding {
+            assert!(finding.reason.contains(&format!(": orcl (use_large_pages = {setting}). ")), "{}", finding.reason);
+        }
+    }
+    let host = OracleHost::new(KERNELS[3], 64, (2048, 2048));
+    host.home(DB_HOME);
+    host.write("/etc/oracle/cell/network-config/cellip.ora", "");
+    host.write("/etc/oratab", &format!("orcl:{DB_HOME}:N\n"));
+    let parameters = vec!["use_large_pages = \"TRUE\"".to_owned()];
+    host.log("orcl", "orcl", &host.start(&LoggedStart { parameters, ..LoggedStart::default() }));
+    assert!(found(&host.survey(), "use_large_pages").unwrap().reason.contains(": orcl (use_large_pages = TRUE). "));
 }

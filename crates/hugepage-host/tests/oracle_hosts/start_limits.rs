@@ -200,6 +200,11 @@ fn errors_of_parameters() {
             Some("Start the instance: the pool has enough pages now."),
         ),
         ("ORA-27137: unable to allocate large pages to create a shared memory segment", "2G", Some(with_target)),
+        (
+            "ERROR: use_large_pages = FALSE is not a supported setting for database on Exadata",
+            "0",
+            Some("Set use_large_pages = ONLY or AUTO_ONLY, which Exadata requires, and start the instance."),
+        ),
     ] {
         let host = host(KERNELS[0], "ONLY");
         host.write(

@@ -1,16 +1,19 @@
 //! Settings of a host with Oracle instances.
 
+use hugepage_assess::advice::message::product::ProductTerms;
 use hugepage_assess::advice::pool;
 use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation};
 use hugepage_assess::assessment::{Severity, Sizing};
-use hugepage_assess::model::Cause;
+use hugepage_assess::model::{Cause, Landing, Product, UseLargePages};
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::Bytes;
+use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::memory::meminfo::Meminfo;
 
 use crate::advice::instance::AdvisedOracle;
 use crate::advice::recommendation;
+use crate::readers::OracleKind;
 use crate::stopped::StoppedOracle;
 
 /// A host with its instances that count.
@@ -30,6 +33,10 @@ pub struct AdvisedHost<'a> {
     pub transparent_hugepage: Option<&'a str>,
     /// Whether /dev/shm is a ramfs.
     pub shm_is_ramfs: bool,
+    /// Whether it is a database server of Exadata.
+    pub is_exadata: bool,
+    /// The release of the kernel that runs.
+    pub kernel_release: Option<&'a str>,
 }
 
 /// The recommendations for the whole host; none where it has no instance.
@@ -38,7 +45,12 @@ pub fn recommendations(host: &AdvisedHost<'_>, sizings: &[Sizing]) -> Vec<Recomm
         return Vec::new();
     }
     let idle = sizings.iter().filter_map(|sizing| idle_pool(host, sizing));
-    idle.chain([large_pools(host), memory(host), ramfs(host), transparent(host)].into_iter().flatten()).collect()
+    idle.chain(
+        [large_pools(host), memory(host), ramfs(host), transparent(host), small_pages_on_exadata(host)]
+            .into_iter()
+            .flatten(),
+    )
+    .collect()
 }
 
 /// A pool that no running instance can use, because of MEMORY_TARGET or use_large_pages = FALSE. Without a command: either
@@ -76,15 +88,32 @@ fn idle_pool(host: &AdvisedHost<'_>, sizing: &Sizing) -> Option<Recommendation> 
     })
 }
 
-/// Up to 21c the installation guides ask for `never`, since 23ai for `madvise` (Database Installation Guide for Linux,
-/// "Restrictions for HugePages and Transparent HugePages Configurations").
-fn transparent(host: &AdvisedHost<'_>) -> Option<Recommendation> {
-    const MADVISE_SINCE: u32 = 23;
+/// What the installation guides ask of transparent huge pages on this host, and the guide. They decide by the kernel since they
+/// know UEK7: `madvise` there, for 19c and later, and `never` on earlier UEK ("Setting Transparent HugePages to madvise" in the
+/// Client Installation Guides for 21c and 23ai). Of other kernels earlier text holds: `never` up to 21c, `madvise` since 23ai.
+fn thp_of_guides(host: &AdvisedHost<'_>) -> (&'static str, &'static str) {
+    const UEK7: (u32, u32) = (5, 15);
     let release = |version: Option<&str>| version?.split('.').next()?.parse::<u32>().ok();
     let stopped = host.stopped.iter().map(|stopped| stopped.last_start.as_ref()?.version.as_deref());
-    let mut releases =
-        host.running.iter().map(|instance| release(instance.oracle.version())).chain(stopped.map(release));
-    let wanted = if releases.all(|release| release >= Some(MADVISE_SINCE)) { "madvise" } else { "never" };
+    let running = host.running.iter().map(|instance| instance.oracle.version());
+    let mut releases = running.chain(stopped).map(release);
+    let uek = host.kernel_release.filter(|release| release.contains("uek")).and_then(KernelRelease::parse);
+    match uek.map(|release| (release.major, release.minor) >= UEK7) {
+        Some(true) if releases.all(|release| release.is_none_or(|release| release >= 19)) => {
+            ("madvise", "Oracle's installation guides ask for madvise on UEK7 and later kernels")
+        }
+        Some(_) => {
+            ("never", "Oracle's installation guides ask for never on UEK before UEK7, and for releases before 19c")
+        }
+        None if releases.all(|release| release >= Some(23)) => {
+            ("madvise", "Oracle's installation guides since 23ai ask for madvise")
+        }
+        None => ("never", "Oracle's installation guides up to 21c ask for never on kernels that are not UEK7 or later"),
+    }
+}
+
+fn transparent(host: &AdvisedHost<'_>) -> Option<Recommendation> {
+    let (wanted, source) = thp_of_guides(host);
     (host.transparent_hugepage == Some("always")).then(|| Recommendation {
         area: Area::Kernel,
         takes_effect: Effect::Now,
@@ -94,9 +123,52 @@ fn transparent(host: &AdvisedHost<'_>) -> Option<Recommendation> {
             Some("always".to_owned()),
             Some(wanted.to_owned()),
             format!(
-                "Oracle's Installation Guide for Linux asks for {wanted}: with always, processes wait while the kernel makes \
-                 transparent huge pages, which the SGA in huge pages does not use; transparent_hugepage={wanted} on the boot \
-                 command line keeps it."
+                "{source}: with always, processes wait while the kernel makes transparent huge pages, which the SGA in huge \
+                 pages does not use; transparent_hugepage={wanted} on the boot command line keeps it."
+            ),
+        )
+    })
+}
+
+/// Since the release updates of April 2025, 19.27 and 23.8, a database on Exadata does not start with an SGA in small pages
+/// (MOS 3081878.1). Databases of earlier ones that would be refused are told.
+fn small_pages_on_exadata(host: &AdvisedHost<'_>) -> Option<Recommendation> {
+    let is_earlier = |version: Option<&str>| {
+        let mut numbers =
+            version.into_iter().flat_map(|version| version.split('.')).map_while(|part| part.parse().ok());
+        matches!((numbers.next(), numbers.next()), (Some(19), Some(0..27)) | (Some(23), Some(0..8)))
+    };
+    let of_running = |instance: &AdvisedOracle<'_>| {
+        let facts = &instance.status.facts;
+        let why = match facts.requested.product {
+            Product::Oracle { use_large_pages: Some(UseLargePages::Only | UseLargePages::AutoOnly), .. } => {
+                return None;
+            }
+            Product::Oracle { use_large_pages: Some(_), .. } => ProductTerms::current(&facts.requested),
+            _ if matches!(facts.landing(), Landing::Mixed | Landing::Base) => "in small pages",
+            _ => return None,
+        };
+        let is_told = instance.oracle.kind == OracleKind::Database && is_earlier(instance.oracle.version());
+        is_told.then(|| format!("{} ({why})", instance.name))
+    };
+    let of_stopped = |stopped: &StoppedOracle| {
+        let version = stopped.last_start.as_ref().and_then(|start| start.version.as_deref());
+        let setting =
+            stopped.use_large_pages.as_deref().filter(|setting| matches!(*setting, "TRUE" | "FALSE" | "AUTO"))?;
+        let is_told = stopped.kind == OracleKind::Database && is_earlier(version);
+        is_told.then(|| format!("{} (use_large_pages = {setting})", stopped.name))
+    };
+    let running = host.running.iter().filter_map(of_running);
+    let who: Vec<_> = running.chain(host.stopped.iter().filter_map(of_stopped)).collect();
+    (host.is_exadata && !who.is_empty()).then(|| {
+        recommendation(
+            "use_large_pages",
+            None,
+            Some("ONLY".to_owned()),
+            format!(
+                "Since release updates 19.27 and 23.8 no database on Exadata starts with an SGA in small pages (MOS 3081878.1): {}. \
+                 Before that patch, set ONLY or AUTO_ONLY and provide the pages.",
+                who.join(", ")
             ),
         )
     })

@@ -126,6 +126,8 @@ impl StoppedOracle {
             "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET"
         } else if self.has_error(27138) {
             "Set use_large_pages to a value that the other parameters allow (on Exadata ONLY or AUTO_ONLY)"
+        } else if self.errors().any(|error| error.contains("not a supported setting for database on Exadata")) {
+            "Set use_large_pages = ONLY or AUTO_ONLY, which Exadata requires"
         } else if self.has_error(27107) {
             "Set use_large_pages to another value than AUTO, which this release does not support"
         } else {

@@ -12,6 +12,9 @@ const LOCAL_REGISTRY: &str = "/etc/oracle/olr.loc";
 /// The file that names the cluster registry.
 const CLUSTER_REGISTRY: &str = "/etc/oracle/ocr.loc";
 
+/// The list of storage cells, which database servers of Exadata alone have.
+pub const CELLS_OF_EXADATA: &str = "/etc/oracle/cell/network-config/cellip.ora";
+
 /// Grid Infrastructure of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GridInfrastructure {
