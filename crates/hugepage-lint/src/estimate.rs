@@ -144,6 +144,7 @@ mod tests {
                 major,
                 shared_buffers: Bytes(1 << 30),
                 wal_buffers: None,
+                wal_segment: Bytes(16 << 20),
                 max_connections: connections,
                 other_processes: 35,
                 locks,
