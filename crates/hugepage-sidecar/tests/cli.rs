@@ -405,6 +405,25 @@ fn capture_a_capture() {
     assert_eq!(status(&host.run(&["capture", copy.to_str().unwrap()])), UNKNOWN, "it is not empty");
 }
 
+/// Of what runs at boot a capture has the lines that count.
+#[test]
+fn capture_what_the_next_boot_sets() {
+    let mut compared = 0;
+    for case in fs::read_dir(fixture("../cases")).unwrap().map(|entry| entry.unwrap().path().join("tree")) {
+        if !case.join("proc/meminfo").exists() {
+            continue;
+        }
+        let (new, next_boot) = (tempfile::tempdir().unwrap(), |root: &Path| {
+            json(&run(root, &["status", "--format", "json"]))["next_boot"].take()
+        });
+        let copy = new.path().join("copy");
+        assert_eq!(status(&run(&case, &["capture", copy.to_str().unwrap()])), OK);
+        assert_eq!(next_boot(&copy), next_boot(&case), "{case:?}");
+        compared += 1;
+    }
+    assert!(compared >= 10);
+}
+
 #[test]
 fn print_every_fixture() {
     for entry in fs::read_dir(fixture("")).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir()) {

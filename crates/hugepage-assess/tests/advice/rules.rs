@@ -1,11 +1,14 @@
 //! Each rule, where it speaks and where it is silent.
 
-use hugepage_assess::advice;
+use hugepage_assess::advice::recommendation::Area;
+use hugepage_assess::advice::{self, recommendations};
+use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::{HugePages, NodePools};
 use hugepage_kernel::Bytes;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::NodePool;
+use hugepage_kernel::memory::sysctl::Assignment;
 
 use super::{GIB, Host, MIB, page_size};
 
@@ -235,6 +238,42 @@ fn after_a_reboot() {
     assert!(row.command.is_none() && row.reason.contains("is unknown: the entries of the boot loader"), "{row:?}");
     let command = Host { at_boot: None, ..host }.recommendations()[0].command.clone();
     assert_eq!(command.as_deref(), Some("echo 'vm.nr_hugepages = 534' > /etc/sysctl.d/90-postgresql-hugepages.conf"));
+}
+
+/// A line of the command line that has the size already would count instead of one that is added behind it.
+#[test]
+fn no_second_count() {
+    let gigantic = Host { page_size: page_size(GIB), pool: [0; 5], gigantic: [2, 2, 2, 0, 0], ..Host::default() };
+    let at_boot = |at_boot| {
+        let rows = Host { at_boot, ..gigantic.clone() }.recommendations();
+        rows.into_iter().find(|row| row.area == Area::Boot).unwrap().command
+    };
+    assert!(at_boot(None).unwrap().contains("hugepagesz=1G hugepages=2"));
+    assert_eq!(at_boot(Some(1)), None);
+}
+
+#[test]
+fn another_default_size_at_boot() {
+    let mut context = Host { pool: [534, 534, 534, 0, 9], ..Host::default() }.context();
+    let boot = context.next_boot.as_mut().unwrap();
+    boot.machine.running_default = Some(page_size(2 * MIB));
+    boot.machine.memory = Some(Bytes(16 * GIB));
+    boot.command_lines[0].default_size = Ok(page_size(GIB));
+    let rows = recommendations(&context);
+    let row = rows.iter().find(|row| row.setting == "default_hugepagesz").unwrap();
+    assert!(
+        row.command.is_none()
+            && row.reason.contains("default huge page size is 1 GB")
+            && row.severity == Severity::Warning,
+        "{row:?}"
+    );
+    let file = "/etc/sysctl.d/90.conf".to_owned();
+    let assignment = Assignment { value: "9216".to_owned(), file };
+    context.next_boot.as_mut().unwrap().sysctl = vec![("vm.nr_hugepages".to_owned(), assignment)];
+    let row = &recommendations(&context)[0];
+    let expected = "At the next boot /etc/sysctl.d/90.conf asks for 9216 pages of 1 GB, which are 9216 GB, and this host has 16 GB of \
+                    memory.";
+    assert!(row.severity == Severity::Critical && row.command.is_none() && row.reason.starts_with(expected), "{row:?}");
 }
 
 #[test]

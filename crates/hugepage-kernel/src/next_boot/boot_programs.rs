@@ -20,7 +20,7 @@ const PROGRAM_OF_CPU: &[u8] = b"\x7fELF";
 const MAX_DEPTH: u32 = 3;
 
 /// Files, and directories whose files count, in which a mention means unknown.
-const PLACES: [&str; 25] = [
+const PLACES: [&str; 31] = [
     "/etc/rc.local",
     "/etc/rc.d/rc.local",
     "/etc/init.d/boot.local",
@@ -47,10 +47,16 @@ const PLACES: [&str; 25] = [
     "/var/lib/cloud/scripts/per-boot/",
     "/var/lib/cloud/instance/user-data.txt",
     "/etc/inittab",
+    "/etc/init/",
+    "/etc/rc.d/rc.sysinit",
+    "/etc/sysctl.ktune",
+    "/etc/ktune.d/",
+    "/etc/saptune/extra/",
+    "/etc/saptune/override/",
 ];
 /// Scripts that are started where a link of a runlevel names them.
 const INIT_SCRIPTS: [&str; 2] = ["/etc/init.d", "/etc/rc.d/init.d"];
-const RUNLEVELS: [&str; 12] = [
+const RUNLEVELS: [&str; 13] = [
     "/etc/rcS.d",
     "/etc/rc2.d",
     "/etc/rc3.d",
@@ -62,6 +68,7 @@ const RUNLEVELS: [&str; 12] = [
     "/etc/init.d/boot.d",
     "/etc/init.d/rc3.d",
     "/etc/init.d/rc5.d",
+    "/etc/runlevels/boot",
     "/etc/runlevels/default",
 ];
 /// Where a program is searched that is named without a directory (systemd.exec(5)).
@@ -103,11 +110,12 @@ impl<'a> ProgramSurvey<'a> {
             }
         }
         let links: Vec<_> = RUNLEVELS.into_iter().flat_map(|directory| self.names(directory)).collect();
-        let of_link = |link: &str| {
-            link.strip_prefix('S').unwrap_or(link).trim_start_matches(|c: char| c.is_ascii_digit()).to_owned()
+        // `S20name`; in OpenRC's directories plain names.
+        let of_link = |link: &str| match link.strip_prefix('S').and_then(|rest| rest.split_at_checked(2)) {
+            Some((number, name)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name.to_owned(),
+            _ => link.to_owned(),
         };
-        let started: BTreeSet<_> =
-            links.iter().filter(|link| !link.starts_with('K')).map(|link| of_link(link)).collect();
+        let started: BTreeSet<_> = links.iter().map(|link| of_link(link)).collect();
         for directory in INIT_SCRIPTS {
             for name in self.names(directory) {
                 if started.contains(&name) {

@@ -142,24 +142,25 @@ impl NextBoot {
         })
     }
 
-    /// A pool that asks for more memory than the host has, and the clause on it; `None` if none does.
+    /// The largest pool, if that or all pools ask for more memory than the host has, and the clause on it.
     pub fn too_much(&self) -> Option<(PageSize, String)> {
-        self.sizes().into_iter().find_map(|size| match self.asked_for(size) {
-            PoolAtBoot::Set { pages, file } => Some((size, self.excess(size, pages, &file)?)),
-            _ => None,
-        })
+        let set = |size: PageSize| match self.asked_for(size) {
+            PoolAtBoot::Set { pages, file } => Some((size.times(pages), size, pages, file)),
+            PoolAtBoot::Unset | PoolAtBoot::Unknown(_) => None,
+        };
+        let (_, size, pages, file) = self.sizes().into_iter().filter_map(set).max_by_key(|(bytes, ..)| *bytes)?;
+        Some((size, self.excess(size, pages, &file)?))
     }
 
     /// Why the host can't have what is asked for; `None` if it may.
     fn excess(&self, size: PageSize, pages: Pages, file: &str) -> Option<String> {
         let memory = self.machine.memory?;
-        let bytes = |size: PageSize, pages: Pages| Bytes(size.bytes().0.saturating_mul(pages.0));
-        let own = bytes(size, pages);
+        let own = size.times(pages);
         if own == Bytes(0) {
             return None;
         }
         let all = self.sizes().into_iter().fold(Bytes(0), |sum, size| match self.asked_for(size) {
-            PoolAtBoot::Set { pages, .. } => sum.saturating_add(bytes(size, pages)),
+            PoolAtBoot::Set { pages, .. } => sum.saturating_add(size.times(pages)),
             _ => sum,
         });
         if own > memory {

@@ -77,7 +77,7 @@ fn reserve(context: &AdviceContext) -> Option<Recommendation> {
             "Free memory holds only {ready} of the {more} missing pages of {size} without compaction; the kernel's command \
              line reserves them before memory is fragmented."
         ),
-        command: Some(command::reserve_at_boot(size, wanted)),
+        command: added_to_command_line(context, size, wanted),
         takes_effect: Effect::Reboot,
         saves: None,
     })
@@ -126,7 +126,7 @@ fn survives(context: &AdviceContext) -> Option<Recommendation> {
     Some(Recommendation {
         area: Area::Boot,
         current: set.as_ref().map(|(pages, _)| pages.to_string()),
-        command: Some(persist(size, boot.default_size() == Ok(size), wanted, source)),
+        command: persist(context, (size, boot.default_size() == Ok(size)), wanted, source),
         ..pool::set((size, is_default), (pages, wanted), severity, Effect::Reboot, reason, None)
     })
 }
@@ -147,16 +147,32 @@ fn unknown(context: &AdviceContext, (size, is_default): (PageSize, bool), wanted
 }
 
 /// A file of sysctl.d for the default size, the kernel's command line for others.
-fn persist(size: PageSize, is_default: bool, pages: Pages, source: &str) -> String {
+fn persist(
+    context: &AdviceContext,
+    (size, is_default): (PageSize, bool),
+    pages: Pages,
+    source: &str,
+) -> Option<String> {
     if !is_default {
-        return command::reserve_at_boot(size, pages);
+        return added_to_command_line(context, size, pages);
     }
     // A later file of /etc takes precedence, so it has to be changed itself.
     let file = match source {
         source if source.starts_with("/etc/sysctl") && source.rsplit('/').next() > SYSCTL_FILE.rsplit('/').next() => {
-            return format!("sed -i -E 's|^[- ]*vm[./]nr_hugepages *=.*|vm.nr_hugepages = {pages}|' {source}");
+            return Some(format!("sed -i -E 's|^[- ]*vm[./]nr_hugepages *=.*|vm.nr_hugepages = {pages}|' {source}"));
         }
         _ => SYSCTL_FILE,
     };
-    format!("echo 'vm.nr_hugepages = {pages}' > {file}")
+    Some(format!("echo 'vm.nr_hugepages = {pages}' > {file}"))
+}
+
+/// A reservation on the kernel's command line; `None` where the line has another one of that size: of two counts the first counts.
+fn added_to_command_line(context: &AdviceContext, size: PageSize, wanted: Pages) -> Option<String> {
+    let has_other = |pool: PoolAtBoot| match pool {
+        PoolAtBoot::Set { pages, .. } => pages < wanted,
+        PoolAtBoot::Unset => false,
+        PoolAtBoot::Unknown(_) => true,
+    };
+    let mut lines = context.next_boot.iter().flat_map(|boot| &boot.command_lines);
+    (!lines.any(|line| has_other(line.pool(size)))).then(|| command::reserve_at_boot(size, wanted))
 }

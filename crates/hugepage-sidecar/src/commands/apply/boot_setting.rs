@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_assess::advice::rules::SYSCTL_FILE;
+use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::next_boot::boot::NextBoot;
 use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::source::root::if_there;
@@ -32,7 +33,7 @@ pub struct BootSetting {
 
 impl BootSetting {
     /// The line for the pool of `size`. A sysctl exists for the default size only.
-    pub fn for_pool(size: PageSize, is_default: bool, pages: Pages) -> Self {
+    fn for_pool(size: PageSize, is_default: bool, pages: Pages) -> Self {
         if is_default {
             let name = "vm.nr_hugepages".to_owned();
             return Self { file: SYSCTL_FILE, line: format!("{name} = {pages}"), name };
@@ -42,7 +43,8 @@ impl BootSetting {
     }
 
     /// The line for the pool of `size`, or an error where a boot with another default size would take it for another pool.
-    pub fn for_next_boot(root: &Root, size: PageSize, is_default: bool, pages: Pages) -> anyhow::Result<Self> {
+    pub fn for_next_boot(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<Self> {
+        let is_default = is_default(root, size)?;
         if is_default {
             match NextBoot::read(root)?.default_size() {
                 Ok(next) if next == size => {}
@@ -93,6 +95,11 @@ impl BootSetting {
             }
         }
     }
+}
+
+/// Whether `size` is the default size of the kernel that runs.
+pub fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
+    Ok(Meminfo::read(root)?.huge_page_size == Some(size))
 }
 
 /// A warning if the next boot sets another number than `pages`, or may do so.
@@ -179,19 +186,19 @@ mod tests {
         };
         let (root, size) = (Root::at(tree.path()), PageSize::from_kib(2048).unwrap());
         write("proc/meminfo", "MemTotal: 8388608 kB\nHugepagesize: 2048 kB\n");
-        let setting = |is_default| BootSetting::for_next_boot(&root, size, is_default, Pages(10));
-        assert_eq!(setting(true).unwrap().file, SYSCTL_FILE);
+        let setting = |size| BootSetting::for_next_boot(&root, size, Pages(10));
+        assert_eq!(setting(size).unwrap().file, SYSCTL_FILE);
         let entry = |name: &str, words: &str| {
             write(&format!("boot/loader/entries/{name}.conf"), &format!("options ro {words}\n"))
         };
         entry("a", "default_hugepagesz=1G");
-        let refusal = setting(true).unwrap_err().to_string();
+        let refusal = setting(size).unwrap_err().to_string();
         let expected = "the default huge page size is 1 GB after the next boot, and 2 MB now: vm.nr_hugepages = 10 would ask for \
                         10 pages of 1 GB. Nothing was changed.";
         assert!(refusal.starts_with(expected), "{refusal}");
-        assert_eq!(setting(false).unwrap().file, TMPFILES_FILE);
+        assert_eq!(setting(PageSize::from_kib(1 << 20).unwrap()).unwrap().file, TMPFILES_FILE);
         entry("b", "");
-        let refusal = setting(true).unwrap_err().to_string();
+        let refusal = setting(size).unwrap_err().to_string();
         assert!(
             refusal.contains("after the next boot is unknown: the entries of the boot loader have different"),
             "{refusal}"

@@ -20,7 +20,8 @@ use clap::Args;
 use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::capacity::saved_per_page;
-use hugepage_kernel::memory::meminfo::{Meminfo, OPTIMIZE_VMEMMAP};
+use hugepage_kernel::memory::meminfo::OPTIMIZE_VMEMMAP;
+use hugepage_kernel::next_boot::kernel_words::memparse;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
 use self::boot_setting::BootSetting;
@@ -161,16 +162,15 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
             say!("With {OPTIMIZE_VMEMMAP} the new pages would take {saved} less memory. {}", vmemmap::WHEN_FREED);
         }
         if options.persist {
-            let setting = setting(root, pool.size(), pages)?;
+            let setting = BootSetting::for_next_boot(root, pool.size(), pages)?;
             say!("{} would contain: {}", setting.file, setting.line());
         }
         return Ok(exit::OK);
     }
 
     pool.check_writable()?;
-    if options.persist {
-        setting(root, pool.size(), pages)?;
-    }
+    // A refusal comes before anything is changed.
+    options.persist.then(|| BootSetting::for_next_boot(root, pool.size(), pages)).transpose()?;
     let _lock = privileges::write(|| Lock::take(Path::new(lock::DIRECTORY)))?;
     // From here on a signal is handled between steps, so that the pool is always restored.
     let interrupt = Interrupt::catch().context("could not catch signals")?;
@@ -277,12 +277,11 @@ fn change(
 
 /// Sets the pool for the next boot if requested, and warns if that boot sets another number.
 fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<()> {
-    let is_default = is_default(root, size)?;
     if options.persist {
-        let setting = setting(root, size, pages)?;
+        let setting = BootSetting::for_next_boot(root, size, pages)?;
         setting.write(root).context("the pool is set, but not for the next boot")?;
         say!("{} sets it at every boot.", setting.file);
-        if !is_default && !is_buddy_size(size) {
+        if !boot_setting::is_default(root, size)? && !is_buddy_size(size) {
             say!(
                 "To guarantee pages of {size}, reserve them on the kernel command line: {}",
                 reserve_at_boot(size, pages)
@@ -295,14 +294,6 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
     Ok(())
 }
 
-fn setting(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<BootSetting> {
-    BootSetting::for_next_boot(root, size, is_default(root, size)?, pages)
-}
-
-fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
-    Ok(Meminfo::read(root)?.huge_page_size == Some(size))
-}
-
 /// Whether the buddy allocator has blocks of this size. For larger pages the kernel has to clear a range of memory.
 fn is_buddy_size(size: PageSize) -> bool {
     size.bytes().0 < 1 << 30
@@ -310,12 +301,10 @@ fn is_buddy_size(size: PageSize) -> bool {
 
 /// Parses a size as PostgreSQL writes it (`2MB`, `64kB`), as the kernel's command line does (`2M`, `2048K`), or in bytes.
 fn page_size(text: &str) -> Result<PageSize, String> {
-    let plain = text.trim_end_matches(['b', 'B']).trim_end_matches('i').to_ascii_uppercase();
-    let units = [("K", 10), ("M", 20), ("G", 30)];
-    let with_unit = units.iter().find_map(|(unit, shift)| Some((plain.strip_suffix(unit)?, *shift)));
-    let (digits, shift) = with_unit.unwrap_or((&plain, 0));
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    bytes.and_then(PageSize::new).ok_or_else(|| "not a page size: give a number and kB, MB or GB".to_owned())
+    let plain = text.trim_end_matches(['b', 'B']).trim_end_matches('i');
+    let unit = plain.trim_start_matches(|c: char| c.is_ascii_digit());
+    let size = memparse(plain).filter(|_| ["", "k", "K", "M", "G"].contains(&unit));
+    size.ok_or_else(|| "not a page size: give a number and kB, MB or GB".to_owned())
 }
 
 #[cfg(test)]
