@@ -47,7 +47,7 @@ def in_a_container(data: Path, script: Path) -> Iterator[None]:
 
 def histories_after_survey(place: Path) -> dict[str, str]:
     """The histories of servers there after another survey, by the names of their files."""
-    answer = sidecar.run("watch", "--once", "--state-dir", place / "state")
+    answer = sidecar.run("watch", "--once", "--state-dir", place / "state", "--service-account", str(OTHER))
     assert "could not write" not in answer.stderr, answer
     return {path.name: path.read_text() for path in (place / "state").glob(f"postgresql-*{place.name}-data.*history")}
 
