@@ -91,8 +91,14 @@ struct BootLoader<'a> {
     found: Vec<BootEntry>,
 }
 
-/// The variables of GRUB: a name, and a value that it may have.
-type Variables = BTreeSet<(String, String)>;
+/// The variables of GRUB.
+#[derive(Debug, Default)]
+struct GrubVariables {
+    /// A name, and a value that it may have.
+    values: BTreeSet<(String, String)>,
+    /// Why others may have values that could not be read.
+    refused: Option<String>,
+}
 
 impl BootLoader<'_> {
     fn read(&mut self, path: &str) -> Option<String> {
@@ -109,7 +115,7 @@ impl BootLoader<'_> {
     }
 
     /// A file of the Boot Loader Specification: keys, and their values behind a blank.
-    fn add_entry(&mut self, path: &str, variables: &Variables) {
+    fn add_entry(&mut self, path: &str, variables: &GrubVariables) {
         let Some(text) = self.read(path) else { return };
         let values = |key: &'static str| {
             text.lines().filter_map(move |line| {
@@ -122,7 +128,7 @@ impl BootLoader<'_> {
     }
 
     /// A configuration file in which one of `words` stands before the command line.
-    fn add_configuration(&mut self, path: &str, words: &[&str], variables: &Variables) {
+    fn add_configuration(&mut self, path: &str, words: &[&str], variables: &GrubVariables) {
         let Some(text) = self.read(path) else { return };
         for line in text.lines().map(str::trim) {
             let (word, rest) = line.split_once([' ', '\t', '=']).unwrap_or((line, ""));
@@ -141,10 +147,17 @@ impl BootLoader<'_> {
     }
 
     /// What grubenv has, and what grub.cfg sets.
-    fn variables(&mut self) -> Variables {
-        let mut found = Variables::new();
-        let environment = GRUB_ENVIRONMENTS.into_iter().find_map(|path| self.read(path)).unwrap_or_default();
-        found.extend(environment.lines().filter_map(|line| line.split_once('=')).map(owned));
+    fn variables(&mut self) -> GrubVariables {
+        let mut found = GrubVariables::default();
+        let environment = GRUB_ENVIRONMENTS.into_iter().find_map(|path| match if_there(self.root.read(path)) {
+            Ok(text) => text,
+            Err(error) => {
+                found.refused = Some(error.to_string());
+                None
+            }
+        });
+        let environment = environment.unwrap_or_default();
+        found.values.extend(environment.lines().filter_map(|line| line.split_once('=')).map(owned));
         let efi = self.list(EFI_DIRECTORY).into_iter().map(|name| format!("{EFI_DIRECTORY}/{name}/grub.cfg"));
         let configurations = CONFIGURATIONS.iter().take(2).map(|(path, _)| (*path).to_owned());
         for path in configurations.chain(efi).collect::<Vec<_>>() {
@@ -159,7 +172,7 @@ impl BootLoader<'_> {
                 };
                 let is_set = |name: &str| environment.lines().any(|line| line.starts_with(&format!("{name}=")));
                 if !(unless_set == name && is_set(name)) {
-                    found.insert(owned((name, value.trim_matches(['"', '\'']))));
+                    found.values.insert(owned((name, value.trim_matches(['"', '\'']))));
                 }
             }
         }
@@ -172,7 +185,7 @@ fn owned((name, value): (&str, &str)) -> (String, String) {
 }
 
 /// The words with the values of GRUB's variables, or why those are unknown. One that is nowhere set is empty.
-fn expanded(words: &str, variables: &Variables, file: &str) -> Result<String, String> {
+fn expanded(words: &str, variables: &GrubVariables, file: &str) -> Result<String, String> {
     let mut text = String::new();
     let mut rest = words;
     while let Some((before, behind)) = rest.split_once('$') {
@@ -182,10 +195,14 @@ fn expanded(words: &str, variables: &Variables, file: &str) -> Result<String, St
             Some(braced) => braced,
             None => behind.split_at(behind.find(|c| !is_name(c)).unwrap_or(behind.len())),
         };
-        let mut values: Vec<_> = variables.iter().filter(|(known, _)| known == name).map(|(_, value)| value).collect();
+        let mut values: Vec<_> =
+            variables.values.iter().filter(|(known, _)| known == name).map(|(_, value)| value).collect();
         // Several values matter only if one of them is about huge pages.
         if values.len() > 1 && values.iter().any(|value| value.contains("huge") || value.contains('$')) {
             return Err(format!("the variable {name} in {file} has several values"));
+        }
+        if let (true, Some(why)) = (values.is_empty(), &variables.refused) {
+            return Err(format!("the variable {name} in {file} is unknown: {why}"));
         }
         text.extend(values.pop().map(String::as_str));
         rest = behind;

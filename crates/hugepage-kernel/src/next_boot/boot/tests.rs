@@ -337,6 +337,15 @@ fn variables_of_grub() {
     assert_eq!(host.huge(), "70 /boot/loader/entries/a.conf", "it is set");
     host.write("boot/grub2/grub.cfg", "set tuned_params=\"hugepages=80\"\n");
     assert_eq!(host.huge(), "the variable tuned_params in /boot/loader/entries/a.conf has several values");
+    // On EFI it may be root's alone.
+    let host = Host::new();
+    host.write("boot/loader/entries/a.conf", "linux /vmlinuz-6.12.1\noptions $kernelopts\n");
+    host.write("boot/grub2/grubenv/x", "");
+    assert!(
+        host.huge().starts_with("the variable kernelopts in /boot/loader/entries/a.conf is unknown: "),
+        "{}",
+        host.huge()
+    );
     let host = Host::new();
     host.write("boot/EFI/Linux/arch.efi", "MZ");
     assert_eq!(host.huge(), "/boot/EFI/Linux/arch.efi is a unified kernel image, and its command line is not read");
