@@ -35,7 +35,7 @@ impl PageSizeSource {
 /// The shared memory of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceMemory {
-    /// Its mappings, in the order of addresses.
+    /// The mappings, in the order of addresses.
     pub mappings: Vec<Mapping>,
     /// The source of their page sizes.
     pub source: PageSizeSource,
@@ -44,7 +44,7 @@ pub struct InstanceMemory {
 /// The mappings of `pid` for which `wanted` holds, with their page sizes. `numbered`: whether the kernel's names show
 /// them, see [`names_by_number`]. No page table is walked. The process's mmap lock is held only while its mappings are
 /// listed.
-pub fn of(
+pub fn mapped(
     root: &Root,
     pid: i32,
     devices: &Devices,

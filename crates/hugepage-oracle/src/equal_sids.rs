@@ -36,12 +36,12 @@ struct Pmon {
 
 impl Pmon {
     fn traits(&self, root: &Root) -> &Traits {
-        self.traits.get_or_init(|| Traits::of(root, self.pid))
+        self.traits.get_or_init(|| Traits::read(root, self.pid))
     }
 }
 
 impl<'a> Pmons<'a> {
-    /// Of each the number of its server, its process id and its instance.
+    /// Sorts PMONs by their instances. `pmons`: the number of its server, its process id and its instance, of each.
     pub fn new(root: &'a Root, pmons: impl Iterator<Item = (usize, i32, OracleInstance)>) -> Self {
         let mut by_instance: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (server, pid, instance) in pmons {
@@ -58,7 +58,7 @@ impl<'a> Pmons<'a> {
             Some([only]) => return Whose::Server(only.server),
             Some(several) => several,
         };
-        let its = Traits::of(self.root, pid);
+        let its = Traits::read(self.root, pid);
         let mut left: Vec<_> = with_sid.iter().collect();
         left.retain(|pmon| pmon.traits(self.root).may_be_of_one_instance(&its));
         if left.len() > 1 {
@@ -74,7 +74,7 @@ impl<'a> Pmons<'a> {
 
 /// What the processes of one instance have in common. `None`: not visible, as to other users.
 struct Traits {
-    /// Its namespaces of processes, System V segments and mounts, then the file that it runs.
+    /// Links to the namespaces of processes, System V segments and mounts, then to the file that it runs.
     links: [Option<String>; 4],
     attached: OnceCell<BTreeSet<Attached>>,
 }
@@ -83,7 +83,7 @@ struct Traits {
 type Attached = ((u32, u32), u64);
 
 impl Traits {
-    fn of(root: &Root, pid: i32) -> Self {
+    fn read(root: &Root, pid: i32) -> Self {
         let links = ["ns/pid", "ns/ipc", "ns/mnt", "exe"].map(|name| process::link(root, pid, name).ok().flatten());
         // A program that was replaced by a patch is in the same home.
         let links = links.map(|link| Some(link?.trim_end_matches(" (deleted)").to_owned()));

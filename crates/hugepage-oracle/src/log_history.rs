@@ -18,7 +18,7 @@ use crate::stopped::StoppedOracle;
 pub const MAX_STARTS: usize = 200;
 /// The largest number of rotated logs of one instance that are read.
 const MAX_FILES: usize = 100;
-/// Of each log, how many starts are searched for what a start lost: starts that failed, or show no pages, may lie between.
+/// The starts of each log that are searched for what a start lost: starts that failed, or show no pages, may lie between.
 const MAX_COMPARED_STARTS: usize = 20;
 /// The times of one start in the text and in log.xml differ by less, in seconds.
 const SAME_START_SECONDS: i64 = 2;

@@ -37,7 +37,7 @@ pub struct RunningOracle {
 
 /// The process PMON of an instance.
 pub struct PmonProcess<'a> {
-    /// Its process id.
+    /// The process id.
     pub pid: i32,
     /// When it started.
     pub started: Option<SystemTime>,

@@ -11,7 +11,7 @@ use crate::stopped::{NamedOracle, StoppedOracle};
 /// The need of a primary, by its parameter file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrimaryNeed {
-    /// Its DB_NAME, which a standby has, too.
+    /// DB_NAME, which a standby has, too.
     pub db_name: String,
     /// The pages that it needs, of the largest of its instances.
     pub pages: Pages,

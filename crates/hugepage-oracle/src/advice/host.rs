@@ -19,9 +19,9 @@ use crate::stopped::StoppedOracle;
 /// A host with its instances that count.
 #[derive(Clone, Debug)]
 pub struct AdvisedHost<'a> {
-    /// Those that run.
+    /// The instances that run.
     pub running: Vec<AdvisedOracle<'a>>,
-    /// Those that do not.
+    /// The instances that do not run.
     pub stopped: &'a [StoppedOracle],
     /// Whether some server, of whatever product, may be in huge pages and does not show it.
     pub hides_pages: bool,
