@@ -4,22 +4,23 @@ import pytest
 from machine import Machine
 
 
-@pytest.mark.parametrize("words, said", [
+@pytest.mark.parametrize("words, message", [
     (["demo", "now"], "'demo' takes no arguments, such as 'now'"),
     (["matrix", "15", "14"], "no major is called '14'; there are: 15 16 17 18 19"),
+    (["matrix", "17", "-k"], "no major is called '-k'; there are: 15 16 17 18 19"),
     (["package", "sidecars"], "'package' takes sidecar, or majors of 15 16 17 18 19, not 'sidecars'"),
     (["package", "16"], "Debian has no PostgreSQL 16"),
     (["soak"], "'soak' takes a number of hours first, not ''"),
     (["soak", "--seed", "1"], "'soak' takes a number of hours first, not '--seed'"),
 ])
-def test_a_wrong_argument_costs_nothing(tmp_path, words, said):
+def test_a_wrong_argument_costs_nothing(tmp_path, words, message):
     outcome = Machine(tmp_path).dev(*words)
-    assert outcome.status == 1 and said in outcome.said
+    assert outcome.status == 1 and message in outcome.output
     assert not outcome.apt_get and not outcome.compiled_for
 
 
 @pytest.mark.parametrize("command", ["demo", "matrix", "package", "soak", "lint"])
 def test_help_costs_nothing(tmp_path, command):
     outcome = Machine(tmp_path).dev(command, "--help")
-    assert outcome.status == 0 and "The one script of pg_hugepages" in outcome.said
+    assert outcome.status == 0 and "The one script of pg_hugepages" in outcome.output
     assert not outcome.apt_get and not outcome.compiled_for

@@ -26,10 +26,3 @@ def test_a_state_that_is_the_suite_itself_needs_no_copy(tmp_path: Path, state: s
     done = bash(f'STATE_TREE=$TREES/{tree} SUITE=bookworm LABEL=Debian; mkdir -p "$TREES/{tree}.unfinished"; make_state_tree {state}', tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == steps and (tmp_path / tree).is_dir()
-
-
-@pytest.mark.parametrize("word", ["-k", "14", "test_worker"])
-def test_only_majors_have_trees(tmp_path: Path, word: str) -> None:
-    done = bash(f"run_matrix 17 {word}", tmp_path)
-    assert done.returncode != 0 and f"no major is called '{word}'; there are: 15 16" in done.stderr and done.stdout == ""
-    assert bash("run_matrix 17", tmp_path).stdout == "trees\n"

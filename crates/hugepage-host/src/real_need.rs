@@ -1,17 +1,19 @@
 //! What bounds the need of a server that has no huge pages: a mapping takes no page until it is touched, so its size alone proves
 //! nothing, and no start can have more than the control group lets it have.
 
+use hugepage_assess::model::Segment;
+use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::cgroups::memory_limit;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Root};
 
-use super::request::ServerRequest;
-
-/// Bounds what the next start of the server with the process `pid` asks for, unless it has huge pages.
-pub(super) fn bounded(root: &Root, pid: i32, request: &mut ServerRequest, notes: &mut Notes) {
-    let most = limit_of_group(root, pid, request);
-    let segment = request.segment.as_mut().filter(|segment| segment.in_huge_pages == Bytes(0));
-    let Some((segment, most)) = segment.zip(most).filter(|(segment, most)| segment.to_reserve > *most) else { return };
+/// Bounds what the next start of the server with the process `pid` asks for, unless its `segment` has huge pages.
+/// `limits`: those on huge pages.
+pub(super) fn bound(root: &Root, pid: i32, limits: Option<&CgroupLimits>, segment: &mut Segment, notes: &mut Notes) {
+    let Some(most) = limit_of_group(root, pid, limits).filter(|most| segment.to_reserve > *most) else { return };
+    if segment.in_huge_pages > Bytes(0) {
+        return;
+    }
     notes.add(format!(
         "process {pid} maps {} of shared memory, and its control group lets it have {most}, which are taken as its need",
         segment.size
@@ -20,10 +22,9 @@ pub(super) fn bounded(root: &Root, pid: i32, request: &mut ServerRequest, notes:
 }
 
 /// The memory that the control group of `pid` lets it have, by its limits on memory and on huge pages; `None` without any.
-fn limit_of_group(root: &Root, pid: i32, request: &ServerRequest) -> Option<Bytes> {
-    let limits = request.pool_state.limits.iter();
+fn limit_of_group(root: &Root, pid: i32, limits: Option<&CgroupLimits>) -> Option<Bytes> {
     let of_pages =
-        limits.flat_map(|limits| limits.fault.iter().chain(&limits.reservation)).map(|limit| limit.limit).min();
+        limits.iter().flat_map(|limits| limits.fault.iter().chain(&limits.reservation)).map(|limit| limit.limit).min();
     // Without a limit of their own, huge pages may be more than the limit on memory: nobody knows by how much.
     memory_limit::of_process(root, pid).map(|memory| of_pages.map_or(memory, |pages| pages.max(memory)))
 }

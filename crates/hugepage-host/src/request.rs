@@ -71,7 +71,9 @@ impl InspectContext<'_> {
             kept_at_crash: KeptPages::default(),
             crash_recovery: CrashRecovery::default(),
         };
-        real_need::bounded(self.root, id.pid, &mut unchanged, notes);
+        if let Some(segment) = &mut unchanged.segment {
+            real_need::bound(self.root, id.pid, unchanged.pool_state.limits.as_ref(), segment, notes);
+        }
         let request = match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
             ServerSettings::Oracle(settings) => {

@@ -7,6 +7,7 @@ mod larger_pool;
 mod lock;
 mod messages;
 mod owners;
+mod page_size;
 mod resize;
 mod resize_plan;
 mod rollback;
@@ -21,7 +22,6 @@ use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::capacity::saved_per_page;
 use hugepage_kernel::memory::meminfo::OPTIMIZE_VMEMMAP;
-use hugepage_kernel::next_boot::kernel_words::memparse;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
 use self::boot_setting::BootSetting;
@@ -50,7 +50,7 @@ pub struct ApplyOptions {
     #[arg(long)]
     recommended: bool,
     /// Page size of the pool, such as 2MB or 1GB [default: the kernel's default size]
-    #[arg(long, value_name = "SIZE", value_parser = page_size)]
+    #[arg(long, value_name = "SIZE", value_parser = page_size::parse)]
     page_size: Option<PageSize>,
     /// Keep this share of the host's memory for base pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=100))]
@@ -281,7 +281,7 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
         let setting = BootSetting::for_next_boot(root, size, pages)?;
         setting.write(root).context("the pool is set, but not for the next boot")?;
         say!("{} sets it at every boot.", setting.file);
-        if !boot_setting::is_default(root, size)? && !is_buddy_size(size) {
+        if !boot_setting::is_default(root, size)? && !page_size::is_buddy_size(size) {
             say!(
                 "To guarantee pages of {size}, reserve them on the kernel command line: {}",
                 reserve_at_boot(size, pages)
@@ -292,34 +292,4 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
         say!("{warning}");
     }
     Ok(())
-}
-
-/// Whether the buddy allocator has blocks of this size. For larger pages the kernel has to clear a range of memory.
-fn is_buddy_size(size: PageSize) -> bool {
-    size.bytes().0 < 1 << 30
-}
-
-/// Parses a size as PostgreSQL writes it (`2MB`, `64kB`), as the kernel's command line does (`2M`, `2048K`), or in bytes.
-fn page_size(text: &str) -> Result<PageSize, String> {
-    let plain = text.trim_end_matches(['b', 'B']).trim_end_matches('i');
-    let unit = plain.trim_start_matches(|c: char| c.is_ascii_digit());
-    let size = memparse(plain).filter(|_| ["", "k", "K", "M", "G"].contains(&unit));
-    size.ok_or_else(|| "not a page size: give a number and kB, MB or GB".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn page_sizes() {
-        for (text, kib) in
-            [("2MB", 2048), ("2M", 2048), ("2048kB", 2048), ("1GiB", 1 << 20), ("64kB", 64), ("1048576", 1024)]
-        {
-            assert_eq!(page_size(text).ok(), PageSize::from_kib(kib), "{text}");
-        }
-        for text in ["", "MB", "2 TB", "-2MB", "0"] {
-            assert!(page_size(text).is_err(), "{text}");
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 mod output;
 mod print;
+mod script_comparison;
 mod sessions;
 pub mod sizing;
 

@@ -5,14 +5,13 @@ use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_host::{Instance, Survey};
-use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
-use hugepage_oracle::sga_size::{SCRIPT_REVISIONS, ScriptAnswer, ScriptRevision, SgaSegment, hugepages_settings};
 use hugepage_oracle::switchover::PrimaryNeed;
 use serde::Serialize;
 
+use super::script_comparison::ScriptComparison;
 use super::sessions::SessionsOutput;
 use super::sizing::HostSizing;
 
@@ -92,28 +91,6 @@ pub struct UncountedServer {
     pub is_known: bool,
 }
 
-/// The result of hugepages_settings.sh.
-#[derive(Debug, Serialize)]
-pub struct ScriptComparison {
-    /// The script's sum of pages over the segments, in all revisions.
-    pub pages: u64,
-    /// The output of each revision, the oldest first.
-    pub revisions: Vec<RevisionOutput>,
-    pub one_page_too_many_for_each_segment: u64,
-    pub of_segments_that_are_not_oracles: u64,
-    pub skipped_small_segments: u64,
-}
-
-/// The output of a revision of the script on this host.
-#[derive(Debug, Serialize)]
-pub struct RevisionOutput {
-    pub revision: &'static str,
-    /// The pages that the revision prints; null if it prints no number.
-    pub pages: Option<u64>,
-    /// The reason why the revision prints no number; null if it prints one.
-    pub fails: Option<String>,
-}
-
 impl SizeOutput {
     pub fn new(root: &Root, host: &HostSizing, explain: bool) -> Self {
         let HostSizing { survey, down, sizings, .. } = host;
@@ -134,7 +111,7 @@ impl SizeOutput {
             memlock_is_enough: counts_memlock,
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             hugepages_settings_sh: explain
-                .then(|| compare_script(root, survey, default, &release.unwrap_or_default()))
+                .then(|| ScriptComparison::new(root, survey, default, &release.unwrap_or_default()))
                 .flatten(),
             switchover: switchover(host),
             sessions: None,
@@ -269,39 +246,4 @@ fn unknown_primaries(host: &HostSizing) -> impl Iterator<Item = UncountedServer>
         let (instance, kind) = (file.clone(), "primary by".to_owned());
         Some(UncountedServer { instance, kind, why: need.as_ref().err()?.clone(), is_known: false })
     })
-}
-
-fn compare_script(root: &Root, survey: &Survey, default: Option<PageSize>, release: &str) -> Option<ScriptComparison> {
-    let segments = sysvipc::read(root).ok().flatten()?;
-    let of_oracle = |shmid: u64| {
-        let oracles = survey.instances.iter().filter(|instance| instance.id.oracle().is_some());
-        oracles
-            .flat_map(|instance| instance.memory.shared.iter().flat_map(|memory| &memory.mappings))
-            .any(|one| one.inode == shmid)
-    };
-    let segments =
-        segments.iter().map(|segment| SgaSegment { size: segment.size, of_oracle: of_oracle(segment.shmid) });
-    let size = default?;
-    let count = hugepages_settings(segments, size);
-    Some(ScriptComparison {
-        pages: count.pages.0,
-        revisions: SCRIPT_REVISIONS.iter().map(|one| revision(one, one.answer(count, size, release))).collect(),
-        one_page_too_many_for_each_segment: count.one_each.0,
-        of_segments_that_are_not_oracles: count.of_others.0,
-        skipped_small_segments: count.skipped.0,
-    })
-}
-
-fn revision(revision: &ScriptRevision, answer: ScriptAnswer) -> RevisionOutput {
-    let fails = match answer {
-        ScriptAnswer::Pages(_) => None,
-        ScriptAnswer::UnknownKernel(major, minor) => {
-            Some(format!("this kernel is not in its list, which ends with {major}.{minor} at the latest"))
-        }
-        ScriptAnswer::TooLittleMemory => {
-            Some(format!("less than {} bytes of shared memory are in use", revision.min_memory.0))
-        }
-    };
-    let pages = if let ScriptAnswer::Pages(pages) = answer { Some(pages.0) } else { None };
-    RevisionOutput { revision: revision.mark, pages, fails }
 }

@@ -2,7 +2,8 @@
 
 use hugepage_kernel::Bytes;
 
-use super::output::{PoolSizing, ScriptComparison, SizeOutput};
+use super::output::{PoolSizing, SizeOutput};
+use super::script_comparison::ScriptComparison;
 use crate::output::escape;
 use crate::output::stream::{say, stdout};
 use crate::output::table::{or_unknown, table, wrapped};
