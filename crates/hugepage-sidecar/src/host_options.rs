@@ -27,7 +27,7 @@ pub struct ReadingOptions {
 }
 
 impl ReadingOptions {
-    /// Those of `other` where these say nothing.
+    /// These options, and those of `other` where these say nothing.
     pub fn or(self, other: Self) -> Self {
         Self { timeout: self.timeout.or(other.timeout) }
     }

@@ -24,7 +24,7 @@ pub struct NextBoot {
     /// The command lines of the boot loader's entries, of which one is the next one's; that of the running kernel where
     /// the boot loader's files have none.
     pub command_lines: Vec<CommandLine>,
-    /// That of the running kernel.
+    /// The command line of the running kernel.
     pub running: Option<CommandLine>,
     /// What sysctl.d assigns, in this order.
     pub sysctl: Vec<(String, Assignment)>,

@@ -192,7 +192,7 @@ impl<'a> ProgramSurvey<'a> {
     }
 }
 
-/// Of a script or a file that scripts read, the lines that mention pools, and the files that others name.
+/// Keeps the lines of a script that mention pools, and the files that its other lines name; of a file that scripts read, too.
 pub fn what_counts(text: &str) -> String {
     if text.as_bytes().starts_with(PROGRAM_OF_CPU) {
         return String::from_utf8_lossy(PROGRAM_OF_CPU).into_owned();
@@ -206,7 +206,7 @@ pub fn what_counts(text: &str) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// Of a line of a unit the key, the program and the files, without other arguments; `None` for a key that starts nothing.
+/// A line of a unit with its key, program and files, without other arguments; `None` for a key that starts nothing.
 pub fn without_arguments(line: &str) -> Option<String> {
     let (key, value) = line.split_once('=')?;
     if super::unit_keys::PULLS_IN.contains(&key) {

@@ -6,7 +6,7 @@ use super::mention::mentions_pool;
 use crate::source::root::if_there;
 use crate::{PageSize, Pages, ReadError, Root};
 
-/// Where systemd-tmpfiles looks, the most important first: a file hides those of its name further down.
+/// The directories of systemd-tmpfiles, the most important first: a file hides those of its name further down.
 const TMPFILES: [&str; 4] = ["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/local/lib/tmpfiles.d", "/usr/lib/tmpfiles.d"];
 
 /// The pool that a file writes.
@@ -38,7 +38,7 @@ pub struct PoolWrite {
     pub pool: WhichPool,
     /// The NUMA node whose share is written; `None` for the whole pool.
     pub node: Option<u64>,
-    /// What is written; `None` if the file's number could not be read.
+    /// The number of pages that is written; `None` if it could not be read.
     pub pages: Option<Pages>,
     /// The file that says so.
     pub file: String,
@@ -63,7 +63,7 @@ pub fn tmpfiles(root: &Root) -> Result<Vec<PoolWrite>, ReadError> {
     Ok(found)
 }
 
-/// Type, path, mode, user, group, age, argument.
+/// Parses a line of tmpfiles.d: type, path, mode, user, group, age, argument.
 fn tmpfiles_line(line: &str, file: &str) -> Option<PoolWrite> {
     let mut words = line.split_ascii_whitespace();
     let (kind, path) = (words.next()?, words.next()?);

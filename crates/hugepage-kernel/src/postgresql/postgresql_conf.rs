@@ -10,11 +10,11 @@ use crate::{InstanceFiles, Notes, ReadError};
 
 /// The depth to which the server follows includes (`CONF_FILE_MAX_DEPTH`).
 const MAX_INCLUDE_DEPTH: usize = 10;
-/// A configuration of more files is not read further.
+/// The most files of a configuration; those that follow are not read.
 const MAX_FILES: usize = 250;
 /// Nor one whose paths have more bytes.
 const MAX_PATH_BYTES: usize = 128 << 10;
-/// Nor is one of more settings; the server has about 400.
+/// The most settings of a configuration; the server has about 400.
 const MAX_SETTINGS: usize = 10_000;
 
 /// A configuration with all that it includes.

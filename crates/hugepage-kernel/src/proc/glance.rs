@@ -24,12 +24,12 @@ impl ProcessGlance {
         Self { name, credentials: Credentials::parse(text), status: ProcessStatus::parse(text) }
     }
 
-    /// Whether it has pages of a pool.
+    /// Whether the process has pages of a pool.
     pub fn holds_huge_pages(&self) -> bool {
         self.status.hugetlb_pages.is_some_and(|memory| memory > Bytes(0))
     }
 
-    /// Its resident memory.
+    /// The resident memory of the process.
     pub fn resident(&self) -> Bytes {
         let ProcessStatus { rss_anon, rss_file, rss_shmem, hugetlb_pages, .. } = self.status;
         [rss_anon, rss_file, rss_shmem, hugetlb_pages].into_iter().flatten().fold(Bytes(0), Bytes::saturating_add)

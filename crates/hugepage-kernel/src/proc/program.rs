@@ -8,9 +8,9 @@ use crate::proc::process::link;
 /// The file of a program that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramFile {
-    /// Its owner.
+    /// The owner of the file.
     pub owner: u32,
-    /// Its device and inode.
+    /// The device and the inode of the file.
     pub inode: (u64, u64),
     is_deleted: bool,
 }

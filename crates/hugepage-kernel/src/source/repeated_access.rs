@@ -69,7 +69,7 @@ impl RepeatedAccess {
         }
     }
 
-    /// The same access to the file `name` in the directory that was read.
+    /// An access of the same kind to the file `name` in the directory that was read.
     pub fn at(&self, name: &str) -> Self {
         let within = |path: &str| format!("{path}/{name}");
         let servers = self.servers.iter().map(|(files, path)| (files.clone(), within(path))).collect();

@@ -58,7 +58,7 @@ impl Root {
         (Self { recorder, ..self.clone() }, log)
     }
 
-    /// This place without a log.
+    /// A root of the same place without a log.
     pub fn unrecorded(&self) -> Self {
         Self { recorder: Recorder::default(), ..self.clone() }
     }

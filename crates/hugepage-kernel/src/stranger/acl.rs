@@ -23,7 +23,7 @@ pub(crate) enum Acl {
     Mode,
     /// Tags, permissions and IDs.
     Entries(Vec<(u16, u16, u32)>),
-    /// It could not be read: nobody may.
+    /// The list could not be read: nobody may.
     Unknown,
 }
 

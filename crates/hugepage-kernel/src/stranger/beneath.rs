@@ -150,12 +150,12 @@ impl Place {
         self.metadata.is_dir()
     }
 
-    /// Its access control list.
+    /// The access control list of the place.
     pub fn acl(&self) -> Acl {
         Acl::read(&self.descriptor)
     }
 
-    /// What fstat(2) said of it when it was opened.
+    /// The result of fstat(2) when it was opened.
     pub const fn metadata(&self) -> &Metadata {
         &self.metadata
     }
@@ -167,7 +167,7 @@ impl BeneathFile {
         self.searched.iter().map(|place| &**place)
     }
 
-    /// It itself.
+    /// The place of the file.
     pub fn place(&self) -> &Place {
         &self.place
     }

@@ -138,7 +138,7 @@ pub struct StrangerRow {
     pub uid: Option<u32>,
     /// The name of its program, which it can choose.
     pub name: String,
-    /// Its resident memory.
+    /// The resident memory of the process.
     pub resident: u64,
     /// The reason, as `runs as alice`.
     pub why: String,

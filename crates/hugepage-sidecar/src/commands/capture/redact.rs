@@ -189,13 +189,13 @@ fn boot_parameters(text: &str) -> String {
     text.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ") + "\n"
 }
 
-/// Of tmpfiles.d what sets a pool.
+/// Keeps the lines of tmpfiles.d that mention a pool.
 fn pool_writers(text: &str) -> String {
     lines(text, mentions_pool)
 }
 
-/// Of the boot loader's files the command lines, as [`boot_parameters`] has them, with the names of kernels, the words that show a
-/// recovery, and GRUB's variables.
+/// Keeps the command lines of the boot loader's files, as [`boot_parameters`] does, with the names of kernels, the words
+/// that show a recovery, and GRUB's variables.
 fn boot_entries(text: &str) -> String {
     const KEYS: [&str; 11] =
         ["linux", "linux16", "linuxefi", "efi", "uki", "version", "options", "kernel", "append", "parameters", "set"];
