@@ -28,11 +28,13 @@ pub struct BenefitRow {
     pub detail: String,
 }
 
-const CPU: &str = "CPU seconds per second";
+/// The unit of shares of one CPU.
+pub const CPU: &str = "CPU seconds per second";
 const PER_SESSION: &str = "CPU seconds per session";
-const BYTES: &str = "bytes";
+/// The unit of memory.
+pub const BYTES: &str = "bytes";
 
-/// All rows, the summary first.
+/// All rows, the summary first; the summary alone where huge pages have nothing to save.
 pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
     let summary_confidence = match benefit.is_worth_it {
         Some(_) => Confidence::Modelled,
@@ -47,6 +49,9 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
         confidence: summary_confidence,
         detail: summary(benefit),
     };
+    if benefit.landing == Landing::Hugetlb {
+        return vec![summary];
+    }
     let faults = match benefit.misses_short_sessions {
         true => "Page faults on shared memory, without those of sessions that began and ended within the interval.",
         false => "Page faults on shared memory within the interval.",
@@ -60,9 +65,9 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
     let row = |figure, unit, values: &BenefitValue, detail: &str| BenefitRow {
         figure,
         unit: Some(unit),
-        base: values.base,
-        huge_2mb: values.huge[0],
-        huge_1gb: values.huge[1],
+        base: values.base.map(three_digits),
+        huge_2mb: values.huge[0].map(three_digits),
+        huge_1gb: values.huge[1].map(three_digits),
         confidence: values.confidence,
         detail: detail.to_owned(),
     };
@@ -97,6 +102,11 @@ pub fn rows(benefit: &Benefit) -> Vec<BenefitRow> {
             "Page tables if max_connections sessions have touched all of shared memory.",
         ),
     ]
+}
+
+/// The value with three significant digits: no estimate is better.
+pub fn three_digits(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
 }
 
 /// The savings of huge pages as a sentence, or that a restart is not worth it.

@@ -213,6 +213,21 @@ fn unknown_is_not_zero() {
 }
 
 #[test]
+fn rows_have_three_significant_digits_and_nothing_to_gain_is_one_row() {
+    let before = sample(&[process(1, 1, 0, 0, 0), process(2, 2, 0, 0, 0)], 0);
+    let after = sample(&[process(1, 1, 0, 0, 0), process(2, 2, 12_347, 777 * MIB + 4 * KIB, 0)], 0);
+    for row in rows(&assess(&before, &after, |_| {})) {
+        for value in [row.base, row.huge_2mb, row.huge_1gb].into_iter().flatten() {
+            let digits: String =
+                format!("{value:e}").split('e').next().unwrap().chars().filter(char::is_ascii_digit).collect();
+            assert!(digits.len() <= 3, "{}: {value}", row.figure);
+        }
+    }
+    let in_huge_pages = rows(&assess(&before, &after, |facts| facts.landing = Landing::Hugetlb));
+    assert_eq!(in_huge_pages.iter().map(|row| row.figure).collect::<Vec<_>>(), ["summary"]);
+}
+
+#[test]
 fn huge_pages_already() {
     let one = sample(&[process(1, 5, 10, 0, 0)], 0);
     let benefit = assess(&one, &one, |facts| {

@@ -14,7 +14,7 @@ use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::thp;
 use hugepage_kernel::next_boot::boot::NextBoot;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::proc::process;
+use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
 use hugepage_oracle::readers::grid::CELLS_OF_EXADATA;
@@ -54,6 +54,8 @@ pub struct Survey {
     pub is_exadata: bool,
     /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
     pub processes_are_hidden: bool,
+    /// Whether this program certainly sees the processes of a container alone.
+    pub is_in_container: bool,
     /// The servers that run and count.
     pub instances: Vec<Instance>,
     /// Processes that call themselves servers and do not count.
@@ -150,6 +152,7 @@ impl InspectedHost {
             is_exadata: root.exists(CELLS_OF_EXADATA),
             processes_are_hidden,
             holders,
+            is_in_container: namespace::shows_container_alone(root),
             instances: Vec::new(),
             strangers,
             held_by_services,

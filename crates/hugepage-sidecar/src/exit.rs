@@ -28,6 +28,7 @@ pub fn of_survey(survey: &Survey) -> Exit {
     match worst.max(of_stopped) {
         Some(Severity::Critical) => CRITICAL,
         Some(Severity::Warning) => WARNING,
+        None if survey.is_in_container => UNKNOWN,
         // Without /proc no instance can be found.
         _ if survey.meminfo.is_none() || survey.processes_are_hidden || survey.instances.iter().any(hidden) => UNKNOWN,
         _ => OK,

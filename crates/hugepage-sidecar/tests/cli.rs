@@ -472,3 +472,25 @@ fn watch_on_a_tree() {
     assert_eq!(status(&host.run(&["watch", "--once"])), OK);
     assert_eq!(files(host.0.path()), before);
 }
+
+#[test]
+fn check_says_that_processes_are_hidden_and_where_to_run_it() {
+    let tree = tempfile::tempdir().unwrap();
+    fs::create_dir_all(tree.path().join("proc/self/ns")).unwrap();
+    fs::write(tree.path().join("proc/meminfo"), "MemTotal: 16777216 kB\nHugepagesize: 2048 kB\n").unwrap();
+    let line = |arguments: &[&str]| {
+        let output = run(tree.path(), arguments);
+        (status(&output), stdout(&output).to_owned())
+    };
+    assert!(line(&["check"]).1.starts_with("HUGEPAGES UNKNOWN - No PostgreSQL and no Oracle instance runs here |"));
+    symlink("pid:[4026532201]", tree.path().join("proc/self/ns/pid")).unwrap();
+    let (exit, text) = line(&["check"]);
+    assert_eq!(exit, UNKNOWN);
+    assert!(
+        text.contains("could not be determined: this container shows no processes of the host. Run this on the host |")
+    );
+    let (exit, text) = line(&["check", "--instance", "/data"]);
+    assert_eq!(exit, UNKNOWN);
+    assert!(text.contains("whether instance /data runs could not be determined: run this on the host as root"));
+    assert_eq!(line(&["status"]).0, UNKNOWN);
+}

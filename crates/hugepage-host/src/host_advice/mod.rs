@@ -51,15 +51,7 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
     };
     let stopped_severity = worst_stopped.map_or(Severity::Ok, |stopped| stopped.severity());
     let Some(worst) = worst else {
-        let text = match survey.meminfo {
-            Some(_) if others > 0 => "No PostgreSQL and no Oracle instance of a service account runs here.",
-            Some(_) if survey.processes_are_hidden => {
-                "Whether PostgreSQL or Oracle runs here could not be determined: hidepid hides the processes of other users."
-            }
-            Some(_) => "No PostgreSQL and no Oracle instance runs here.",
-            None => "/proc of this host could not be read.",
-        };
-        return (stopped_severity.max(Severity::Notice), of_stopped(text.to_owned()));
+        return (stopped_severity.max(Severity::Notice), of_stopped(no_instance(survey)));
     };
     let of_running = worst.status.verdict().0;
     // That an instance is stopped is no finding on those that run.
@@ -89,6 +81,20 @@ pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
         text += &format!("; \"{change}\" covers every {who}");
     }
     (severity, of_stopped(text + "."))
+}
+
+/// The sentence on a host of which no instance that counts is seen: there is none, or that could not be determined.
+pub fn no_instance(survey: &Survey) -> String {
+    let why = match survey.meminfo {
+        None => return "/proc of this host could not be read.".to_owned(),
+        Some(_) if survey.processes_are_hidden => "hidepid hides the processes of other users. Run this as root.",
+        Some(_) if survey.is_in_container => "this container shows no processes of the host. Run this on the host.",
+        Some(_) if survey.strangers.count() > 0 => {
+            return "No PostgreSQL and no Oracle instance of a service account runs here.".to_owned();
+        }
+        Some(_) => return "No PostgreSQL and no Oracle instance runs here.".to_owned(),
+    };
+    format!("Whether PostgreSQL or Oracle runs here could not be determined: {why}")
 }
 
 impl Instance {

@@ -36,7 +36,10 @@ fn set_pool(survey: &Survey, sizing: &Sizing) -> Option<Recommendation> {
     if wanted > now {
         let lacking = sizing.needs.iter().filter(|need| need.is_running && need.held < need.pages).count();
         let severity = if lacking > 0 { Severity::Warning } else { Severity::Notice };
-        let who = format!("The {} instances of this host need", sizing.needs.len());
+        let who = match sizing.needs.len() {
+            1 => "The one instance of this host needs".to_owned(),
+            count => format!("The {count} instances of this host need"),
+        };
         let caution = pool::caution(wanted, size, sizing.capacity.filter(|_| wanted > nr));
         let holder = survey.holders.first().map(|holder| holder.clause(sizing.others)).unwrap_or_default();
         let reason = pool::shortfall(&who, needed, sizing.others, pages, size) + &holder + &caution + ".";

@@ -1,6 +1,7 @@
 //! Servers of which something can't be known from outside, or is not what the files say.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
@@ -126,6 +127,8 @@ fn cgroups_that_can_not_be_read_leave_the_outlook_unknown() {
     assert!(server.notes.iter().any(|note| note.starts_with("cgroup limits")), "{:?}", server.notes);
 }
 
+const UNDETERMINED: &str = "Whether PostgreSQL or Oracle runs here could not be determined:";
+
 #[test]
 fn hidden_processes_are_not_absent_ones() {
     let host = Host::new();
@@ -135,7 +138,25 @@ fn hidden_processes_are_not_absent_ones() {
     assert!(!host.survey().processes_are_hidden, "root sees all");
     fs::remove_dir_all(host.0.path().join("proc/1")).unwrap();
     assert!(host.survey().processes_are_hidden);
-    assert!(verdict(&host).starts_with("Whether PostgreSQL or Oracle runs here could not be determined"));
+    assert_eq!(verdict(&host), format!("{UNDETERMINED} hidepid hides the processes of other users. Run this as root."));
+}
+
+#[test]
+fn processes_outside_of_a_container_are_not_absent_ones() {
+    let host = Host::new();
+    let link = host.0.path().join("proc/self/ns/pid");
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    for (namespace, expected) in [
+        ("pid:[4026531836]", "No PostgreSQL and no Oracle instance runs here.".to_owned()),
+        (
+            "pid:[4026532201]",
+            format!("{UNDETERMINED} this container shows no processes of the host. Run this on the host."),
+        ),
+    ] {
+        symlink(namespace, &link).unwrap();
+        assert_eq!(host_advice::verdict(&host.survey(), &[]).1, expected);
+        fs::remove_file(&link).unwrap();
+    }
 }
 
 #[test]

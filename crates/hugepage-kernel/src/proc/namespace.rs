@@ -8,6 +8,12 @@ pub fn container(root: &Root, pid: i32) -> Option<Root> {
     is_another(root, pid, "mnt").then(|| root.below(&format!("/proc/{pid}/root")))
 }
 
+/// Whether /proc certainly shows the processes of a container alone: a PID namespace that is not the host's, whose number is a
+/// constant of the kernel (include/linux/proc_ns.h, `PROC_PID_INIT_INO`).
+pub fn shows_container_alone(root: &Root) -> bool {
+    root.read_link("/proc/self/ns/pid").is_ok_and(|link| link != "pid:[4026531836]")
+}
+
 /// Whether `pid` certainly has another host name than this program, as in a container.
 pub fn has_own_host_name(root: &Root, pid: i32) -> bool {
     is_another(root, pid, "uts")

@@ -7,7 +7,7 @@ use clap::Args;
 use hugepage_assess::model::Landing;
 use hugepage_benefit::observation::{Observation, ObservedServer, measure_cost};
 use hugepage_benefit::page_fault_runs::FaultCostRuns;
-use hugepage_benefit::rows::{BenefitRow, rows};
+use hugepage_benefit::rows::{BYTES, BenefitRow, CPU, rows, three_digits};
 use hugepage_benefit::sampling::sessions;
 use hugepage_host::{InspectedHost, Instance, no_past};
 use hugepage_kernel::notes::Notes;
@@ -149,20 +149,21 @@ fn wait(timer: &mut SignalTimer, interval: Duration, mut between: impl FnMut()) 
 fn print(out: &BenefitOutput) {
     for instance in &out.instances {
         say!("{}", wrapped(&format!("pg {}", instance.name), 0, 2));
-        let mut figures = table(&["FIGURE", "BASE", "2 MB", "1 GB", "UNIT", "CONFIDENCE"], 0);
+        let mut figures = table(&["FIGURE", "BASE", "2 MB", "1 GB", "CONFIDENCE"], 0);
         for row in instance.figures.iter().filter(|row| row.unit.is_some()) {
-            let cell = |value: Option<f64>| or_unknown(value.map(number));
-            let unit = row.unit.unwrap_or_default();
+            let cell =
+                |value: Option<f64>| or_unknown(value.map(|value| with_unit(value, row.unit.unwrap_or_default())));
             figures.add_row(vec![
                 row.figure.to_owned(),
                 cell(row.base),
                 cell(row.huge_2mb),
                 cell(row.huge_1gb),
-                unit.to_owned(),
                 confidence(row),
             ]);
         }
-        say!("{}\n", figures.trim_fmt());
+        if instance.figures.len() > 1 {
+            say!("{}\n", figures.trim_fmt());
+        }
         let summary = instance.figures.iter().find(|row| row.unit.is_none());
         summary.iter().for_each(|row| say!("{}\n", wrapped(&row.detail, 0, 2)));
     }
@@ -171,12 +172,13 @@ fn print(out: &BenefitOutput) {
     }
 }
 
-/// Whole bytes, and of a time three digits.
-fn number(value: f64) -> String {
-    match value {
-        value if value == 0.0 || value.abs() >= 1000.0 => format!("{value:.0}"),
-        value if value.abs() < 1e-4 => format!("{value:.1e}"),
-        value => format!("{value:.4}"),
+/// A value with a unit that is short enough for a terminal of 80 columns.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn with_unit(value: f64, unit: &str) -> String {
+    match unit {
+        BYTES => Bytes(value.max(0.0) as u64).to_string(),
+        CPU => format!("{} %", three_digits(value * 100.0)),
+        _ => format!("{} ms", three_digits(value * 1000.0)),
     }
 }
 

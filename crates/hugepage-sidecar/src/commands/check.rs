@@ -4,7 +4,7 @@ use clap::Args;
 use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::pools;
-use hugepage_host::{Instance, InstanceLanding, Survey};
+use hugepage_host::{Instance, InstanceLanding, Survey, host_advice};
 use hugepage_kernel::Root;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
@@ -60,8 +60,14 @@ fn worst_message(survey: &Survey, sizings: &[Sizing], name: Option<&str>) -> Str
             count => format!("; {count} processes do not count, see \"hugepage-sidecar status\""),
         };
         return match name {
+            Some(name) if survey.processes_are_hidden || survey.is_in_container => {
+                format!("whether instance {name} runs could not be determined: run this on the host as root")
+            }
             Some(name) => format!("instance {name} is not running on this host{not_counted}"),
-            None => format!("no PostgreSQL or Oracle instance is running on this host{not_counted}"),
+            None => {
+                let text = host_advice::no_instance(survey);
+                format!("{}{not_counted}", text.strip_suffix('.').unwrap_or(&text))
+            }
         };
     };
     let all_well = worst.status.verdict().0 == Severity::Ok && survey.instances.len() > 1;

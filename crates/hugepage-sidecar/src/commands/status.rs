@@ -106,7 +106,8 @@ fn print(out: &HostOutput, survey: &Survey) {
     for note in &out.notes {
         say!("{}", wrapped(&format!("note: {note}"), 0, 2));
     }
-    for one in &out.kernel_advisories {
+    // Without a known effect there is nothing to do; the JSON has every advisory.
+    for one in out.kernel_advisories.iter().filter(|one| one.applies == Some(true)) {
         say!("{}", wrapped(&format!("kernel: {}", one.detail), 0, 2));
     }
     say!("\n{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), out.message), 0, 2));
