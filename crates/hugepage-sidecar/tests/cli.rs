@@ -405,7 +405,7 @@ fn capture_a_capture() {
     assert_eq!(status(&host.run(&["capture", copy.to_str().unwrap()])), UNKNOWN, "it is not empty");
 }
 
-/// Of what runs at boot a capture has the lines that count.
+/// A capture keeps the lines that count of what runs at boot.
 #[test]
 fn capture_what_the_next_boot_sets() {
     let mut compared = 0;

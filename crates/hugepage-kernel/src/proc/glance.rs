@@ -12,9 +12,9 @@ use crate::{Bytes, ReadError};
 pub struct ProcessGlance {
     /// `Name`: at most 15 bytes of the program's name, or of the one that the process has given itself.
     pub name: String,
-    /// Its users; `None` in old captures.
+    /// The users of the process; `None` in old captures.
     pub credentials: Option<Credentials>,
-    /// Its parent and its memory.
+    /// The parent and the memory of the process.
     pub status: ProcessStatus,
 }
 
