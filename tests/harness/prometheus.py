@@ -97,9 +97,9 @@ def sql_exporter(cluster: Cluster, user: str) -> Iterator[str]:
 class Textfile:
     """Writes hugepage_metrics() to the directory of node_exporter's textfile collector, as a timer would."""
 
-    def __init__(self, cluster: Cluster, user: str) -> None:
+    def __init__(self, cluster: Cluster, user: str, parent: Path | None = None) -> None:
         self.cluster, self.user = cluster, user
-        self.directory = cluster.root / "textfile"
+        self.directory = (parent or cluster.root) / "textfile"
         self.directory.mkdir()
 
     def write(self) -> None:

@@ -46,11 +46,12 @@ def test_says_of_each_what_it_says_itself(new_cluster, pool):
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
-def test_textfile(new_cluster):
+def test_textfile(new_cluster, tmp_path):
     """Written in one step, read by node_exporter, and left alone if it can't be written."""
     server = create_extension(new_cluster().start())
     server.sql("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
-    textfile = Textfile(server, "monitor")
+    # Below the directory of the server's user nothing is written.
+    textfile = Textfile(server, "monitor", tmp_path)
     file = textfile.directory / "hugepages.prom"
     assert sidecar.run("metrics", "--textfile", file).status == 0
     assert file.stat().st_mode & 0o777 == 0o644

@@ -33,7 +33,7 @@ YEAR = timedelta(days=365)
 def told(tmp_path) -> Callable[..., dict[str, Any]]:
     """The row of one instance, by its SID or data directory."""
     def row(name: str | Path, **options: Any) -> dict[str, Any]:
-        answer = sidecar.run("status", "--format", "json", "--state-dir", tmp_path, **options)
+        answer = sidecar.run("status", "--format", "json", "--state-dir", tmp_path, "--service-account", str(OWNER), **options)
         assert answer.stderr == "", answer
         found = [row for row in answer.json()["instances"] if row["name"] == str(name)]
         assert len(found) == 1, answer.stdout
@@ -112,8 +112,8 @@ def test_what_instances_share_is_looked_up_once(oracle, tmp_path):
     of_home, of_process = opens()
     for sid in ("TWO", "THREE", "FOUR"):
         oracle.instance(sid, SysV(64 * KB))
-    assert (of_home, of_process) == (1, 9)
-    assert opens() == (1, 4 * 9)
+    assert (of_home, of_process) == (1, 11)
+    assert opens() == (1, 4 * 11)
 
 
 @pytest.mark.parametrize("available,cause,missing", [(0, "pool_empty", 24), (5, "pool_too_small", 19)])
@@ -249,8 +249,8 @@ def test_without_privilege(oracle, pool, told, tmp_path):
     row = told("BASE", user="nobody")
     assert (row["landed"], row["evidence"], row["memlock"]) == ("unknown", [], memlock(base.pmon))
     agree(told("OPEN", user="nobody"), own, "none")
-    assert sidecar.run("check", "--state-dir", tmp_path, user="nobody").status == UNKNOWN
-    assert sidecar.run("check", "--instance", "OPEN", "--state-dir", tmp_path, user="nobody").status == OK
+    assert sidecar.run("check", "--state-dir", tmp_path, "--service-account", str(OWNER), user="nobody").status == UNKNOWN
+    assert sidecar.run("check", "--instance", "OPEN", "--state-dir", tmp_path, "--service-account", str(OWNER), user="nobody").status == OK
 
 
 def test_the_table_fits_80_columns_without_colour(oracle, pool):

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -33,41 +33,53 @@ impl Interrupt {
 
 /// A timer that a termination signal interrupts.
 #[derive(Debug)]
-pub struct SignalTimer(UnixStream, Vec<SigId>);
+pub struct SignalTimer {
+    woken: UnixStream,
+    /// The number of the last signal; 0 before the first.
+    last: Arc<AtomicUsize>,
+    registered: Vec<SigId>,
+}
 
 impl SignalTimer {
     /// Catches termination signals from now on.
     pub fn new() -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
+        let last = Arc::<AtomicUsize>::default();
         let mut registered = Vec::new();
         for signal in [SIGHUP, SIGINT, SIGTERM] {
+            registered.push(flag::register_usize(signal, Arc::clone(&last), signal.unsigned_abs() as usize)?);
             registered.push(pipe::register(signal, theirs.try_clone()?)?);
         }
-        Ok(Self(ours, registered))
+        Ok(Self { woken: ours, last, registered })
     }
 
     /// Tells this process nothing more of signals: in a child, they are the parent's.
     pub fn forget(&self) {
-        self.1.iter().for_each(|signal| {
+        self.registered.iter().for_each(|signal| {
             unregister(*signal);
         });
     }
 
     /// Whether a signal was received, without waiting.
     pub fn has_signal(&mut self) -> io::Result<bool> {
-        self.0.set_nonblocking(true)?;
-        match self.0.read(&mut [0; 64]) {
+        self.woken.set_nonblocking(true)?;
+        match self.woken.read(&mut [0; 64]) {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
+    /// The number of the last signal that was received; `None` if none was.
+    pub fn last(&self) -> Option<i32> {
+        i32::try_from(self.last.load(Ordering::Relaxed)).ok().filter(|number| *number > 0)
+    }
+
     /// Waits for `time`; returns whether a signal was received.
     pub fn wait(&mut self, time: Duration) -> io::Result<bool> {
         // Zero would wait forever.
-        self.0.set_read_timeout(Some(time.max(Duration::from_millis(1))))?;
-        match self.0.read(&mut [0]) {
+        self.woken.set_read_timeout(Some(time.max(Duration::from_millis(1))))?;
+        match self.woken.read(&mut [0]) {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
@@ -78,6 +90,6 @@ impl SignalTimer {
 
 impl AsFd for SignalTimer {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.woken.as_fd()
     }
 }

@@ -1,6 +1,8 @@
 //! The program that a process runs, by the kernel's own link to the file (/proc/PID/exe, proc(5)).
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use crate::Root;
 use crate::proc::process::link;
@@ -17,20 +19,31 @@ pub struct ProgramFile {
 
 impl ProgramFile {
     /// Whether it is what this program sees at the path that `pid` runs, or was there until it was deleted, as an upgrade does it. Who
-    /// mounts something over a directory in a mount namespace of its own gets the path, not the file.
+    /// mounts something over a directory in a mount namespace of its own gets the path, not the file. Where this program has
+    /// another root directory than `pid`, the path says nothing: only root changes it outside of a user namespace.
     pub fn is_at_its_path(&self, root: &Root, pid: i32) -> bool {
-        let is_there = || root.inode(&link(root, pid, "exe").ok().flatten()?);
-        self.is_deleted || is_there() == Some(self.inode)
+        // A capture has no program to compare.
+        let Ok(Some(path)) = link(&root.unrecorded(), pid, "exe") else { return self.is_deleted };
+        let inode = |path: &str| metadata(&root.path(path)).map(|found| (found.dev(), found.ino()));
+        let has_own_root = || inode(&format!("/proc/{pid}/root")) != inode("/");
+        self.is_deleted || inode(&path) == Some(self.inode) || has_own_root()
     }
 }
 
 /// The program that `pid` runs, by the kernel's own link to the file; `None` if that is not visible, and for a capture, whose files
 /// belong to no user of its host.
-#[expect(clippy::disallowed_methods, reason = "the kernel's own link, /proc/PID/exe")]
 pub fn file(root: &Root, pid: i32) -> Option<ProgramFile> {
     if root.is_tree() {
         return None;
     }
-    let found = std::fs::metadata(root.path(&format!("/proc/{pid}/exe"))).ok()?;
+    let found = metadata(&root.path(&format!("/proc/{pid}/exe")))?;
     Some(ProgramFile { owner: found.uid(), inode: (found.dev(), found.ino()), is_deleted: found.nlink() == 0 })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the kernel's own links, /proc/PID/exe and /proc/PID/root; nothing is opened"
+)]
+fn metadata(path: &Path) -> Option<Metadata> {
+    std::fs::metadata(path).ok()
 }

@@ -149,7 +149,9 @@ impl Supervisor {
                 return Ok(Some(exit_of(status)));
             }
             if has_signal {
-                let _ = kill_process(child.pid, Signal::TERM);
+                // The caller sees by which signal the child has ended.
+                let number = self.signals.as_ref().and_then(SignalTimer::last);
+                let _ = kill_process(child.pid, number.and_then(Signal::from_named_raw).unwrap_or(Signal::TERM));
                 self.deadline.end_within(GRACE);
             }
             if self.deadline.at().is_some_and(|at| at <= Instant::now()) {

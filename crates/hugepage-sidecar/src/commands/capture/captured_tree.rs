@@ -108,11 +108,11 @@ impl Tree<'_> {
         // A server's file is read again as the same user.
         let again = RepeatedAccess::new(self.root, self.log, access);
         match kind {
-            AccessKind::Link => {
-                if let Some(target) = self.or_refused(path, again.read_link()) {
-                    self.copy.link(path, &target);
-                }
-            }
+            AccessKind::Link => match again.read_link() {
+                // What is no link is none in the tree, too.
+                Err(ReadError::Io { source, .. }) if source.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
+                target => self.or_refused(path, target).iter().for_each(|target| self.copy.link(path, target)),
+            },
             AccessKind::Content => self.content(path, &again)?,
             AccessKind::Names => {
                 if let Some(names) = self.or_refused(path, again.list()) {
