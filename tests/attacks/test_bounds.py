@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from test_door import fake, home, row  # noqa: F401
+from test_door import fake, row
 
 from harness import sidecar
 from harness.units import MB
@@ -51,7 +51,7 @@ def servers(directory: Path, configuration: str) -> Iterator[list[subprocess.Pop
 
 
 @pytest.mark.parametrize("configuration, note", [(includes, "more than 250 files"), (names, "more than 10000 names")])
-def test_configurations(home, configuration, note):  # noqa: F811
+def test_configurations(home, configuration, note):
     with servers(home, configuration(home)) as processes:
         answer, used = sidecar.run_measured("status", "--format", "json")
         assert used.seconds < 4 and used.peak_memory < 24 * MB, used
@@ -62,7 +62,7 @@ def test_configurations(home, configuration, note):  # noqa: F811
             assert any(note in one for one in notes) and sum(map(len, notes)) < 20_000, notes
 
 
-def test_attached_segments(root, home):  # noqa: F811
+def test_attached_segments(root, home):
     """60,000 attachments of a segment: the server's memory is unknown, and a survey takes no more memory."""
     script = home / "attached.py"
     script.write_text(ATTACHED)

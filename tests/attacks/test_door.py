@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from harness import sidecar
+from harness.attacker import USER
 from harness.units import GB, KB, MB
 
-USER = 4711
 MANY = """
 import os, sys, time
 for _ in range(int(sys.argv[1])):
@@ -30,16 +30,6 @@ memory = mmap.mmap(-1, int(sys.argv[1]), mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 
 print("ready", flush=True)
 time.sleep(600)
 """
-
-
-@pytest.fixture
-def home(root):
-    """A directory of the attacker's, which everybody may search."""
-    place = Path(f"/tmp/pg_hugepages-attack-{os.getpid()}")
-    place.mkdir()
-    os.chown(place, USER, USER)
-    yield place
-    subprocess.run(["rm", "-rf", place], check=True)
 
 
 @contextmanager

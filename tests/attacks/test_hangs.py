@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from test_door import fake, home  # noqa: F401
+from test_door import fake
 
 from harness import sidecar, silent_fuse
 from harness.poll import until
@@ -52,7 +52,7 @@ ATTACKS = [(locked_process, 'process {pid} does not answer (reading "/proc/{pid}
 
 
 @pytest.mark.parametrize("attack, why", ATTACKS)
-def test_a_command_ends_in_time(home, attack, why):  # noqa: F811
+def test_a_command_ends_in_time(home, attack, why):
     with attack(home) as pid:
         for command in ("check", "status", "size", "metrics"):
             begun = time.monotonic()
@@ -65,7 +65,7 @@ def test_a_command_ends_in_time(home, attack, why):  # noqa: F811
 
 
 @pytest.mark.parametrize("attack, why", ATTACKS)
-def test_watch_goes_on(home, tmp_path, attack, why):  # noqa: F811
+def test_watch_goes_on(home, tmp_path, attack, why):
     written, log = tmp_path / "status.json", tmp_path / "log"
 
     def look() -> dict:
@@ -93,7 +93,7 @@ def test_watch_goes_on(home, tmp_path, attack, why):  # noqa: F811
             assert watch.wait(10) == OK and time.monotonic() - begun < 4
 
 
-def test_watch_ends_while_a_read_hangs(home, tmp_path):  # noqa: F811
+def test_watch_ends_while_a_read_hangs(home, tmp_path):
     with locked_process(home):
         watch = sidecar.start("watch", "--state-dir", tmp_path / "state")
         child = sidecar.reader(watch)
@@ -128,7 +128,7 @@ def test_the_caller_may_ignore_its_children():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_both_processes(home, number):  # noqa: F811
+def test_a_signal_ends_both_processes(home, number):
     """The caller sees by which signal, as of one process."""
     with silent_include(home):
         status = sidecar.start("status")

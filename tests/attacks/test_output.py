@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_door import USER, fake
+from test_door import fake
 
 from harness import sidecar
+from harness.attacker import USER
 from harness.sidecar import OK, UNKNOWN
 from harness.units import MB
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from harness import sidecar
+from harness.attacker import USER
 from harness.units import GB, MB
 
 pytestmark = pytest.mark.any_major
 
-USER, ORACLE, WWW_DATA = 4711, 54321, 33
+ORACLE, WWW_DATA = 54321, 33
 ACCOUNT = ("--service-account", str(ORACLE))
 """The owner of the home, as a name would tell it on a host of Oracle."""
 ORATAB = Path("/etc/oratab")

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from test_door import USER, fake
+from test_door import fake
 
 from harness import sidecar, systemd_unit
+from harness.attacker import USER
 from harness.poll import until
 from harness.units import MB
 

@@ -1,0 +1,3 @@
+"""The ordinary user of the attacks."""
+
+USER = 4711
