@@ -114,7 +114,11 @@ if Install.find().major >= 18:
         assert server.crash() or crash == "fails"
 
     def test_open_files(limited):
-        server = limited(resource.RLIMIT_NOFILE, 300)
+        server = limited(resource.RLIMIT_NOFILE, 1024)
+        server.stop()
+        # The limit on open files may be set anew when the session of the server's user begins.
+        start = f"{server.install.bindir}/pg_ctl start -w -s -D {server.data} -l {server.log_file}"
+        server.command("/bin/sh", "-c", f"ulimit -n 300 && exec {start}")
         [row] = server.sql("SELECT restart_outlook FROM hugepage_status")
         assert row["restart_outlook"] == "base"
         server.sql("ALTER SYSTEM SET max_connections = 300")
