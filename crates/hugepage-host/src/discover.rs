@@ -44,95 +44,143 @@ pub struct DiscoveredServer {
     pub undecided: usize,
 }
 
-/// Every server that counts and whose processes are visible, in the order of their process ids, and who calls itself one and does not
-/// count; what other processes of service accounts have in huge pages; and all that have some and are of no server. Of a process its status alone is read until its users are known.
-pub(super) fn servers(
-    root: &Root,
-    accounts: &ServiceAccounts,
-    notes: &mut Notes,
-) -> (Vec<DiscoveredServer>, Strangers, Bytes, Vec<ProcessGlance>) {
-    let pids = notes.keep(process::pids(root)).unwrap_or_default();
-    let (mut found, mut strangers) = (Vec::<DiscoveredServer>::new(), Strangers::default());
-    let (mut members, mut by_services) = (Vec::new(), Bytes(0));
-    let mut others = Vec::new();
-    let mut children: BTreeMap<i32, Vec<ProcessStatus>> = BTreeMap::new();
-    let (all, quiet) = (Processes::open(root), root.unrecorded());
-    let quiet = Processes::open(&quiet);
-    for pid in pids {
-        // A process that ends meanwhile, or is hidden, belongs to no server.
-        let glance = quiet.glance(pid);
-        if glance.as_ref().is_err_and(ReadError::is_unanswered) {
-            notes.add(format!("whether process {pid} is a server is unknown: it does not answer"));
-        }
-        let Ok(Some(glance)) = glance else { continue };
-        let users = glance.credentials.as_ref();
-        let is_of_service = users.is_none_or(|users| accounts.is_service(root, users.effective));
-        if is_of_service {
-            by_services = by_services.saturating_add(glance.status.hugetlb_pages.unwrap_or_default());
-        }
-        let name = ServerName::of_program(&glance.name);
-        if !is_of_service && (name.is_none() || container(root, pid).is_none()) {
-            if let Some(name) = name {
-                strangers.add(root, accounts, pid, &glance, None, name == ServerName::Member);
-            }
-            others.extend(glance.holds_huge_pages().then_some(glance));
-            continue;
-        }
-        let Ok(Some(Some(seen))) = all.command_line(pid, Seen::parse) else {
-            others.extend(glance.holds_huge_pages().then_some(glance));
-            continue;
+/// What the processes of a host are.
+#[derive(Debug, Default)]
+pub(super) struct DiscoveredHost {
+    /// Every server that counts and whose processes are visible, in the order of their process ids.
+    pub(super) servers: Vec<DiscoveredServer>,
+    /// Who calls itself a server and does not count.
+    pub(super) strangers: Strangers,
+    /// The memory in huge pages of processes of service accounts that are of no server.
+    pub(super) held_by_services: Bytes,
+    /// Every process that has huge pages and is of no server.
+    pub(super) holders: Vec<ProcessGlance>,
+}
+
+impl DiscoveredHost {
+    /// Looks at every process. Of each its status alone is read until its users are known.
+    pub(super) fn look(root: &Root, accounts: &ServiceAccounts, notes: &mut Notes) -> Self {
+        let pids = notes.keep(process::pids(root)).unwrap_or_default();
+        let mut pass = Pass {
+            root,
+            accounts,
+            all: Processes::open(root),
+            host: Self::default(),
+            sessions: Vec::new(),
+            children: BTreeMap::new(),
         };
-        let is_head = seen.is_head();
-        if is_head && let Some(why) = accounts.why_not(root, pid, users) {
-            strangers.add(root, accounts, pid, &glance, Some(why), false);
-            others.extend(glance.holds_huge_pages().then_some(glance));
-            continue;
+        let quiet = root.unrecorded();
+        let quiet = Processes::open(&quiet);
+        for pid in pids {
+            let glance = quiet.glance(pid);
+            if glance.as_ref().is_err_and(ReadError::is_unanswered) {
+                notes.add(format!("whether process {pid} is a server is unknown: it does not answer"));
+            }
+            // A process that ends meanwhile, or is hidden, belongs to no server.
+            if let Ok(Some(glance)) = glance {
+                pass.add(pid, glance);
+            }
         }
-        let status = if is_head { process::status_of_server(root, pid) } else { all.status(pid) };
-        let Ok(Some(status)) = status else { continue };
+        pass.finish()
+    }
+}
+
+/// A pass over the processes of a host.
+struct Pass<'a> {
+    root: &'a Root,
+    accounts: &'a ServiceAccounts,
+    all: Processes<'a>,
+    /// What was found so far; of service accounts all that they hold.
+    host: DiscoveredHost,
+    /// The other processes of Oracle's instances.
+    sessions: Vec<(i32, OracleInstance, Option<Credentials>, ProcessStatus)>,
+    /// The processes that may be PostgreSQL's, by their parent.
+    children: BTreeMap<i32, Vec<ProcessStatus>>,
+}
+
+impl Pass<'_> {
+    fn add(&mut self, pid: i32, glance: ProcessGlance) {
+        let users = glance.credentials.as_ref();
+        let is_of_service = users.is_none_or(|users| self.accounts.is_service(self.root, users.effective));
+        if is_of_service {
+            let held = glance.status.hugetlb_pages.unwrap_or_default();
+            self.host.held_by_services = self.host.held_by_services.saturating_add(held);
+        }
+        if !self.is_of_server(pid, &glance, is_of_service) && glance.holds_huge_pages() {
+            self.host.holders.push(glance);
+        }
+    }
+
+    /// Whether a process is one of a server that counts, which is added.
+    fn is_of_server(&mut self, pid: i32, glance: &ProcessGlance, is_of_service: bool) -> bool {
+        let name = ServerName::of_program(&glance.name);
+        if !is_of_service && (name.is_none() || container(self.root, pid).is_none()) {
+            if let Some(name) = name {
+                let once = name == ServerName::Member;
+                self.host.strangers.add(self.root, self.accounts, pid, glance, None, once);
+            }
+            return false;
+        }
+        let Ok(Some(Some(seen))) = self.all.command_line(pid, Seen::parse) else { return false };
         let who = match seen {
             Seen::Oracle(OracleProcess { instance, role: OracleRole::Pmon }) => DiscoveredKind::Oracle(instance),
+            Seen::Postmaster(arguments) => DiscoveredKind::PostgreSql(arguments),
             Seen::Oracle(process) => {
-                members.push((pid, process.instance, glance.credentials, status));
-                continue;
-            }
-            Seen::Postmaster(arguments) => {
-                children.entry(status.parent.unwrap_or(0)).or_default().push(status);
-                DiscoveredKind::PostgreSql(arguments)
+                process::keep_status(self.root, pid);
+                self.sessions.push((pid, process.instance, glance.credentials.clone(), glance.status));
+                return true;
             }
             Seen::Backend => {
-                children.entry(status.parent.unwrap_or(0)).or_default().push(status);
-                continue;
+                process::keep_status(self.root, pid);
+                self.children.entry(glance.status.parent.unwrap_or(0)).or_default().push(glance.status);
+                return true;
             }
         };
-        let users = glance.credentials;
-        found.push(DiscoveredServer { who, pid, users, processes: vec![status], undecided: 0 });
-    }
-    keep_postmasters(&mut found);
-    for found in &mut found {
-        if let DiscoveredKind::PostgreSql(_) = found.who {
-            found.processes.extend(children.remove(&found.pid).unwrap_or_default());
+        let users = glance.credentials.clone();
+        if let Some(why) = self.accounts.why_not(self.root, pid, users.as_ref()) {
+            self.host.strangers.add(self.root, self.accounts, pid, glance, Some(why), false);
+            return false;
         }
-    }
-    let pmons = found.iter().enumerate().filter_map(|(server, found)| match &found.who {
-        DiscoveredKind::Oracle(instance) => Some((server, found.pid, instance.clone())),
-        DiscoveredKind::PostgreSql(_) => None,
-    });
-    let pmons = Pmons::new(root, pmons);
-    for (pid, instance, users, status) in members {
-        let is_its = |found: &DiscoveredServer| found.has_member(root, accounts, pid, users.as_ref());
-        match pmons.owner(&instance, pid) {
-            Whose::Server(server) if is_its(&found[server]) => found[server].processes.push(status),
-            Whose::Undecided(servers) => servers.into_iter().for_each(|server| {
-                let is_its = is_its(&found[server]);
-                found[server].undecided += usize::from(is_its);
-            }),
-            Whose::Server(_) | Whose::Nobody => {}
+        if let Ok(Some(status)) = process::status_of_server(self.root, pid) {
+            if let DiscoveredKind::PostgreSql(_) = who {
+                self.children.entry(status.parent.unwrap_or(0)).or_default().push(status);
+            }
+            self.host.servers.push(DiscoveredServer { who, pid, users, processes: vec![status], undecided: 0 });
         }
+        true
     }
-    let by_servers = found.iter().flat_map(|found| &found.processes).filter_map(|status| status.hugetlb_pages);
-    let by_servers = by_servers.fold(Bytes(0), Bytes::saturating_add);
-    (found, strangers, by_services.saturating_sub(by_servers), others)
+
+    /// Gives each server its processes.
+    fn finish(self) -> DiscoveredHost {
+        let Self { root, accounts, mut host, sessions, mut children, .. } = self;
+        let found = &mut host.servers;
+        keep_postmasters(found);
+        for found in &mut *found {
+            if let DiscoveredKind::PostgreSql(_) = found.who {
+                found.processes.extend(children.remove(&found.pid).unwrap_or_default());
+            }
+        }
+        let pmons = found.iter().enumerate().filter_map(|(server, found)| match &found.who {
+            DiscoveredKind::Oracle(instance) => Some((server, found.pid, instance.clone())),
+            DiscoveredKind::PostgreSql(_) => None,
+        });
+        let pmons = Pmons::new(root, pmons);
+        for (pid, instance, users, status) in sessions {
+            let is_its = |found: &DiscoveredServer| found.has_member(root, accounts, pid, users.as_ref());
+            match pmons.owner(&instance, pid) {
+                Whose::Server(server) if is_its(&found[server]) => found[server].processes.push(status),
+                Whose::Undecided(servers) => servers.into_iter().for_each(|server| {
+                    let is_its = is_its(&found[server]);
+                    found[server].undecided += usize::from(is_its);
+                }),
+                Whose::Server(_) | Whose::Nobody => {}
+            }
+        }
+        let by_servers = found.iter().flat_map(|found| &found.processes).filter_map(|status| status.hugetlb_pages);
+        let by_servers = by_servers.fold(Bytes(0), Bytes::saturating_add);
+        host.held_by_services = host.held_by_services.saturating_sub(by_servers);
+        host
+    }
 }
 
 /// A child that has not set its own title yet has that of its postmaster.
@@ -196,11 +244,6 @@ enum Seen {
 }
 
 impl Seen {
-    /// Whether it is what a server is told by: its PMON or postmaster.
-    const fn is_head(&self) -> bool {
-        matches!(self, Self::Postmaster(_) | Self::Oracle(OracleProcess { role: OracleRole::Pmon, .. }))
-    }
-
     fn parse(cmdline: &str) -> Option<Self> {
         if let Some(process) = OracleProcess::parse(cmdline) {
             return Some(Self::Oracle(process));
@@ -275,8 +318,8 @@ mod tests {
 
     fn discovered(tree: &tempfile::TempDir, notes: &mut Notes) -> (Vec<DiscoveredServer>, Strangers) {
         let root = Root::at(tree.path());
-        let (found, strangers, ..) = servers(&root, &ServiceAccounts::read(&root, &[], notes), notes);
-        (found, strangers)
+        let found = DiscoveredHost::look(&root, &ServiceAccounts::read(&root, &[], notes), notes);
+        (found.servers, found.strangers)
     }
 
     #[test]

@@ -10,10 +10,10 @@ use hugepage_kernel::{Bytes, Root};
 /// Bounds what the next start of the server with the process `pid` asks for, unless its `segment` has huge pages.
 /// `limits`: those on huge pages.
 pub(super) fn bound(root: &Root, pid: i32, limits: Option<&CgroupLimits>, segment: &mut Segment, notes: &mut Notes) {
-    let Some(most) = limit_of_group(root, pid, limits).filter(|most| segment.to_reserve > *most) else { return };
     if segment.in_huge_pages > Bytes(0) {
         return;
     }
+    let Some(most) = limit_of_group(root, pid, limits).filter(|most| segment.to_reserve > *most) else { return };
     notes.add(format!(
         "process {pid} maps {} of shared memory, and its control group lets it have {most}, which are taken as its need",
         segment.size

@@ -73,7 +73,7 @@ impl Strangers {
         }
         let why = why.or_else(|| uid.map(|uid| format!("runs as {}", accounts.name(root, uid)))).unwrap_or_default();
         // A capture has the status of a stranger, and nothing else of it.
-        let _ = process::status_of_server(root, pid);
+        process::keep_status(root, pid);
         self.first.push(Stranger { pid, uid, name: glance.name.clone(), resident: glance.resident(), why });
     }
 }

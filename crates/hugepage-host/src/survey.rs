@@ -23,11 +23,12 @@ use hugepage_oracle::stopped::{self, HostOfStarts, StoppedOracle};
 use hugepage_server::CgroupView;
 
 use crate::context::InspectContext;
+use crate::discover::DiscoveredHost;
 use crate::inspect::InspectedServer;
 use crate::past::{RecallPast, no_past};
 use crate::service_accounts::ServiceAccounts;
 use crate::strangers::Strangers;
-use crate::{AskStart, Instance, ServerIdentity, discover, holders, memory};
+use crate::{AskStart, Instance, ServerIdentity, holders, memory};
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -127,8 +128,8 @@ impl InspectedHost {
         if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
             notes.add(LXCFS);
         }
-        let (found, strangers, held_by_services, others) = discover::servers(root, &host.accounts, &mut notes);
-        let servers: Vec<_> = found.iter().filter_map(|found| host.inspect(found)).collect();
+        let found = DiscoveredHost::look(root, &host.accounts, &mut notes);
+        let servers: Vec<_> = found.servers.iter().filter_map(|found| host.inspect(found)).collect();
         let held = |uid| {
             let of_user = servers.iter().filter(|server: &&InspectedServer| server.id.place.uid == Some(uid));
             of_user.map(InspectedServer::held).fold(Bytes(0), Bytes::saturating_add)
@@ -139,7 +140,7 @@ impl InspectedHost {
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
         let stopped = stopped::stopped(&of_starts, &running, &mut notes);
-        let holders = holders::holders(root, &host.pools, &others);
+        let holders = holders::holders(root, &host.pools, &found.holders);
         let host = Survey {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,
@@ -154,8 +155,8 @@ impl InspectedHost {
             holders,
             is_in_container: namespace::shows_container_alone(root),
             instances: Vec::new(),
-            strangers,
-            held_by_services,
+            strangers: found.strangers,
+            held_by_services: found.held_by_services,
             stopped,
             meminfo: host.meminfo,
             notes: notes.into_vec(),

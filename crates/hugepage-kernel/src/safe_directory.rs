@@ -114,7 +114,7 @@ impl SafeDirectory {
 
     /// Who could put something else in the place of `path`, or of a part of it that leads there: an owner for whom `is_trusted` does
     /// not hold, or the group or all users by a mode. `None` if nobody.
-    pub fn stranger_on_the_way(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<Option<OtherWriter>> {
+    pub fn other_writer_on_the_way(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<Option<OtherWriter>> {
         let found = beneath::find(beneath::directory(Path::new("/"))?, &path.to_string_lossy(), true, None)?;
         let mut owners = found.searched().chain([found.place()]).map(|place| place.metadata().uid());
         if let Some(uid) = found.link_owners.iter().copied().chain(owners.by_ref()).find(|uid| !is_trusted(*uid)) {
@@ -288,7 +288,7 @@ mod tests {
         let above = path.parent().unwrap();
         symlink(&path, above.join("link")).unwrap();
         let stranger = |path: &Path| {
-            SafeDirectory::stranger_on_the_way(path, |uid| uid == 0 || uid == geteuid().as_raw()).unwrap()
+            SafeDirectory::other_writer_on_the_way(path, |uid| uid == 0 || uid == geteuid().as_raw()).unwrap()
         };
         let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         assert_eq!([stranger(&path), stranger(&above.join("link"))], [None, None]);
@@ -310,7 +310,7 @@ mod tests {
             assert_eq!(stranger(&above.join("link")), Some(OtherWriter::User(4711)));
         }
         assert_eq!(
-            SafeDirectory::stranger_on_the_way(&path.join("none"), |_| true).unwrap_err().kind(),
+            SafeDirectory::other_writer_on_the_way(&path.join("none"), |_| true).unwrap_err().kind(),
             io::ErrorKind::NotFound
         );
     }

@@ -37,8 +37,8 @@ impl ProcessGlance {
 }
 
 impl Processes<'_> {
-    /// What the status of `pid` says of it; `Ok(None)` if the process does not exist (any more). No look at a process is noted: those
-    /// that a survey needs are read again.
+    /// What the status of `pid` says of it; `Ok(None)` if the process does not exist (any more). No look at a process is
+    /// recorded: of those that a survey needs [`keep_status`](crate::proc::process::keep_status) does it.
     pub fn glance(&self, pid: i32) -> Result<Option<ProcessGlance>, ReadError> {
         self.read(pid, "status", |text| as_text(text, ProcessGlance::parse))
     }

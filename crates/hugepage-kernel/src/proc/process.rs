@@ -26,6 +26,11 @@ pub fn status_of_server(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, 
     unless_gone(root.read_once(&format!("/proc/{pid}/status"), |text| ProcessStatus::parse(text)))
 }
 
+/// Records that a survey needs the status of `pid`, which a glance has read without a record.
+pub fn keep_status(root: &Root, pid: i32) {
+    root.record(|| format!("/proc/{pid}/status"));
+}
+
 /// /proc, open for a pass over many processes: the files of each are looked up from here, and nothing is allocated.
 #[derive(Debug)]
 pub struct Processes<'a> {

@@ -96,6 +96,13 @@ impl Root {
         if self.is_live() { SystemTime::now() } else { written().unwrap_or_else(SystemTime::now) }
     }
 
+    /// Records that a file is needed which was read without a record.
+    pub(crate) fn record(&self, path: impl FnOnce() -> String) {
+        if self.recorder.is_on() {
+            self.note(&path(), AccessKind::Content);
+        }
+    }
+
     fn note(&self, path: &str, kind: AccessKind) {
         self.recorder.add(self.lookup.prefix(), path, kind);
     }

@@ -15,7 +15,7 @@ use rustix::process::geteuid;
 /// not.
 pub fn refusal(directory: &Path) -> Option<String> {
     let path = std::path::absolute(directory).ok()?;
-    let found = path.ancestors().find_map(|at| match SafeDirectory::stranger_on_the_way(at, is_trusted) {
+    let found = path.ancestors().find_map(|at| match SafeDirectory::other_writer_on_the_way(at, is_trusted) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         found => Some((at, found.ok()?)),
     });
