@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from harness import sidecar
 from harness.attacker import USER
+from harness.poll import until
 from harness.units import GB, MB
 
 pytestmark = pytest.mark.any_major
@@ -52,10 +52,11 @@ def place(root) -> Iterator[Path]:
 
 @pytest.fixture
 def pretend(place) -> Iterator[Callable]:
-    """A process of `uid` with the title `title`, in the control group of `group`."""
+    """A process of `uid` with the title `title`, in the control group of `group`, once it has the name `name`: by default the program's."""
     running: list[subprocess.Popen] = []
 
-    def pretend(title: str, program: str | Path, *arguments: str | Path, uid: int = USER, group: Path | None = None) -> int:
+    def pretend(title: str, program: str | Path, *arguments: str | Path, uid: int = USER, group: Path | None = None,
+                name: str | None = None) -> int:
         def join() -> None:
             if group:
                 (group / "cgroup.procs").write_text(str(os.getpid()))
@@ -64,9 +65,9 @@ def pretend(place) -> Iterator[Callable]:
             os.setuid(uid)
         running.append(subprocess.Popen([title, *map(str, arguments)], executable=program, preexec_fn=join, cwd=place,
                                         stdin=subprocess.DEVNULL, start_new_session=True))
-        time.sleep(0.3)
-        assert running[-1].poll() is None
-        return running[-1].pid
+        pid = running[-1].pid
+        until("the name", lambda: Path(f"/proc/{pid}/comm").read_text().strip() == (name or Path(program).name))
+        return pid
     yield pretend
     for process in running:
         process.kill()
@@ -85,7 +86,7 @@ def look() -> dict:
 
 
 def as_www_data(pretend, place) -> str:
-    pretend("postgres", sys.executable, "-c", MEMORY, 17 * GB, "postgres", uid=WWW_DATA)
+    pretend("postgres", sys.executable, "-c", MEMORY, 17 * GB, "postgres", uid=WWW_DATA, name="postgres")
     return "runs as www-data"
 
 
@@ -100,7 +101,7 @@ def mount_over_the_home(pretend, place) -> str:
     own = place / "of_user"
     shutil.copy(Path(sys.executable).resolve(), own / "oracle")
     script = f'mount --bind {own} {place}/home/bin && exec -a ora_pmon_FAKE {place}/home/bin/oracle -c "$0" {17 * GB} ora_pmon_FAKE'
-    pretend("unshare", "/usr/bin/unshare", "-Urm", "bash", "-c", script, MEMORY)
+    pretend("unshare", "/usr/bin/unshare", "-Urm", "bash", "-c", script, MEMORY, name="ora_pmon_FAKE")
     return f"runs as uid {USER}"
 
 
@@ -108,7 +109,7 @@ def in_a_container(pretend, place) -> str:
     """S5: a user of a whole system in a container is user 0 of a namespace that it has made."""
     GROUP.mkdir()
     pretend("unshare", "/usr/bin/unshare", "-Ur", "bash", "-c", f'exec -a postgres {sys.executable} -c "$0" {17 * GB} postgres', MEMORY,
-            group=GROUP)
+            group=GROUP, name="postgres")
     return "another user than root made its user namespace"
 
 
@@ -141,7 +142,7 @@ def test_a_stopped_cluster_stays_in_sight(new_cluster, pretend, place):
         return needs[str(server.data)]
     before = need()
     script = f'mount -t tmpfs none {server.data} && cd {server.data} && exec -a postgres {sys.executable} -c "$0" {16 * MB} postgres -D {server.data}'
-    pretend("unshare", "/usr/bin/unshare", "-Urm", "bash", "-c", script, MEMORY)
+    pretend("unshare", "/usr/bin/unshare", "-Urm", "bash", "-c", script, MEMORY, name="postgres")
     assert need() == before and not before["is_running"] and before["pages"] > 0
 
 
