@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use hugepage_assess::model::PoolHolder;
 use hugepage_assess::pools::{self, PoolRow};
-use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root, escape};
+
+use super::service_accounts::ServiceAccounts;
 
 /// So many programs are named, those with the most pages.
 const MAX_HOLDERS: usize = 10;
@@ -15,14 +16,20 @@ const MAX_HOLDERS: usize = 10;
 /// The programs that have huge pages and are no database server, by their names and users, the largest first. A process may
 /// have more than it shows, because processes share page tables of huge pages (`HugetlbPages` in proc(5)), and a page that
 /// several have mapped counts for each.
-pub(super) fn holders(root: &Root, pools: &[PoolRow], processes: &[ProcessGlance]) -> Vec<PoolHolder> {
-    if processes.is_empty() {
-        return Vec::new();
-    }
-    let accounts = accounts::accounts(root).unwrap_or_default();
+pub(super) fn holders(
+    root: &Root,
+    accounts: &ServiceAccounts,
+    pools: &[PoolRow],
+    processes: &[ProcessGlance],
+) -> Vec<PoolHolder> {
     let mut found: BTreeMap<(String, String), (u64, Bytes)> = BTreeMap::new();
     for process in processes {
-        let user = user(process.credentials.as_ref(), &accounts);
+        let user = match &process.credentials {
+            Some(Credentials { real, .. }) => accounts
+                .account_name(root, *real)
+                .map_or_else(|| real.to_string(), |name| escape::line(name).into_owned()),
+            None => "unknown user".to_owned(),
+        };
         let sum = found.entry((escape::line(&process.name).into_owned(), user)).or_default();
         *sum = (sum.0 + 1, sum.1.saturating_add(process.status.hugetlb_pages.unwrap_or_default()));
     }
@@ -46,11 +53,4 @@ fn size_in_use(pools: &[PoolRow]) -> Option<PageSize> {
     let mut used = pools::of_host(pools).filter(|row| row.pool.nr.saturating_sub(row.pool.free) > Pages(0));
     let size = used.next()?.pool.page_size;
     used.next().is_none().then_some(size)
-}
-
-/// The name of the real user, or its number.
-fn user(credentials: Option<&Credentials>, accounts: &[Account]) -> String {
-    let Some(Credentials { real, .. }) = credentials else { return "unknown user".to_owned() };
-    let account = accounts.iter().find(|account| account.uid == *real);
-    account.map_or_else(|| real.to_string(), |account| escape::line(&account.name).into_owned())
 }

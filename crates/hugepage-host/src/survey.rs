@@ -140,7 +140,7 @@ impl InspectedHost {
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
         let stopped = stopped::stopped(&of_starts, &running, &mut notes);
-        let holders = holders::holders(root, &host.pools, &found.holders);
+        let holders = holders::holders(root, &host.accounts, &host.pools, &found.holders);
         let host = Survey {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,
