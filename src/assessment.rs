@@ -2,7 +2,9 @@
 
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Facts, Pending, PoolState, RingDemand};
+use hugepage_kernel::next_boot::boot::NextBoot;
 use hugepage_kernel::{Notes, PageSize, Root};
+use hugepage_server::pool_at_boot::pool_at_boot;
 use hugepage_server::ring_limits::ring_limits;
 use hugepage_server::server::{OwnServer, observe, pool_state};
 use hugepage_start::TwoStarts;
@@ -14,7 +16,7 @@ use crate::{server, settings, shmem};
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let primary = standby::primary();
     let answer = next_start::answer(root, primary.as_ref());
-    let status = assess(root, answer, true, standby::crash_recovery(primary.as_ref()), notes);
+    let status = assess(root, answer, true, Some(standby::crash_recovery(primary.as_ref())), notes);
     status.notes_on_outlook().for_each(|note| notes.add(note));
     status
 }
@@ -27,14 +29,16 @@ pub fn at_allocation(root: &Root, notes: &mut Notes) -> Status {
 /// The status with the answer of the server's program about the configuration on disk. With `or_unchanged`, an answer
 /// that the running server meets counts as no change.
 pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, notes: &mut Notes) -> Status {
-    assess(root, answer, or_unchanged, CrashRecovery::default(), notes)
+    assess(root, answer, or_unchanged, None, notes)
 }
 
+/// `recovery`: whether the server would recover after a crash; `None` where nothing but the next start is of interest, and not
+/// the next boot either.
 fn assess(
     root: &Root,
     answer: Option<Answer>,
     or_unchanged: bool,
-    recovery: CrashRecovery,
+    recovery: Option<CrashRecovery>,
     notes: &mut Notes,
 ) -> Status {
     let mapping = server::main_mapping(root, notes);
@@ -55,10 +59,18 @@ fn assess(
             Pending::Changed(demand, PoolState { ring_limits, ..found })
         };
         let pending = pending(answer, or_unchanged, &own.current_start(), changed, notes);
-        let past = shmem::past();
         let ring_limits = limits(demand, notes);
         let own = OwnServer { pool_state: PoolState { ring_limits, ..own.pool_state }, ..own };
-        Facts { kept_at_crash, pending, past, crash_recovery: recovery, ..own.facts(settings::reserve_percent()) }
+        let size = own.pool_state.huge_page_size.filter(|_| recovery.is_some());
+        let next_boot = size.and_then(|size| Some(pool_at_boot(&notes.keep(NextBoot::read(root))?, size)));
+        Facts {
+            kept_at_crash,
+            pending,
+            past: shmem::past(),
+            crash_recovery: recovery.unwrap_or_default(),
+            next_boot,
+            ..own.facts(settings::reserve_percent())
+        }
     }))
 }
 

@@ -11,6 +11,9 @@ LEVEL = "CASE {0} WHEN 'ok' THEN 0 WHEN 'notice' THEN 1 WHEN 'warning' THEN 2 WH
 INSTANCE = "'postgresql' AS kind, current_setting('data_directory') AS name"
 LANDINGS = ("hugetlb", "thp", "partial thp", "mixed", "base", "unknown")
 OUTLOOKS = ("hugetlb", "mixed", "base", "fails", "unknown")
+FINDINGS = ("cgroup_limit", "restart_fails", "regressed", "base_pages", "restart_loses", "page_tables", "pool_wasted",
+            "transparent_huge_pages", "landing_unknown", "outlook_unknown", "crash_loses", "node_limit", "memory_limit",
+            "shared_limit", "host_memory_unknown", "boot_loses")
 CAUSES = ("disabled", "memory_target", "sysv_shared_memory", "page_size_unsupported", "pool_empty", "pool_too_small",
           "pool_taken", "cgroup_limit", "memlock_limit", "shm_group", "shm_limit", "node_limit", "memory_limit",
           "io_uring", "unknown")
@@ -66,10 +69,10 @@ FROM hugepage_status
     }),
     Query("hugepage_finding", f"""\
 SELECT {INSTANCE},
-       finding,
-       {LEVEL.format('severity', 'severity')}
-FROM hugepage_findings
-WHERE finding NOT LIKE 'kernel\\_%'
+       it AS finding,
+       {LEVEL.format("coalesce(severity, 'ok')", 'severity')}
+FROM {each_of(FINDINGS)}
+LEFT JOIN hugepage_findings ON finding = it
 """, ("kind", "name", "finding"), {
         "severity": "Severity of each possible finding: 0 not found, 1 notice, 2 warning, 3 critical.",
     }),

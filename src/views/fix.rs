@@ -35,11 +35,9 @@ fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
 
 fn refuse(reason: NoFix) -> ErrorReport {
     let (code, detail, hint) = match &reason {
-        NoFix::DoesNotFit(detail) => (
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            Some(detail.clone()),
-            Some("hugepage_fix('postgresql') sets shared_buffers to a size that fits."),
-        ),
+        NoFix::DoesNotFit(detail, hint) => {
+            (PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, Some(detail.clone()), hint.as_deref())
+        }
         NoFix::Unknown => (
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             None,

@@ -42,7 +42,7 @@ COMMENT ON COLUMN hugepage_status.available_hugepages IS 'free pages that are no
 COMMENT ON COLUMN hugepage_status.page_tables IS 'page tables of the whole host, in bytes';
 COMMENT ON COLUMN hugepage_status.transparent_hugepage IS 'transparent huge pages: always, madvise or never; NULL if the kernel has none';
 COMMENT ON COLUMN hugepage_status.restart_outlook IS 'what a restart with the configuration on disk would land in: hugetlb, base, fails or unknown';
-COMMENT ON COLUMN hugepage_status.recommended_nr_hugepages IS 'recommended size of the host''s pool, in pages';
+COMMENT ON COLUMN hugepage_status.recommended_nr_hugepages IS 'recommended size of the host''s pool, in pages: what this server needs and others hold, never less than the pool has';
 COMMENT ON COLUMN hugepage_status.generation IS 'number of allocations of shared memory by this postmaster, NULL if the library is not preloaded';
 COMMENT ON COLUMN hugepage_status.notes IS 'what could not be read, and why';
 COMMENT ON COLUMN hugepage_status.crash_outlook IS 'what the restart after a crash of one process would land in, with the running settings: hugetlb, base, fails or unknown';

@@ -43,6 +43,7 @@ impl StoppedDatabase {
     /// The need of a pool; `None` if the number is unknown.
     pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
         let Wants::Pages(pages, _) = self.wants else { return None };
-        Some((self.page_size, PoolNeed { name: self.name.clone(), pages, held: Pages(0), is_running: false }))
+        let (running, held) = (Pages(0), Pages(0));
+        Some((self.page_size, PoolNeed { name: self.name.clone(), pages, running, held, is_running: false }))
     }
 }

@@ -3,6 +3,7 @@
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Facts, Pending};
 use hugepage_kernel::notes::Notes;
+use hugepage_server::pool_at_boot::pool_at_boot;
 
 use super::compare::OtherServers;
 use super::inspect::InspectedServer;
@@ -54,6 +55,10 @@ impl InspectedServer {
         let (requested, pending) = requested_with_past(&current, pending, changed, &past, notes);
         let is_other = |size| Some(size) != pool_state.huge_page_size;
         let others_may_serve = host.pools.iter().any(|row| is_other(row.pool.page_size) && row.pool.may_serve());
+        let next_boot = pool_state
+            .huge_page_size
+            .zip(host.next_boot.as_ref().filter(|_| host.has_command_line))
+            .map(|(size, boot)| pool_at_boot(boot, size));
         Facts {
             pending,
             others_lack: others.lack,
@@ -64,6 +69,7 @@ impl InspectedServer {
             requested_may_differ: request.requested_may_differ,
             others_may_serve,
             largest_holder: host.holders.first().cloned(),
+            next_boot,
             ..Facts::new(requested, request.segment.clone(), pool_state, host.meminfo.clone(), reserve_percent)
         }
     }

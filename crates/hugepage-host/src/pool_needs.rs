@@ -3,7 +3,7 @@
 use hugepage_assess::assessment::Capacity;
 use hugepage_assess::assessment::capacity::HostMemory;
 use hugepage_assess::assessment::host::{PoolNeed, Room, Sizing};
-use hugepage_assess::model::Segment;
+use hugepage_assess::model::{Pending, Segment};
 use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -38,7 +38,6 @@ impl Survey {
             let of_size = |instance: &&Instance| instance.status.facts.pool_state.huge_page_size == Some(size);
             let running = self.instances.iter().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
-            let used = pool.in_use().unwrap_or(pool.nr.saturating_sub(pool.free));
             let room = self.room(pool, reserve_percent);
             let mut needs: Vec<_> = running.chain(down).map(|need| as_primary(need, size)).collect();
             for primary in primaries.iter().filter(|_| default == Some(size)) {
@@ -48,11 +47,12 @@ impl Survey {
                 needs.extend(missing.into_iter().map(|name| PoolNeed {
                     name,
                     pages: primary.pages,
+                    running: Pages(0),
                     held: Pages(0),
                     is_running: false,
                 }));
             }
-            let mut sizing = Sizing::new(size, needs, used, room);
+            let mut sizing = Sizing::new(pool, needs, room);
             if self.instances.iter().filter(of_size).any(|instance| instance.status.needed.is_none()) {
                 // It has, or wants, pages that are not visible.
                 sizing.recommended = None;
@@ -97,6 +97,9 @@ impl Instance {
         PoolNeed {
             name: self.id.name.clone(),
             pages: facts.own().saturating_add(facts.lack()),
+            running: facts
+                .own()
+                .saturating_add(facts.current_start().lack(&Pending::Unchanged, &facts.pool_state.pool)),
             held: facts.own(),
             is_running: true,
         }

@@ -9,6 +9,7 @@ use std::path::Path;
 use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::metrics::MetricsSnapshot;
+use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{Survey, host_advice, survey};
 use hugepage_kernel::{PageSize, Pages, Root};
 
@@ -133,7 +134,7 @@ fn the_farm_of_9216_pages() {
     // Of the pool 6679 pages are somebody's who is not seen here.
     assert_eq!((sizing.others, sizing.recommended), (Pages(9216 - 2537), Some(Pages(9216 + 1 + 265))));
     assert!(sizing.misfits.is_empty());
-    let (_, text) = host_advice::verdict(&survey, &sizings);
+    let text = HostVerdict::of_survey(&survey, &sizings).message();
     assert!(text.starts_with("1 of 3 instances are in huge pages"), "{text}");
     let pool = host_advice::recommendations(&survey, &sizings).into_iter().find(|one| one.instance.is_none()).unwrap();
     assert_eq!(pool.recommendation.severity, Severity::Warning);
@@ -161,8 +162,11 @@ fn thirty_six_thousand_pages_on_48_gb() {
     let misfits: Vec<_> =
         sizing.misfits.iter().map(|misfit| (misfit.name.as_str(), misfit.pages.0, misfit.over.0)).collect();
     assert_eq!(misfits, [("LARGE", 36569, 36569 + 265 - 19660)]);
-    let (_, text) = host_advice::verdict(&survey, &sizings);
-    assert!(text.contains("LARGE does not fit this host: 17174 pages too many"), "{text}");
+    let text = HostVerdict::of_survey(&survey, &sizings).message();
+    assert!(
+        text.contains("LARGE: The SGA (71.4 GB)") && text.contains("exceeds the 19660 that this host can hold"),
+        "{text}"
+    );
     for one in host_advice::recommendations(&survey, &sizings) {
         let command = one.recommendation.command.unwrap_or_default();
         assert!(!command.contains("36569") && !command.contains("36834"), "{command}");
@@ -183,7 +187,7 @@ fn who_does_not_count_changes_nothing() {
     let said = |survey: &Survey, sizings: &[Sizing]| {
         let recommended: Vec<_> =
             host_advice::recommendations(survey, sizings).into_iter().map(|one| one.recommendation.command).collect();
-        (recommended, MetricsSnapshot::from(survey).instances.len(), host_advice::verdict(survey, sizings).0)
+        (recommended, MetricsSnapshot::from(survey).instances.len(), HostVerdict::of_survey(survey, sizings).severity)
     };
     farm.runs(400, "FAKE", LARGE);
     farm.write("etc/passwd", "root:x:0:0:::\n");
@@ -196,7 +200,7 @@ fn who_does_not_count_changes_nothing() {
     assert_eq!(said(&survey, &sizings), said(&before, &sizings_before));
     let fakes: Vec<_> = survey.strangers.first.iter().map(ToString::to_string).collect();
     assert_eq!(fakes, ["process 400 (ora_pmon_FAKE, 0 bytes) runs as uid 1000"]);
-    let (_, text) = host_advice::verdict(&survey, &sizings);
+    let text = HostVerdict::of_survey(&survey, &sizings).message();
     assert!(text.starts_with("1 of 2 instances are in huge pages (1 more not counted)"), "{text}");
     for (one, same) in survey.instances.iter().zip(&before.instances) {
         assert_eq!((&one.id.name, message(&one.status)), (&same.id.name, message(&same.status)));

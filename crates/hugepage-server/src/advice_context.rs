@@ -4,7 +4,6 @@ use hugepage_assess::advice::context::{AdviceContext, Server};
 use hugepage_assess::assessment::Status;
 use hugepage_kernel::memory::{pressure, sysctl, thp};
 use hugepage_kernel::next_boot::boot::NextBoot;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, Notes, Root};
 
 use crate::{CgroupView, pools};
@@ -25,12 +24,6 @@ pub fn advice_context(
     let min_free = number("vm.min_free_kbytes").map(Bytes::from_kib);
     let overcommit_memory = number("vm.overcommit_memory");
     let next_boot = notes.keep(NextBoot::read(root));
-    if let (Some(boot), Some(pool)) = (&next_boot, status.facts.pool_state.pool.known()) {
-        boot.not_read.iter().for_each(|note| notes.add(note.clone()));
-        if let PoolAtBoot::Unknown(why) = boot.pool(pool.page_size) {
-            notes.add(format!("the pool of {} pages after the next boot is unknown: {why}", pool.page_size));
-        }
-    }
     AdviceContext {
         status,
         server,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use hugepage_assess::assessment::Severity;
-use hugepage_host::{Instance, Survey};
+use hugepage_host::host_advice::verdict::HostVerdict;
 
 /// An exit status of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,18 +20,13 @@ pub const UNKNOWN: Exit = Exit(3);
 /// Wrong usage (`EX_USAGE`).
 pub const USAGE: Exit = Exit(64);
 
-/// The worst verdict of the instances, and of the Oracle instances that should run; unknown if no verdict is worse than notice and an instance could not be inspected.
-pub fn of_survey(survey: &Survey) -> Exit {
-    let worst = survey.instances.iter().map(|instance| instance.status.verdict().0).max();
-    let hidden = |instance: &Instance| instance.landed().is_hidden();
-    let of_stopped = survey.stopped.iter().map(|stopped| stopped.severity()).max();
-    match worst.max(of_stopped) {
-        Some(Severity::Critical) => CRITICAL,
-        Some(Severity::Warning) => WARNING,
-        None if survey.is_in_container => UNKNOWN,
-        // Without /proc no instance can be found.
-        _ if survey.meminfo.is_none() || survey.processes_are_hidden || survey.instances.iter().any(hidden) => UNKNOWN,
-        _ => OK,
+/// The exit status of a verdict.
+pub fn of_verdict(verdict: &HostVerdict) -> Exit {
+    match verdict.severity {
+        Severity::Critical => CRITICAL,
+        Severity::Warning => WARNING,
+        _ if verdict.is_unknown => UNKNOWN,
+        Severity::Ok | Severity::Notice => OK,
     }
 }
 

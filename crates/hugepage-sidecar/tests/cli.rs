@@ -482,12 +482,14 @@ fn check_says_that_processes_are_hidden_and_where_to_run_it() {
         let output = run(tree.path(), arguments);
         (status(&output), stdout(&output).to_owned())
     };
-    assert!(line(&["check"]).1.starts_with("HUGEPAGES UNKNOWN - No PostgreSQL and no Oracle instance runs here |"));
+    assert!(line(&["check"]).1.starts_with("HUGEPAGES UNKNOWN - No PostgreSQL and no Oracle instance runs here. |"));
     symlink("pid:[4026532201]", tree.path().join("proc/self/ns/pid")).unwrap();
     let (exit, text) = line(&["check"]);
     assert_eq!(exit, UNKNOWN);
     assert!(
-        text.contains("could not be determined: this container shows no processes of the host. Run this on the host |")
+        text.contains(
+            "could not be determined: this container shows no processes of the host. Run this on the host. |"
+        )
     );
     let (exit, text) = line(&["check", "--instance", "/data"]);
     assert_eq!(exit, UNKNOWN);

@@ -34,6 +34,26 @@ pub fn limit_of_service(service: &str, limit: &str, value: &str) -> String {
     )
 }
 
+/// Sorts after the files of distributions and packages, so that its value is the one in effect.
+pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
+
+/// Sets the pool of `size` at each boot: in a file of sysctl.d for the default size, on the kernel's command line for others.
+/// `file`: what sets it now. `None` for a size of the command line that something sets already: of two counts the first
+/// counts.
+pub fn set_pool_at_boot(size: PageSize, is_default: bool, pages: Pages, file: Option<&str>) -> Option<String> {
+    // A later file of /etc takes precedence, so it has to be changed itself.
+    let is_later =
+        |file: &&str| file.starts_with("/etc/sysctl") && file.rsplit('/').next() > SYSCTL_FILE.rsplit('/').next();
+    Some(match file.filter(is_later) {
+        _ if !is_default => return file.is_none().then(|| reserve_at_boot(size, pages)),
+        Some(file) => {
+            let file = quoted(file);
+            format!("sed -i -E 's|^[- ]*vm[./]nr_hugepages *=.*|vm.nr_hugepages = {pages}|' {file}")
+        }
+        None => format!("echo 'vm.nr_hugepages = {pages}' > {SYSCTL_FILE}"),
+    })
+}
+
 /// Adds a reservation to the kernel's command line, with grubby (Red Hat) or update-grub (Debian).
 pub fn reserve_at_boot(size: PageSize, pages: Pages) -> String {
     let size = size.kernel_parameter();

@@ -41,9 +41,8 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogM
     let hint = match (status.cause, landing) {
         _ if as_requested && lost.is_none() => None,
         (_, Landing::Unknown) => None,
-        (Some(_), _) => text.instruction(),
-        (None, _) if !status.threats().is_empty() => text.instruction(),
-        (None, _) => None,
+        (Some(cause), _) => text.instruction(&Finding::BasePages(cause)),
+        (None, _) => status.threats().first().and_then(|threat| text.instruction(&threat.finding())),
     };
     let notes = notes.iter().map(|note| format!("Note: {note}."));
     let detail: Vec<_> = std::iter::once(numbers(status)).chain(notes).collect();
@@ -87,8 +86,8 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
         Threat::RestartLoses => (format!("the next start would lose huge pages{next_start}"), at_next_start(status)),
     };
     let hint = match threat {
-        Threat::CrashLoses => text.hint_on_crash(),
-        _ => text.instruction(),
+        Threat::CrashLoses => text.hint_on_crash(&Finding::CrashLoses),
+        _ => text.instruction(&threat.finding()),
     };
     LogMessage { is_bad: true, message, detail: Some(format!("{}\n{detail}", numbers(status))), hint }
 }

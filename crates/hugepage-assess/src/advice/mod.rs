@@ -14,7 +14,7 @@ pub mod rules;
 pub mod sessions;
 pub mod shared_buffers;
 
-pub use message::{hint, message};
+pub use message::{findings, hint, message};
 pub use plan::Plan;
 pub use recommendation::Recommendation;
 pub use rules::recommendations;

@@ -1,11 +1,10 @@
 //! Recommendations on a pool, the same for one server and for a whole host.
 
-use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::advice::command;
 use crate::advice::recommendation::{Area, Effect, Recommendation};
-use crate::assessment::{Capacity, Severity, Sizing};
+use crate::assessment::{Capacity, Severity};
 use crate::model::Facts;
 
 /// The name of a pool's setting.
@@ -55,12 +54,6 @@ pub fn shortfall(who: &str, needed: Pages, others: Pages, (now, wanted): (Pages,
     )
 }
 
-/// The command that enlarges `pool` to the need of all its users; `None` if it is large enough, or the host too small.
-pub fn change(sizing: &Sizing, pool: &Pool, is_default: bool) -> Option<String> {
-    let wanted = sizing.recommended.filter(|wanted| *wanted > pool.persistent())?;
-    Some(command::set_pool(sizing.page_size, is_default, wanted))
-}
-
 /// Sets the pool from `now` pages to `pages`. `saves`: the memory that this returns to the host.
 pub fn set(
     (size, is_default): (PageSize, bool),
@@ -73,6 +66,7 @@ pub fn set(
     Recommendation {
         severity,
         area: Area::Kernel,
+        finding: None,
         setting: setting(size, is_default),
         current: Some(now.to_string()),
         recommended: Some(pages.to_string()),

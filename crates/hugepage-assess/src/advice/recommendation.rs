@@ -67,6 +67,8 @@ pub struct Recommendation {
     pub severity: Severity,
     /// Where the setting belongs.
     pub area: Area,
+    /// The name of the finding whose hint has this as a step; `None` for what no finding leads to.
+    pub finding: Option<&'static str>,
     /// The name of the setting, as in the file or command that sets it.
     pub setting: String,
     /// The value now; `None` if unknown.
@@ -96,6 +98,7 @@ impl Recommendation {
         Self {
             severity,
             area: Area::Postgresql,
+            finding: None,
             setting: setting.to_owned(),
             current: Some(current),
             command: recommended.as_ref().map(|value| format!("ALTER SYSTEM SET {setting} = '{value}';")),

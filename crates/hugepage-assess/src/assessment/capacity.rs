@@ -97,6 +97,12 @@ impl Capacity {
         Self { within_reserve, now, most, memory: *memory }
     }
 
+    /// The number that all outputs recommend for `pool`, where those that an output sees need `needed` pages in all: no more
+    /// than the host can hold, and never fewer than the pool has, because somebody who can't be seen may need them.
+    pub fn recommended(self, needed: Pages, pool: &Pool) -> Pages {
+        needed.min(self.most).max(pool.persistent()).max(pool.in_use().unwrap_or_default())
+    }
+
     /// The bound for what is optional, and for settings that are to be reduced: what leaves `reserve_percent` to base
     /// pages, unless no more than `beside` fits there.
     pub fn comfortable(self, beside: Pages) -> Pages {

@@ -58,6 +58,18 @@ impl Threat {
         Self::MemoryLimit,
     ];
 
+    /// The finding that it is of.
+    pub const fn finding(self) -> Finding {
+        match self {
+            Self::CgroupLimit => Finding::CgroupBelowSegment,
+            Self::RestartFails => Finding::RestartFails,
+            Self::RestartLoses => Finding::RestartLoses,
+            Self::CrashLoses => Finding::CrashLoses,
+            Self::SharedLimit => Finding::SharedLimit,
+            Self::MemoryLimit => Finding::MemoryLimit,
+        }
+    }
+
     /// Whether the next start would trigger it. One such threat may replace another.
     pub const fn is_of_restart(self) -> bool {
         matches!(self, Self::RestartFails | Self::RestartLoses)
@@ -108,13 +120,15 @@ pub enum Finding {
     SharedLimit,
     /// The host's memory and page tables are unknown: lxcfs shows a container's.
     HostMemoryUnknown,
+    /// In huge pages now, and the next boot sets too small a pool, or none.
+    BootLoses,
     /// As asked.
     AsRequested,
 }
 
 impl Finding {
     /// The names of all findings, in the order of this list. `AsRequested` is the absence of findings.
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 16] = [
         "cgroup_limit",
         "restart_fails",
         "regressed",
@@ -130,6 +144,7 @@ impl Finding {
         "memory_limit",
         "shared_limit",
         "host_memory_unknown",
+        "boot_loses",
     ];
 
     /// The name for monitoring, one of [`Finding::NAMES`]. A [`Threat`] has the same name.
@@ -150,6 +165,7 @@ impl Finding {
             Self::MemoryLimit => "memory_limit",
             Self::SharedLimit => "shared_limit",
             Self::HostMemoryUnknown => "host_memory_unknown",
+            Self::BootLoses => "boot_loses",
             Self::AsRequested => "as_asked",
         }
     }

@@ -1,5 +1,6 @@
 //! The pool that a whole host needs: what every server needs, what other processes hold, and what the host can hold.
 
+use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::Capacity;
@@ -11,6 +12,8 @@ pub struct PoolNeed {
     pub name: String,
     /// The pages that it needs.
     pub pages: Pages,
+    /// The pages that it needs with its running settings, whatever is on disk; zero if it does not run.
+    pub running: Pages,
     /// The needed pages that it has now.
     pub held: Pages,
     /// Whether it runs.
@@ -41,8 +44,8 @@ pub struct Sizing {
     pub total: Pages,
     /// What the host can hold; `None` if its memory could not be read.
     pub capacity: Option<Capacity>,
-    /// The pool for all that fits, never less than is in use or promised; `None` without a capacity: no number that the
-    /// host may not hold.
+    /// The pool for all that fits, as [`Capacity::recommended`] defines it; `None` without a capacity: no number that the host
+    /// may not hold.
     pub recommended: Option<Pages>,
     /// The servers that do not fit.
     pub misfits: Vec<Misfit>,
@@ -67,14 +70,22 @@ impl Sizing {
         sizings.iter().find(|sizing| sizing.page_size == size)
     }
 
+    /// The pages that all servers need together.
+    pub fn needed(&self) -> Pages {
+        self.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.pages))
+    }
+
     /// Whether the pool for all that fits leaves less to base pages than `reserve_percent` of memory.
     pub fn is_beyond_reserve(&self) -> bool {
         matches!((self.recommended, self.capacity), (Some(pages), Some(capacity)) if capacity.is_beyond_reserve(pages))
     }
 
-    /// `used`: pages of the pool that anybody has or was promised. Who has its pages keeps them; of the others those that
+    /// The sizing of `pool`. Who has its pages keeps them; of the others those that
     /// run come before those that do not, and small before large, so that as many as possible fit.
-    pub fn new(page_size: PageSize, mut needs: Vec<PoolNeed>, used: Pages, room: Option<Room>) -> Self {
+    pub fn new(pool_now: &Pool, mut needs: Vec<PoolNeed>, room: Option<Room>) -> Self {
+        let page_size = pool_now.page_size;
+        // Where reservations are unknown, what was touched.
+        let used = pool_now.in_use().unwrap_or(pool_now.nr.saturating_sub(pool_now.free));
         needs.retain(|need| need.pages > Pages(0));
         let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
         let others = used.saturating_sub(held);
@@ -89,11 +100,14 @@ impl Sizing {
                 (Some(Capacity { most, .. }), with) if with > most => {
                     let over = with.saturating_sub(most);
                     misfits.push(Misfit { name: need.name.clone(), pages: need.pages, over });
+                    // It still needs what it runs with.
+                    let running = pool.saturating_add(need.running.max(need.held));
+                    pool = if running > most { pool.saturating_add(need.held) } else { running };
                 }
                 (_, with) => pool = with,
             }
         }
-        let recommended = capacity.map(|capacity| pool.min(capacity.most).max(used));
+        let recommended = capacity.map(|capacity| capacity.recommended(pool, pool_now));
         let remains = room
             .zip(recommended)
             .map(|(room, pages)| room.mem_total.saturating_sub(room.elsewhere).saturating_sub(page_size.times(pages)));
@@ -107,12 +121,12 @@ mod tests {
 
     use super::*;
     use crate::assessment::capacity::HostMemory;
-    use hugepage_kernel::memory::pool::Pool;
 
     const GB: u64 = 1 << 30;
 
     fn need(name: &str, pages: u64, held: u64, is_running: bool) -> PoolNeed {
-        PoolNeed { name: name.to_owned(), pages: Pages(pages), held: Pages(held), is_running }
+        let running = if is_running { Pages(pages) } else { Pages(0) };
+        PoolNeed { name: name.to_owned(), pages: Pages(pages), running, held: Pages(held), is_running }
     }
 
     /// Nothing is known of what is available: 20% stay for base pages, beside a pool of `held` pages, all of them in use.
@@ -126,15 +140,19 @@ mod tests {
             elsewhere,
             saved_per_page: Bytes(0),
         };
-        let pool = Pool {
+        Some(Room { mem_total, elsewhere, capacity: Capacity::of_pool(&memory, &full(held)) })
+    }
+
+    /// A pool whose pages are all in use.
+    fn full(held: u64) -> Pool {
+        Pool {
             page_size: huge(),
             nr: Pages(held),
             free: Pages(0),
             resv: Some(Pages(0)),
             surplus: Some(Pages(0)),
             overcommit: None,
-        };
-        Some(Room { mem_total, elsewhere, capacity: Capacity::of_pool(&memory, &pool) })
+        }
     }
 
     fn huge() -> PageSize {
@@ -145,7 +163,7 @@ mod tests {
     #[test]
     fn a_farm() {
         let needs = vec![need("FULL", 537, 537, true), need("MIXED", 2001, 2000, true), need("EMPTY", 267, 0, true)];
-        let sizing = Sizing::new(huge(), needs, Pages(9216), room(48, 9216));
+        let sizing = Sizing::new(&full(9216), needs, room(48, 9216));
         assert_eq!((sizing.others, sizing.total, sizing.recommended), (Pages(6679), Pages(9484), Some(Pages(9484))));
         assert!(sizing.misfits.is_empty());
         assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
@@ -155,11 +173,24 @@ mod tests {
     #[test]
     fn more_than_the_host_has() {
         let needs = vec![need("A", 4096, 4096, true), need("B", 32473, 0, true), need("C", 100, 0, false)];
-        let sizing = Sizing::new(huge(), needs, Pages(4096), room(48, 4096));
+        let sizing = Sizing::new(&full(4096), needs, room(48, 4096));
         assert_eq!((sizing.total, sizing.capacity.unwrap().most), (Pages(36669), Pages(19660)));
         assert_eq!(sizing.recommended, Some(Pages(4196)));
         assert_eq!(sizing.misfits, [Misfit { name: "B".into(), pages: Pages(32473), over: Pages(16909 - 100 + 100) }]);
-        assert_eq!(Sizing::new(huge(), vec![need("A", 1, 0, true)], Pages(0), None).recommended, None);
+        assert_eq!(Sizing::new(&full(0), vec![need("A", 1, 0, true)], None).recommended, None);
+    }
+
+    /// A running server whose configuration on disk the host cannot hold still has its need, and nobody's pages are taken.
+    #[test]
+    fn what_runs_is_needed_whatever_is_on_disk() {
+        let needs = vec![PoolNeed { running: Pages(140), ..need("A", 15_360, 0, true) }];
+        let pool = Pool { free: Pages(100), ..full(100) };
+        let sizing = Sizing::new(&pool, needs, room(24, 100));
+        assert_eq!((sizing.recommended, sizing.misfits.len()), (Some(Pages(140)), 1));
+        // Whoever needs the others is not known.
+        let sizing =
+            Sizing::new(&Pool { free: Pages(60), ..full(200) }, vec![need("A", 140, 140, true)], room(24, 200));
+        assert_eq!(sizing.recommended, Some(Pages(200)));
     }
 
     proptest! {
@@ -172,7 +203,7 @@ mod tests {
             let needs: Vec<_> =
                 pages.iter().map(|&(pages, held, running)| need(&format!("{pages}"), pages, held.min(pages), running)).collect();
             let held: u64 = needs.iter().map(|need| need.held.0).sum();
-            let sizing = Sizing::new(huge(), needs.clone(), Pages(held + beside), room(memory, held + beside));
+            let sizing = Sizing::new(&full(held + beside), needs.clone(), room(memory, held + beside));
             let recommended = sizing.recommended.unwrap();
             prop_assert!(recommended <= sizing.capacity.unwrap().most && recommended >= Pages(held + beside));
             let misfits: u64 = sizing.misfits.iter().map(|misfit| misfit.pages.0).sum();

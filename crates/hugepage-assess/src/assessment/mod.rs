@@ -1,6 +1,7 @@
 //! Pure arithmetic on facts: where shared memory landed, why, what a restart would get, and how severe that is.
 
 pub mod advisory;
+mod at_boot;
 pub mod capacity;
 mod cause;
 mod compared;
@@ -22,6 +23,7 @@ pub mod sessions;
 pub mod status;
 pub mod stopped;
 
+pub use at_boot::AtBoot;
 pub use capacity::Capacity;
 pub use finding::{Finding, Severity, Threat};
 pub use forecast::Forecast;

@@ -31,9 +31,11 @@ pub struct Status {
     pub crash: Forecast,
     /// Whether that is unknown because files have changed since the start, whose settings decide.
     pub crash_by_start: bool,
-    /// The pool that the host should have, limited to what it can hold, and never less than is in use or promised. Where
-    /// other servers can't be seen, their needs are not in it.
+    /// The pool that the host should have, as [`Capacity::recommended`] defines it. Where other servers can't be seen, their
+    /// needs are not in it.
     pub recommended: Option<Pages>,
+    /// The pages that all others have, and those that they lack as far as they can be seen.
+    pub by_others: Option<Pages>,
     /// The pool with which this server lands in huge pages beside all others, even if it does not fit into the host.
     pub to_land: Option<Pages>,
     /// The largest pool that the host can hold.
@@ -99,7 +101,6 @@ impl Status {
         let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
         let needed_by_all = if wants { to_land } else { by_others };
         let capacity = facts.pool_state.pool.known().and_then(|pool| facts.capacity(pool));
-        let in_use = facts.pool_state.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
             cause: Cause::of_server(&facts, needed),
@@ -108,7 +109,11 @@ impl Status {
             of_pending,
             crash,
             crash_by_start,
-            recommended: needed_by_all.zip(capacity).map(|(needed, capacity)| needed.min(capacity.most).max(in_use)),
+            recommended: needed_by_all
+                .zip(capacity)
+                .zip(facts.pool_state.pool.known())
+                .map(|((needed, capacity), pool)| capacity.recommended(needed, pool)),
+            by_others,
             capacity,
             to_land,
             share,
@@ -244,7 +249,9 @@ impl Status {
             && persistent > Pages(0)
             && persistent.0 >= needed.0.saturating_mul(2)
         {
-            findings.push((Severity::Warning, Finding::PoolWasted { needed }));
+            // Whoever can't be seen may need these pages.
+            let severity = if facts.others_lack.is_some() { Severity::Warning } else { Severity::Notice };
+            findings.push((severity, Finding::PoolWasted { needed }));
         }
         if wants && (self.outlook == Outlook::Unknown || crash == Some(Outlook::Unknown)) {
             findings.push((Severity::Notice, Finding::OutlookUnknown));
@@ -259,6 +266,13 @@ impl Status {
         }
         if facts.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
             findings.push((Severity::Notice, Finding::HostMemoryUnknown));
+        }
+        match self.at_boot() {
+            Some(boot) if boot.server_lacks() && facts.requested_next().huge_pages == HugePages::On => {
+                findings.push((Severity::Warning, Finding::BootLoses));
+            }
+            Some(boot) if boot.pages < boot.needed => findings.push((Severity::Notice, Finding::BootLoses)),
+            _ => {}
         }
         // The sort is stable, so findings of one severity keep the order above.
         findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));

@@ -1,6 +1,7 @@
 //! What is known of one server and its host: the input of every assessment.
 
 use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::{
@@ -42,6 +43,8 @@ pub struct Facts {
     pub others_may_serve: bool,
     /// The program beside database servers that has most huge pages; `None` where others can't be seen, or have none.
     pub largest_holder: Option<PoolHolder>,
+    /// What the pool of `pool_state` has after the next boot; `None` if that was not read.
+    pub next_boot: Option<PoolAtBoot>,
 }
 
 impl Facts {
@@ -68,6 +71,7 @@ impl Facts {
             requested_may_differ: false,
             others_may_serve: false,
             largest_holder: None,
+            next_boot: None,
         }
     }
 

@@ -35,7 +35,10 @@ fn no_text_that_the_host_cannot_hold() {
     for (name, target) in Target::ALL {
         match made(&host, target) {
             Ok(text) => assert!(name == "postgresql" && text.contains("ALTER SYSTEM SET shared_buffers = '"), "{text}"),
-            Err(NoFix::DoesNotFit(reason)) => assert!(reason.contains("is the largest that fits"), "{reason}"),
+            Err(NoFix::DoesNotFit(reason, hint)) => {
+                assert!(reason.contains("exceeds the 6553 that this host can hold"), "{reason}");
+                assert!(hint.as_ref().unwrap().starts_with("Reduce shared_buffers to at most "), "{hint:?}");
+            }
             Err(other) => panic!("{name}: {other}"),
         }
     }

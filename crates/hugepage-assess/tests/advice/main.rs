@@ -8,7 +8,9 @@ use hugepage_assess::advice::context::{AdviceContext, Server};
 use hugepage_assess::advice::{Recommendation, recommendations};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_assess::model::{Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Requested, Segment};
+use hugepage_assess::model::{
+    Demand, Facts, HugePages, Landing, NodePools, Pending, PoolFact, PoolState, Product, Requested, Segment,
+};
 use hugepage_assess::pools::PoolRow;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps::{Access, Mapping};
@@ -48,6 +50,8 @@ struct Host {
     available: Option<u64>,
     sees_others: bool,
     nodes: Option<NodePools>,
+    /// `shared_buffers` of the configuration on disk, where it differs.
+    on_disk: Option<u64>,
 }
 
 impl Default for Host {
@@ -73,6 +77,7 @@ impl Default for Host {
             available: None,
             sees_others: true,
             nodes: None,
+            on_disk: None,
         }
     }
 }
@@ -145,10 +150,11 @@ impl Host {
             ..Meminfo::default()
         };
         let segment = Segment::of_mapping(&mapping, if self.huge { Landing::Hugetlb } else { Landing::Base });
-        let facts = Facts {
-            others_lack: self.sees_others.then_some(Pages(0)),
-            ..Facts::new(requested, Some(segment), pool_state, Some(meminfo), 20)
-        };
+        let pending = self.on_disk.map(|buffers| {
+            let requested = Requested { shared_buffers: Bytes(buffers), ..requested };
+            let shared_memory = Bytes(shared_memory(buffers));
+            Pending::Changed(Demand { requested, max_connections: self.connections, shared_memory }, pool_state.clone())
+        });
         let of_entry = |pages: &u64| CommandLine {
             file: String::new(),
             default_size: Ok(huge),
@@ -156,6 +162,14 @@ impl Host {
             not_understood: None,
         };
         let command_lines = self.at_boot.iter().chain(&self.of_other_entry).map(of_entry).collect();
+        let machine = Machine { own_default: Some(huge), ..Machine::default() };
+        let boot = NextBoot { command_lines, machine, ..NextBoot::default() };
+        let facts = Facts {
+            next_boot: Some(boot.pool(self.page_size)),
+            pending: pending.unwrap_or(Pending::Unchanged),
+            others_lack: self.sees_others.then_some(Pages(0)),
+            ..Facts::new(requested, Some(segment), pool_state, Some(meminfo), 20)
+        };
         AdviceContext {
             status: Status::assess(facts),
             server: Server {
@@ -176,11 +190,7 @@ impl Host {
                     obtainable_now: self.ready.map(Pages),
                 })
                 .collect(),
-            next_boot: Some(NextBoot {
-                command_lines,
-                machine: Machine { own_default: Some(huge), ..Machine::default() },
-                ..NextBoot::default()
-            }),
+            next_boot: Some(boot),
             thp_enabled: Some(self.thp.to_owned()),
             swappiness: Some(60),
             min_free: Some(Bytes(64 * MIB)),

@@ -1,9 +1,13 @@
 //! Over all kinds of hosts: no number beyond what the host can hold, none that falls short, and none that shrinks with
 //! more memory to serve.
 
+use hugepage_assess::advice::context::AdviceContext;
+use hugepage_assess::advice::fix::{self, Target};
 use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::advice::recommendation::{Area, Recommendation};
+use hugepage_assess::advice::{self, log};
 use hugepage_assess::model::HugePages;
+use hugepage_kernel::PageSize;
 use proptest::prelude::*;
 
 use super::{GIB, Host, MIB, page_size, shared_memory};
@@ -11,7 +15,7 @@ use super::{GIB, Host, MIB, page_size, shared_memory};
 fn hosts() -> impl Strategy<Value = Host> {
     let sizes = (16u64..20_000, 1u64..64, any::<bool>(), any::<bool>(), 0u64..12_000, 0u64..12_000, 0u64..200);
     let requested = prop_oneof![Just(HugePages::Try), Just(HugePages::On), Just(HugePages::Off)];
-    let seen = (proptest::option::of(0u64..64), any::<bool>());
+    let seen = (proptest::option::of(0u64..64), any::<bool>(), proptest::option::weighted(0.3, 16u64..60_000));
     (sizes, requested, proptest::option::of(0u64..20_000), 1u64..5000, seen).prop_map(
         |((megabytes, memory, huge, gigantic, idle, others, surplus), huge_pages, at_boot, connections, seen)| {
             let size = if gigantic { page_size(GIB) } else { page_size(2 * MIB) };
@@ -32,6 +36,7 @@ fn hosts() -> impl Strategy<Value = Host> {
                 dynamic: 0,
                 available: seen.0.map(|available| available.min(memory) * GIB),
                 sees_others: seen.1,
+                on_disk: seen.2.map(|megabytes| megabytes * MIB),
                 ..Host::default()
             }
         },
@@ -77,9 +82,9 @@ proptest! {
         let context = host.context();
         let rows = host.recommendations();
         let hint = hugepage_assess::advice::hint(&context.status).unwrap_or_default();
-        let steps = Plan::of_verdict(&context.status).map(|plan| plan.steps).unwrap_or_default();
+        let steps = Plan::of_finding(&context.status, context.status.verdict().1).map(|plan| plan.steps).unwrap_or_default();
         // The pool of a smaller server has no row, because it is of no use to the present one.
-        let waits = steps.iter().any(|step| matches!(step, Step::Reduce(_)));
+        let waits = steps.iter().any(|step| matches!(step, Step::Reduce { .. }));
         for step in steps.into_iter().filter(|_| !waits) {
             let (setting, number) = match step {
                 Step::SetPool { size, is_default: true, pages, .. } if size == host.page_size => {
@@ -96,6 +101,24 @@ proptest! {
         }
     }
 
+    /// No output has a command that takes pages from somebody, or leaves none: not the hint, the rows, the texts or the log.
+    #[test]
+    fn no_command_takes_pages_from_anybody(host in hosts()) {
+        let context = host.context();
+        let status = &context.status;
+        let pool = status.facts.pool_state.pool.known().unwrap();
+        let in_use = pool.in_use().unwrap().0;
+        for (output, text, why) in outputs(&context) {
+            for pages in pages_set(&text, host.page_size) {
+                prop_assert!(pages > 0 && pages >= in_use, "{output}: {text}");
+                let is_less = pages < pool.persistent().0;
+                prop_assert!(!is_less || why.contains("unused"), "{output}: {text} of {}: {why}", pool.persistent());
+                prop_assert!(pages <= status.capacity.unwrap().most.0, "{output}: {text}");
+            }
+            prop_assert!(!text.contains("hugepage_") && !why.contains("no shared_buffers fit"), "{output}: {text} {why}");
+        }
+    }
+
     #[test]
     fn monotonic_in_shared_buffers(host in hosts(), more in 1u64..4096) {
         let larger = Host { shared_buffers: host.shared_buffers + more * MIB, huge: false, ..host.clone() };
@@ -103,4 +126,29 @@ proptest! {
         let (before, after) = (host.context().status, larger.context().status);
         prop_assert!(after.to_land >= before.to_land && after.recommended >= before.recommended);
     }
+}
+
+/// Each text with commands, and the text that says why.
+fn outputs(context: &AdviceContext) -> Vec<(&'static str, String, String)> {
+    let status = &context.status;
+    let mut all = vec![("hint", advice::hint(status).unwrap_or_default(), advice::message(status))];
+    let rows = advice::recommendations(context).into_iter();
+    all.extend(rows.map(|row| ("row", row.command.unwrap_or_default(), row.reason)));
+    let texts = Target::ALL.map(|(name, target)| (name, fix::text(target, context).unwrap_or_default(), String::new()));
+    all.extend(texts);
+    let threats = status.threats().into_iter().map(|threat| log::threatened(status, threat));
+    let entries = threats.chain([log::allocated(status, None, &[])]);
+    all.extend(entries.map(|entry| ("log", entry.hint.unwrap_or_default(), String::new())));
+    all
+}
+
+/// The sizes of the host's pool that a text sets.
+fn pages_set(text: &str, size: PageSize) -> Vec<u64> {
+    let number =
+        |text: &str| text.trim_start_matches([' ', '=']).split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
+    let of_file = format!(" > /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name());
+    let of_sysctl = text.match_indices("vm.nr_hugepages").filter_map(|(at, name)| number(&text[at + name.len()..]));
+    let of_boot = text.match_indices(" hugepages=").filter_map(|(at, name)| number(&text[at + name.len()..]));
+    let of_echo = text.match_indices(&of_file).filter_map(|(at, _)| text[..at].rsplit("echo ").next()?.parse().ok());
+    of_sysctl.chain(of_boot).chain(of_echo).collect()
 }

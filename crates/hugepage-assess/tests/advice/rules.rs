@@ -50,17 +50,17 @@ fn the_pool() {
         &["critical vm.nr_hugepages: 0 -> 534", "critical huge_pages: on -> try"],
     );
     // Too many, by a few and by far.
-    check(&Host { pool: [540, 540, 534, 0, 9], ..Host::default() }, &["notice vm.nr_hugepages: 540 -> 534"]);
+    check(&Host { pool: [540, 540, 534, 0, 9], at_boot: Some(540), ..Host::default() }, &[]);
     check(&Host { pool: [1068, 1068, 534, 0, 9], ..Host::default() }, &["warning vm.nr_hugepages: 1068 -> 534"]);
     // Of another size, that nobody has.
-    check(&Host { gigantic: [3, 2, 0, 0, 0], ..Host::default() }, &["notice hugepages-1048576kB/nr_hugepages: 3 -> 1"]);
+    check(&Host { gigantic: [3, 2, 0, 0, 0], ..Host::default() }, &["notice hugepages-1048576kB/nr_hugepages: 3 -> -"]);
     check(&Host { pool: [534, 534, 534, 0, 0], ..Host::default() }, &["notice vm.nr_overcommit_hugepages: 0 -> 534"]);
 }
 
 #[test]
 fn nothing_is_taken_from_servers_that_are_not_seen() {
     let alone = Host { sees_others: false, ..Host::default() };
-    check(&Host { pool: [1068, 1068, 534, 0, 9], ..alone.clone() }, &["notice vm.nr_hugepages: 1068 -> -"]);
+    check(&Host { pool: [1068, 1068, 534, 0, 9], ..alone.clone() }, &[]);
     check(&Host { gigantic: [3, 2, 0, 0, 0], ..alone }, &["notice hugepages-1048576kB/nr_hugepages: 3 -> -"]);
 }
 
@@ -81,9 +81,8 @@ fn beyond_the_reserve_the_number_has_a_caution() {
 
 #[test]
 fn fragmented_memory_is_told() {
-    let host = Host { huge: false, pool: [0; 5], ready: Some(10), ..Host::default() };
+    let host = Host { huge: false, pool: [0; 5], ready: Some(10), at_boot: None, ..Host::default() };
     let rows = host.recommendations();
-    assert!(rows[0].reason.contains("only 10 of 534 more pages can be allocated"), "{rows:?}");
     let at_boot = rows.iter().find(|row| row.setting == "hugepages").unwrap();
     assert_eq!(at_boot.recommended.as_deref(), Some("534"));
     assert!(at_boot.reason.contains("only 10 of the 534 missing pages"), "{at_boot:?}");
@@ -100,7 +99,7 @@ fn what_does_not_fit() {
     assert_eq!(rows.len(), 1, "{rows:?}");
     let reason = &rows[0].reason;
     // 80% of 16 GB are 6553 pages of 2 MB.
-    assert!(reason.contains("more than the 6553 that this host can hold"), "{reason}");
+    assert!(reason.contains("exceeds the 6553 that this host can hold"), "{reason}");
     assert_eq!(rows[0].setting, "shared_buffers");
     let megabytes: u64 = rows[0].recommended.as_ref().unwrap().strip_suffix("MB").unwrap().parse().unwrap();
     let pages = |megabytes: u64| super::shared_memory(megabytes * MIB).div_ceil(2 * MIB);
@@ -112,18 +111,49 @@ fn what_does_not_fit() {
         (rows[0].recommended.as_deref(), rows[0].command.as_deref()),
         (Some("63MB"), Some("ALTER SYSTEM SET shared_buffers = '63MB';"))
     );
-    let full = Host { huge: false, pool: [6553, 0, 0, 0, 0], shared_buffers: GIB, ..Host::default() }.recommendations();
-    assert_eq!(full[0].recommended, None);
-    assert!(full[0].reason.contains("no shared_buffers fit"), "{}", full[0].reason);
+    let full =
+        Host { huge: false, pool: [6553, 0, 0, 0, 0], shared_buffers: GIB, at_boot: Some(6553), ..Host::default() };
+    assert_eq!(
+        advice::hint(&full.context().status).as_deref(),
+        Some("Set huge_pages = off: other processes hold all huge pages that this host can hold.")
+    );
+}
+
+/// A server that runs in base pages because 140 pages do not fit into its pool of 100; the host has 24 GB, and 30 GB are on disk.
+#[test]
+fn what_is_on_disk_does_not_fit() {
+    let host = Host {
+        huge: false,
+        pool: [100, 100, 0, 0, 9],
+        memory: 24 * GIB,
+        shared_buffers: 256 * MIB,
+        on_disk: Some(30 * GIB),
+        ..Host::default()
+    };
+    let rows = host.recommendations();
+    let row = &rows[0];
+    assert_eq!((row.setting.as_str(), row.current.as_deref()), ("shared_buffers", Some("30720MB")));
+    let fits = row.recommended.as_ref().unwrap();
+    let megabytes: u64 = fits.strip_suffix("MB").unwrap().parse().unwrap();
+    let pages = |megabytes: u64| super::shared_memory(megabytes * MIB).div_ceil(2 * MIB);
+    // 80% of 24 GB are 9830 pages.
+    assert!(pages(megabytes) <= 9830 && pages(megabytes * 51 / 50) > 9830, "{megabytes}");
+    let hint = advice::hint(&host.context().status).unwrap();
+    assert!(
+        hint.starts_with(&format!("Reduce shared_buffers to at most {fits}, run \"sysctl -w vm.nr_hugepages=")),
+        "{hint}"
+    );
+    // In huge pages, the next start alone is in danger.
+    let rows = Host { huge: true, pool: [140, 140, 140, 0, 9], ..host }.recommendations();
+    assert_eq!((rows[0].current.as_deref(), rows[0].recommended.as_ref()), (Some("30720MB"), Some(fits)));
 }
 
 #[test]
 fn settings_of_the_server() {
     let off = Host { huge_pages: HugePages::Off, huge: false, pool: [0; 5], at_boot: None, ..Host::default() };
-    check(&off, &["notice huge_pages: off -> try"]);
-    // A few connections to a little shared memory.
-    check(&Host { shared_buffers: 128 * MIB, ..off.clone() }, &[]);
-    check(&Host { shared_buffers: 14 * GIB, ..off.clone() }.clone(), &["warning shared_buffers: 14336MB -> 12796MB"]);
+    check(&off, &["notice vm.nr_hugepages: 0 -> 534", "notice huge_pages: off -> try"]);
+    // Base pages by choice are no reason to reduce anything.
+    check(&Host { shared_buffers: 14 * GIB, ..off.clone() }.clone(), &[]);
     check(&Host { huge_pages: HugePages::On, ..Host::default() }, &["notice huge_pages: on -> try"]);
     check(
         &Host { sysv: true, huge: false, pool: [534, 534, 0, 0, 9], ..Host::default() },
@@ -227,8 +257,10 @@ fn limits_of_cgroups() {
 #[test]
 fn after_a_reboot() {
     let host = Host { pool: [534, 534, 534, 0, 9], ..Host::default() };
-    check(&Host { at_boot: None, ..host.clone() }, &["warning vm.nr_hugepages: - -> 534"]);
-    check(&Host { at_boot: Some(533), ..host.clone() }, &["warning vm.nr_hugepages: 533 -> 534"]);
+    check(&Host { at_boot: None, ..host.clone() }, &["notice vm.nr_hugepages: - -> 534"]);
+    check(&Host { at_boot: Some(533), ..host.clone() }, &["notice vm.nr_hugepages: 533 -> 534"]);
+    let on = Host { at_boot: Some(533), huge_pages: HugePages::On, ..host.clone() };
+    check(&on, &["warning vm.nr_hugepages: 533 -> 534", "notice huge_pages: on -> try"]);
     // More than the host can hold.
     check(&Host { at_boot: Some(7000), ..host.clone() }, &["warning vm.nr_hugepages: 7000 -> 534"]);
     // The boot loader's entries differ: nothing is claimed, and no command is given.

@@ -183,7 +183,7 @@ fn the_node_is_one_obstacle_of_several() {
     };
     facts.pool_state.limits = Some(CgroupLimits { memory: vec![memory], ..CgroupLimits::default() });
     let status = Status::assess(facts);
-    let plan = Plan::of_status(&status).unwrap();
+    let plan = Plan::of_finding(&status, status.verdict().1).unwrap();
     assert!(
         matches!(
             &plan.steps[..],

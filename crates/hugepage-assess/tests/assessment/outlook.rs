@@ -140,7 +140,7 @@ fn recommendations() {
         ("what it has", Server::default(), Some(512)),
         ("what it needs", base.clone(), Some(512)),
         ("beside others", Server { pool: known(pool(700, 400, 100)), ..base.clone() }, Some(400 + 512)),
-        ("off: others alone", Server { pool: known(pool(700, 400, 100)), ..off.clone() }, Some(400)),
+        ("off: the pool as it is", Server { pool: known(pool(700, 400, 100)), ..off.clone() }, Some(700)),
         ("off: nobody", off, Some(0)),
         ("no more than the host holds", Server { size: 15 * GIB, ..base.clone() }, Some(6553)),
         ("beside 4 GB in other pools", Server { size: 15 * GIB, hugetlb: Some(4 * GIB), ..base.clone() }, Some(4505)),

@@ -176,7 +176,8 @@ proptest! {
             && !status.does_not_fit()
         {
             prop_assert!(recommended >= needed);
-            prop_assert_eq!(Some(recommended), status.to_land);
+            let pool = status.facts.pool_state.pool.known().unwrap();
+            prop_assert_eq!(Some(recommended), status.to_land.map(|pages| pages.max(pool.persistent())));
         }
     }
 
@@ -253,6 +254,18 @@ proptest! {
         for text in [Some(advice::message(&status)), advice::hint(&status)].into_iter().flatten() {
             prop_assert!(text.ends_with('.') && !text.contains(". ") && !text.contains("  "), "{}", text);
             prop_assert!(text.starts_with(|first: char| first.is_ascii_uppercase()), "{}", text);
+        }
+    }
+
+    /// Each finding has its own sentence, and a warning says what to do.
+    #[test]
+    fn all_findings_speak(server in servers(), sees_others: bool) {
+        let status = Server { sees_others, ..server }.status();
+        let texts = advice::findings(&status);
+        prop_assert_eq!(texts.len(), status.findings.len());
+        for text in texts {
+            prop_assert!(text.message.ends_with('.') && text.message.len() > 20, "{:?}", text);
+            prop_assert!(text.severity < Severity::Warning || text.hint.is_some(), "{:?} {:?}", text, status);
         }
     }
 

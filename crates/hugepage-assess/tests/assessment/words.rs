@@ -21,7 +21,7 @@ fn messages_and_hints() {
             "Shared memory (15 GB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is empty; \
              7680 are needed, and a pool of 7680 pages exceeds the 6553 that this host can hold with 20% of memory in base \
              pages.",
-            Some("Reduce shared_buffers until shared memory takes at most 12.7 GB, run \"sysctl -w vm.nr_hugepages=6553\" and \
+            Some("Reduce shared_buffers to at most 11232MB, run \"sysctl -w vm.nr_hugepages=6553\" and \
                   restart the server, or set huge_pages = off."),
         ),
         (
@@ -56,7 +56,7 @@ fn messages_and_hints() {
         (
             Server { pool: known(pool(512, 512, 0)), limits: hidden(), ..base.clone() },
             "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: the cause could not be determined.",
-            None,
+            Some("See notes: what helps depends on what could not be determined."),
         ),
         (
             Server { landing: Some(Landing::Thp), ..base.clone() },

@@ -1,16 +1,20 @@
-//! The recommendations for a host with several servers, and one sentence on its state.
+//! The recommendations for a host with several servers, from the steps that the findings of each lead to.
 
-mod pool;
+pub mod verdict;
 
 use std::cmp::Reverse;
 
-use hugepage_assess::advice::{self, Recommendation};
+use hugepage_assess::advice::Recommendation;
+use hugepage_assess::advice::plan::{Plan, Step, rows};
+use hugepage_assess::advice::pool;
+use hugepage_assess::advice::recommendation::{Area, Effect};
+use hugepage_assess::assessment::host::Misfit;
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_kernel::PageSize;
 use hugepage_oracle::advice::host::{self, AdvisedHost};
 use hugepage_oracle::advice::instance::{self, AdvisedOracle};
 
-use crate::{Instance, InstanceLanding, Survey};
+use crate::{Instance, Survey};
 
 /// A recommendation for one server or for the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,82 +23,100 @@ pub struct HostRecommendation {
     pub instance: Option<String>,
     /// What to set.
     pub recommendation: Recommendation,
+    /// Whether it is a step of an instance's hint.
+    pub is_in_hint: bool,
 }
 
 /// All recommendations, the gravest first.
 pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommendation> {
-    let of_host = |recommendation| HostRecommendation { instance: None, recommendation };
-    let mut all: Vec<_> = sizings.iter().flat_map(|sizing| pool::rule(survey, sizing)).map(of_host).collect();
-    for instance in survey.instances.iter() {
-        let of_instance =
-            |recommendation| HostRecommendation { instance: Some(instance.id.name.clone()), recommendation };
-        let oracle = instance.advised_oracle();
-        all.extend(oracle.iter().flat_map(instance::recommendations).map(of_instance));
+    let of_host = |recommendation| HostRecommendation { instance: None, recommendation, is_in_hint: false };
+    let mut all = Vec::new();
+    for sizing in sizings {
+        all.extend(of_pool(survey, sizing));
+        all.extend(sizing.misfits.iter().map(|misfit| of_host(of_misfit(survey, sizing.page_size, misfit))));
     }
     all.extend(host::recommendations(&survey.advised_oracles(), sizings).into_iter().map(of_host));
+    let mut of_instances = Vec::new();
+    for instance in survey.instances.iter() {
+        let in_hint = Some(instance.status.verdict().1.name());
+        let of_oracle = instance.advised_oracle();
+        let of_oracle = of_oracle.iter().flat_map(instance::recommendations);
+        for recommendation in rows::of_findings(&instance.status).into_iter().chain(of_oracle) {
+            let is_of_host = matches!(recommendation.area, Area::Kernel | Area::Boot);
+            let name = (!is_of_host).then(|| instance.id.name.clone());
+            let is_in_hint = recommendation.finding.is_some() && recommendation.finding == in_hint;
+            of_instances.push(HostRecommendation { instance: name, recommendation, is_in_hint });
+        }
+    }
+    // Of a setting of the host there is one row: the one above, or that of the gravest instance.
+    of_instances.sort_by_key(|one| Reverse(one.recommendation.severity));
+    for one in of_instances {
+        let is_same = |known: &HostRecommendation| {
+            let (known, row) = ((&known.instance, &known.recommendation), (&one.instance, &one.recommendation));
+            (known.0, known.1.area, &known.1.setting) == (row.0, row.1.area, &row.1.setting)
+        };
+        if one.instance.is_some() || !all.iter().any(is_same) {
+            all.push(one);
+        }
+    }
     // The sort is stable, so among equals the order above holds.
     all.sort_by_key(|one| Reverse(one.recommendation.severity));
     all
 }
 
-/// The gravest of all servers' verdicts, and one sentence on the host.
-pub fn verdict(survey: &Survey, sizings: &[Sizing]) -> (Severity, String) {
-    let count = survey.instances.len();
-    let others = survey.strangers.count();
-    let worst = survey.instances.iter().max_by_key(|instance| instance.status.verdict().0);
-    let worst_stopped = survey.stopped.iter().max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
-    let of_stopped = |text: String| match worst_stopped {
-        Some(stopped) if stopped.severity() > Severity::Notice => {
-            format!("{text} {}: {}", stopped.name, stopped.message())
-        }
-        _ => text,
-    };
-    let stopped_severity = worst_stopped.map_or(Severity::Ok, |stopped| stopped.severity());
-    let Some(worst) = worst else {
-        return (stopped_severity.max(Severity::Notice), of_stopped(no_instance(survey)));
-    };
-    let of_running = worst.status.verdict().0;
-    // That an instance is stopped is no finding on those that run.
-    let severity = if stopped_severity > Severity::Notice { of_running.max(stopped_severity) } else { of_running };
-    let misfits: Vec<_> = sizings.iter().flat_map(|sizing| &sizing.misfits).collect();
-    let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
-    let unknown = survey.instances.iter().filter(|instance| instance.landed().is_hidden()).count();
-    let mut text = match (count, landed) {
-        (1, 1) => "The one instance is in huge pages".to_owned(),
-        (1, _) if unknown == 1 => "The one instance could not be inspected".to_owned(),
-        (1, _) => "The one instance is not completely in huge pages".to_owned(),
-        _ if landed == count => format!("All {count} instances are in huge pages"),
-        _ => format!("{landed} of {count} instances are in huge pages"),
-    };
-    if unknown > 0 && count > 1 {
-        text += &format!(", {unknown} could not be inspected");
-    }
-    if others > 0 {
-        text += &format!(" ({others} more not counted)");
-    }
-    if let Some(misfit) = misfits.first() {
-        text += &format!("; {} does not fit this host: {} pages too many", misfit.name, misfit.over);
-    } else if severity > Severity::Ok
-        && let Some(change) = sizings.iter().find_map(|sizing| survey.pool_change(sizing))
-    {
-        let who = if survey.stopped_needs().is_empty() { "running instance" } else { "instance, running or stopped" };
-        text += &format!("; \"{change}\" covers every {who}");
-    }
-    (severity, of_stopped(text + "."))
+/// The step that gives a pool the pages that servers lack: of the node that a server may use, else of the host.
+pub fn pool_step(survey: &Survey, sizing: &Sizing) -> Option<Step> {
+    let size = sizing.page_size;
+    let of_node = survey
+        .instances
+        .iter()
+        .flat_map(steps)
+        .find(|step| matches!(step, Step::SetNodePool { size: of, .. } if *of == size));
+    of_node.or_else(|| sizing.step(survey.pool(size)?, survey.is_default(size)))
 }
 
-/// The sentence on a host of which no instance that counts is seen: there is none, or that could not be determined.
-pub fn no_instance(survey: &Survey) -> String {
-    let why = match survey.meminfo {
-        None => return "/proc of this host could not be read.".to_owned(),
-        Some(_) if survey.processes_are_hidden => "hidepid hides the processes of other users. Run this as root.",
-        Some(_) if survey.is_in_container => "this container shows no processes of the host. Run this on the host.",
-        Some(_) if survey.strangers.count() > 0 => {
-            return "No PostgreSQL and no Oracle instance of a service account runs here.".to_owned();
-        }
-        Some(_) => return "No PostgreSQL and no Oracle instance runs here.".to_owned(),
-    };
-    format!("Whether PostgreSQL or Oracle runs here could not be determined: {why}")
+fn of_pool(survey: &Survey, sizing: &Sizing) -> Option<HostRecommendation> {
+    let (pool, is_default) = (survey.pool(sizing.page_size)?, survey.is_default(sizing.page_size));
+    let Some(step @ Step::SetPool { .. }) = pool_step(survey, sizing) else { return None };
+    // As grave as the gravest that lacks pages.
+    let lacking = survey.instances.iter().filter(|instance| steps(instance).any(|of| sets_pool(&of, sizing.page_size)));
+    let severity = lacking.map(|instance| instance.status.verdict().0).max().unwrap_or(Severity::Notice);
+    let holder = survey.holders.first().map(|holder| holder.clause(sizing.others)).unwrap_or_default();
+    let recommendation = sizing.row(pool, is_default, severity, &holder)?;
+    let is_in_hint = survey.instances.iter().any(|instance| {
+        let plan = Plan::of_finding(&instance.status, instance.status.verdict().1);
+        plan.is_some_and(|plan| plan.steps.iter().any(|of| of.command() == step.command()))
+    });
+    Some(HostRecommendation { instance: None, recommendation, is_in_hint })
+}
+
+fn sets_pool(step: &Step, size: PageSize) -> bool {
+    matches!(step, Step::SetPool { size: of, .. } if *of == size)
+}
+
+/// The steps of all findings of an instance.
+fn steps(instance: &Instance) -> impl Iterator<Item = Step> {
+    let findings = instance.status.findings.iter();
+    let plans = findings.filter_map(|(_, finding)| Plan::of_finding(&instance.status, finding));
+    plans.flat_map(|plan| plan.steps)
+}
+
+fn of_misfit(survey: &Survey, size: PageSize, misfit: &Misfit) -> Recommendation {
+    Recommendation {
+        severity: Severity::Warning,
+        area: Area::Kernel,
+        finding: None,
+        setting: pool::setting(size, survey.is_default(size)),
+        current: survey.pool(size).map(|pool| pool.nr.to_string()),
+        recommended: None,
+        reason: format!(
+            "{} needs {} pages of {size}, {} more than this host can hold beside the other users and the memory in use.",
+            misfit.name, misfit.pages, misfit.over
+        ),
+        command: None,
+        takes_effect: Effect::ServerRestart,
+        saves: None,
+    }
 }
 
 impl Instance {
@@ -126,10 +148,6 @@ impl Survey {
             is_exadata: self.is_exadata,
             kernel_release: self.kernel_release.as_deref(),
         }
-    }
-
-    fn pool_change(&self, sizing: &Sizing) -> Option<String> {
-        advice::pool::change(sizing, self.pool(sizing.page_size)?, self.is_default(sizing.page_size))
     }
 
     /// Whether mappings that request no size get huge pages of `size`.

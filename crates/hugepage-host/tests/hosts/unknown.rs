@@ -6,7 +6,8 @@ use std::os::unix::fs::symlink;
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
 use hugepage_assess::model::{Cause, HugePages, Landing};
-use hugepage_host::{Instance, Survey, host_advice, survey};
+use hugepage_host::host_advice::verdict::HostVerdict;
+use hugepage_host::{Instance, Survey, survey};
 use hugepage_kernel::{Notes, Pages, Root};
 use hugepage_server::kernel_facts;
 
@@ -132,7 +133,7 @@ const UNDETERMINED: &str = "Whether PostgreSQL or Oracle runs here could not be 
 #[test]
 fn hidden_processes_are_not_absent_ones() {
     let host = Host::new();
-    let verdict = |host: &Host| host_advice::verdict(&host.survey(), &[]).1;
+    let verdict = |host: &Host| HostVerdict::of_survey(&host.survey(), &[]).message();
     assert_eq!(verdict(&host), "No PostgreSQL and no Oracle instance runs here.");
     host.write("proc/self/mountinfo", &MOUNTS.replace("proc rw", "proc rw,hidepid=invisible"));
     assert!(!host.survey().processes_are_hidden, "root sees all");
@@ -154,7 +155,7 @@ fn processes_outside_of_a_container_are_not_absent_ones() {
         ),
     ] {
         symlink(namespace, &link).unwrap();
-        assert_eq!(host_advice::verdict(&host.survey(), &[]).1, expected);
+        assert_eq!(HostVerdict::of_survey(&host.survey(), &[]).message(), expected);
         fs::remove_file(&link).unwrap();
     }
 }

@@ -6,6 +6,7 @@ use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::metrics::{MetricsSnapshot, text};
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::host_advice;
+use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_kernel::Pages;
 
 use crate::builder::*;
@@ -41,8 +42,9 @@ fn pages_of_a_stopped_database_are_not_waste() {
         assert_eq!(run.status.verdict().0, Severity::Ok, "{:?}", run.status.findings);
         let advice = host_advice::recommendations(&survey, std::slice::from_ref(&sizing));
         assert!(advice.iter().all(|one| one.recommendation.setting != "vm.nr_hugepages"), "{advice:?}");
+        let verdict = HostVerdict::of_survey(&survey, &[sizing]);
         assert_eq!(
-            host_advice::verdict(&survey, &[sizing]),
+            (verdict.severity, verdict.message()),
             (Severity::Ok, "The one instance is in huge pages.".to_owned())
         );
     }
@@ -124,7 +126,8 @@ fn a_start_at_boot_that_would_lose() {
             }
             _ => assert!(said.contains("not get all of its huge pages: only 100 of the 1028 pages of 2 MB"), "{said}"),
         }
-        let (of_host, text) = host_advice::verdict(&survey, &sizings);
+        let verdict = HostVerdict::of_survey(&survey, &sizings);
+        let (of_host, text) = (verdict.severity, verdict.message());
         assert_eq!(of_host, severity);
         assert_eq!(text.contains("down: The instance is stopped"), severity == Severity::Warning, "{text}");
     }
@@ -165,7 +168,7 @@ fn failed_starts_are_seen() {
         let said = down.message();
         assert!(said.starts_with(&format!("The last start failed ({error}); its next start would ")), "{said}");
         assert_eq!(down.hint(&[sizing(&survey)]).as_deref(), Some(way_out));
-        assert_eq!(host_advice::verdict(&survey, &[sizing(&survey)]).0, Severity::Critical);
+        assert_eq!(HostVerdict::of_survey(&survey, &[sizing(&survey)]).severity, Severity::Critical);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Settings of an instance and limits of its owner that prevent huge pages for the SGA, or make base pages slow.
 
 use hugepage_assess::advice::command::quoted;
+use hugepage_assess::advice::message;
 use hugepage_assess::advice::message::product::ProductTerms;
 use hugepage_assess::advice::recommendation::{Area, Recommendation};
-use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::{Severity, Status};
 use hugepage_assess::model::{Cause, HugePages, Landing, PoolFact};
 use hugepage_kernel::proc::rlimit::Rlimit;
@@ -40,29 +40,11 @@ pub fn recommendations(instance: &AdvisedOracle<'_>) -> Vec<Recommendation> {
     let parameters = instance.oracle.last_start.as_ref().map(|start| &start.parameters);
     let found = [
         kernel_without(instance),
-        automatic_memory(instance, parameters),
         memlock(instance),
         parameters.and_then(|parameters| pre_page_sga(instance, parameters)),
         parameters.and_then(indirect_buffers),
     ];
     found.into_iter().flatten().collect()
-}
-
-fn automatic_memory(instance: &AdvisedOracle<'_>, parameters: Option<&Parameters>) -> Option<Recommendation> {
-    if instance.status.cause != Some(Cause::MemoryTarget) || instance.status.facts.requested.is_automatic_asm() {
-        return None;
-    }
-    let target = parameters.and_then(|parameters| parameters.get("memory_target")).map(str::to_owned);
-    let reason = format!("{} {}", message(instance.status), hint(instance.status).unwrap_or_default());
-    Some(Recommendation {
-        severity: instance.status.verdict().0,
-        command: Some(
-            "ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE; ALTER SYSTEM \
-             SET sga_target = ... SCOPE=SPFILE; ALTER SYSTEM SET pga_aggregate_target = ... SCOPE=SPFILE;"
-                .to_owned(),
-        ),
-        ..recommendation("memory_target", target, Some("0".to_owned()), reason)
-    })
 }
 
 /// The kernel was built without huge pages (`CONFIG_HUGETLBFS`), or its machine has none.
@@ -74,13 +56,9 @@ fn kernel_without(instance: &AdvisedOracle<'_>) -> Option<Recommendation> {
     let asks = facts.requested.huge_pages != HugePages::Off && !facts.requested.never_in_huge_pages();
     (has_none && asks).then(|| Recommendation {
         severity: instance.status.verdict().0,
+        finding: Some(instance.status.verdict().1.name()),
         command: Some("ALTER SYSTEM SET use_large_pages = FALSE SCOPE=SPFILE;".to_owned()),
-        ..recommendation(
-            "use_large_pages",
-            current,
-            Some("FALSE".to_owned()),
-            format!("{} {}", message(instance.status), hint(instance.status).unwrap_or_default()),
-        )
+        ..recommendation("use_large_pages", current, Some("FALSE".to_owned()), message(instance.status))
     })
 }
 

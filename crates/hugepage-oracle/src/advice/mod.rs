@@ -16,6 +16,7 @@ fn recommendation(
     Recommendation {
         severity: Severity::Notice,
         area: Area::Oracle,
+        finding: None,
         setting: setting.to_owned(),
         current,
         recommended,

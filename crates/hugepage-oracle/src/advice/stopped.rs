@@ -2,7 +2,6 @@
 
 use hugepage_assess::advice::message::product::ProductTerms;
 use hugepage_assess::advice::message::{Shortfall, is_of_pool};
-use hugepage_assess::advice::pool;
 use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Forecast, Outlook, Sizing};
 use hugepage_assess::model::{Cause, HugePages, LockLimit, PoolFact, Product};
@@ -79,7 +78,7 @@ impl StoppedOracle {
                         Some(format!("Reduce SGA_MAX_SIZE: the host cannot hold {} of these pages.", misfit.over))
                     }
                     None => {
-                        let command = pool::change(sizing, self.pool_state.pool.known()?, true)?;
+                        let command = sizing.step(self.pool_state.pool.known()?, true)?.command()?;
                         Some(format!("Run \"{command}\" and start the instance{}.", self.with()))
                     }
                 }

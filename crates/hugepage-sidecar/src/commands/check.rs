@@ -1,10 +1,10 @@
 //! `check`: one line and an exit status for monitoring systems (Monitoring Plugins Development Guidelines).
 
 use clap::Args;
-use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::pools;
-use hugepage_host::{Instance, InstanceLanding, Survey, host_advice};
+use hugepage_host::host_advice::verdict::{HostVerdict, of_stopped_instance};
+use hugepage_host::{InstanceLanding, Survey};
 use hugepage_kernel::Root;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
@@ -29,58 +29,39 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
         survey.instances.retain(|instance| instance.id.name == *name);
         survey.stopped.retain(|stopped| stopped.name == *name);
     }
-    let exit = match exit::of_survey(&survey) {
-        exit::OK if survey.instances.is_empty() => exit::UNKNOWN,
-        exit => exit,
-    };
+    let verdict = HostVerdict::of_survey(&survey, &sizings);
+    let exit = exit::of_verdict(&verdict);
     say!(
         "HUGEPAGES {} - {}{}",
         exit.name(),
-        escape::line(&worst_message(&survey, &sizings, options.instance.as_deref())),
+        // A vertical bar separates the performance data.
+        escape::line(&text(&survey, &sizings, verdict, options.instance.as_deref()).replace('|', "/")),
         performance_data(&survey, &sizings)
     );
     Ok(exit)
 }
 
-/// The message of the instance with the worst verdict, running or stopped.
-fn worst_message(survey: &Survey, sizings: &[Sizing], name: Option<&str>) -> String {
-    let of_running = survey.instances.iter().map(|instance| instance.status.verdict().0).max();
-    let stopped = survey.stopped.iter().max_by_key(|stopped| stopped.severity());
-    if let Some(stopped) = stopped.filter(|stopped| match of_running {
-        Some(of_running) => stopped.severity() > of_running.max(Severity::Notice),
-        None => name.is_some() || stopped.severity() > Severity::Notice,
-    }) {
-        let hint = stopped.hint(sizings).map(|hint| format!(" {hint}")).unwrap_or_default();
-        return format!("{}: {}{hint}", stopped.name, stopped.message()).replace('|', "/");
+/// The message of the instance with the worst verdict, running or stopped; if all is well, one on all of them.
+fn text(survey: &Survey, sizings: &[Sizing], verdict: HostVerdict, name: Option<&str>) -> String {
+    let count = survey.instances.len();
+    if verdict.severity == Severity::Ok && count > 1 {
+        let are_all_in_huge_pages = survey.instances.iter().all(|instance| instance.landed() == InstanceLanding::All);
+        let how = if are_all_in_huge_pages { "in huge pages" } else { "as configured" };
+        return format!("all {count} instances are {how}, also after a restart.");
     }
-    let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
-    let Some(worst) = survey.instances.iter().max_by_key(severity) else {
-        let not_counted = match survey.strangers.count() {
-            0 => String::new(),
-            count => format!("; {count} processes do not count, see \"hugepage-sidecar status\""),
-        };
-        return match name {
-            Some(name) if survey.processes_are_hidden || survey.is_in_container => {
-                format!("whether instance {name} runs could not be determined: run this on the host as root")
-            }
-            Some(name) => format!("instance {name} is not running on this host{not_counted}"),
-            None => {
-                let text = host_advice::no_instance(survey);
-                format!("{}{not_counted}", text.strip_suffix('.').unwrap_or(&text))
-            }
-        };
-    };
-    let all_well = worst.status.verdict().0 == Severity::Ok && survey.instances.len() > 1;
-    let text = match all_well {
-        true if survey.instances.iter().all(|instance| instance.landed() == InstanceLanding::All) => {
-            format!("all {} instances are in huge pages, also after a restart.", survey.instances.len())
+    match (name, survey.stopped.first()) {
+        (Some(_), Some(stopped)) if count == 0 => of_stopped_instance(stopped, sizings),
+        (Some(name), None) if count == 0 && (survey.processes_are_hidden || survey.is_in_container) => {
+            format!("whether instance {name} runs could not be determined: run this on the host as root")
         }
-        true => format!("all {} instances are as configured, also after a restart.", survey.instances.len()),
-        false => format!("{}: {}", worst.id.name, message(&worst.status)),
-    };
-    let hint = hint(&worst.status).filter(|_| !all_well).map(|hint| format!(" {hint}")).unwrap_or_default();
-    // A vertical bar separates the performance data.
-    format!("{text}{hint}").replace('|', "/")
+        (Some(name), None) if count == 0 => match survey.strangers.count() {
+            0 => format!("instance {name} is not running on this host"),
+            others => format!(
+                "instance {name} is not running on this host; {others} processes do not count, see \"hugepage-sidecar status\""
+            ),
+        },
+        _ => verdict.worst.unwrap_or(verdict.summary),
+    }
 }
 
 /// Performance data: `name=value[unit]`.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_kernel::Root;
 
 use crate::atomic_file;
@@ -49,7 +50,7 @@ pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
     let scope = ReportScope { connections: options.connections, state_directory: &options.survey.state_dir };
     let html = report::render(root, &survey, &output, &scope)?;
     write(&options.html, html.as_bytes()).with_context(|| format!("could not write \"{}\"", options.html.display()))?;
-    Ok(exit::of_survey(&survey))
+    Ok(exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "output that the command line names")]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use hugepage_assess::model::PoolHolder;
+use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{SERVICE_ACCOUNTS, Strangers, Survey};
 use hugepage_kernel::Root;
 
@@ -34,7 +35,7 @@ pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
         Format::Csv => csv(&out)?,
         Format::Table => print(&out, &survey),
     }
-    Ok(exit::of_survey(&survey))
+    Ok(exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings)))
 }
 
 /// Prints CSV, one line per instance. A list is one field, with semicolons between its parts; of an object only the
@@ -96,10 +97,7 @@ fn print(out: &HostOutput, survey: &Survey) {
     out.stopped.iter().for_each(print_stopped);
     print_pools(&out.pools);
     survey.holders.iter().for_each(print_holder);
-    // The verdict below contains the command for the pool.
-    let is_in_message =
-        |one: &&RecommendationOutput| one.command.as_ref().is_some_and(|command| out.message.contains(command));
-    for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !is_in_message(one)) {
+    for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !one.is_in_hint) {
         say!();
         print_recommendation(one, 0);
     }
@@ -123,8 +121,7 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
             say!("{}", wrapped(hint, 2, 4));
         }
     }
-    // Skip recommendations that the message already contains.
-    for one in recommendations.filter(|one| !one.reason.starts_with(&row.message)) {
+    for one in recommendations.filter(|one| !one.is_in_hint) {
         print_recommendation(one, 2);
     }
     for note in &row.notes {

@@ -12,6 +12,7 @@ use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::metrics::{MetricsSnapshot, text};
+use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{AskStart, InspectedHost, Instance, ServerStart, Survey, no_past};
 use hugepage_kernel::Root;
 
@@ -155,7 +156,11 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             log_error(&format!("{error:#}"));
         }
         if options.once {
-            return Ok(if has_written { exit::of_survey(&survey) } else { exit::UNKNOWN });
+            return Ok(if has_written {
+                exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings))
+            } else {
+                exit::UNKNOWN
+            });
         }
         if timer.wait(options.interval.saturating_sub(begun.elapsed())).context("could not wait")? {
             return Ok(exit::OK);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use hugepage_assess::assessment::{Finding, Sizing, Status};
 use hugepage_assess::model::{Landing, Product};
 use hugepage_assess::pools::PoolRow;
+use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::status_row::status_row;
 use hugepage_host::{Instance, InstanceLanding, ServerProduct, Survey};
@@ -62,7 +63,7 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
             .first()
             .map(|_| ())
             .or(survey.stopped.first().map(|_| ()))
-            .map(|()| host_advice::verdict(survey, sizings).0.to_string()),
+            .map(|()| HostVerdict::of_survey(survey, sizings).severity.to_string()),
         memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
         memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
         page_tables: meminfo.and_then(|meminfo| meminfo.page_tables),

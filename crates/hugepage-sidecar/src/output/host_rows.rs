@@ -5,6 +5,7 @@ use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
 use hugepage_assess::model::PoolHolder;
 use hugepage_host::Survey;
 use hugepage_host::host_advice;
+use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_kernel::PageSize;
 use hugepage_kernel::next_boot::boot::NextBoot;
 use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
@@ -91,13 +92,13 @@ pub struct KernelAdvisory {
 }
 
 pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
-    let (severity, message) = host_advice::verdict(survey, sizings);
+    let verdict = HostVerdict::of_survey(survey, sizings);
     let recommendations = host_advice::recommendations(survey, sizings);
     HostOutput {
         host_name: survey.host_name.clone(),
         taken_at: time(survey.taken_at),
-        verdict: severity.to_string(),
-        message,
+        verdict: verdict.name(),
+        message: verdict.message(),
         memory: survey.meminfo.as_ref().map(|meminfo| MemoryOutput {
             total: bytes(meminfo.mem_total),
             free: bytes(meminfo.mem_free),

@@ -129,6 +129,11 @@ pub struct RecommendationOutput {
     pub command: Option<String>,
     pub takes_effect: String,
     pub saves: Option<u64>,
+    /// The finding that leads to it; null for one that no finding leads to.
+    pub finding: Option<&'static str>,
+    /// Whether it is a step of an instance's hint.
+    #[serde(skip)]
+    pub is_in_hint: bool,
 }
 
 /// A process that calls itself a server and does not count for the host's verdict and pools.
@@ -236,6 +241,8 @@ pub fn recommendation(one: &HostRecommendation) -> RecommendationOutput {
         command: recommendation.command,
         takes_effect: recommendation.takes_effect.to_string(),
         saves: bytes(recommendation.saves),
+        finding: recommendation.finding,
+        is_in_hint: one.is_in_hint,
     }
 }
 

@@ -91,6 +91,7 @@ fn symbol(verdict: &str) -> &'static str {
         "ok" => "✓",
         "notice" => "i",
         "warning" => "!",
+        "unknown" => "?",
         _ => "✕",
     }
 }

@@ -6,7 +6,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::advice::context::AdviceContext;
 use crate::advice::recommendation::{Area, setting};
-use crate::advice::rules;
+use crate::advice::{hint, message, rules};
 
 /// The kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +63,9 @@ pub enum NoFix {
     /// The need could not be determined, or the server cannot use huge pages.
     #[error("the number of pages that shared memory needs is unknown")]
     Unknown,
-    /// The host cannot hold the pages needed; the reason, and what would fit.
+    /// The host cannot hold the pages needed; the numbers, and what helps.
     #[error("the host cannot hold the huge pages that shared memory needs")]
-    DoesNotFit(String),
+    DoesNotFit(String, Option<String>),
     /// sysctl sets the pool of the default size only.
     #[error("sysctl cannot set the pool of huge pages of {0}")]
     NotTheDefaultSize(PageSize),
@@ -78,13 +78,17 @@ pub fn text(target: Target, context: &AdviceContext) -> Result<String, NoFix> {
     }
     let status = &context.status;
     if status.does_not_fit() {
-        let reason = rules::too_large(context).map(|row| row.reason).unwrap_or_default();
-        return Err(NoFix::DoesNotFit(reason));
+        return Err(NoFix::DoesNotFit(message(status), hint(status)));
     }
     let (size, needed, pages) =
         match (status.facts.pool_state.huge_page_size, status.needed, status.to_land, status.capacity) {
             (Some(size), Some(needed), Some(pages), Some(_)) => {
-                (size, needed.max(status.forecast.needed.unwrap_or(needed)), pages)
+                // Never fewer than the pool has: somebody who can't be seen may need them.
+                (
+                    size,
+                    needed.max(status.forecast.needed.unwrap_or(needed)),
+                    pages.max(status.recommended.unwrap_or(pages)),
+                )
             }
             _ => return Err(NoFix::Unknown),
         };
@@ -122,7 +126,7 @@ fn statements(context: &AdviceContext) -> String {
             text += &format!("-- {}\n{command}\n", row.reason);
         }
     }
-    if !text.contains("ALTER SYSTEM") {
+    if !all.iter().any(|row| row.area == Area::Postgresql && row.command.is_some()) {
         text += "-- No setting of the server needs to be changed.\n";
     }
     text

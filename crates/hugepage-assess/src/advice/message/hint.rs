@@ -4,40 +4,34 @@ use hugepage_kernel::Pages;
 
 use crate::advice::message::status_text::{StatusText, is_of_pool};
 use crate::advice::plan::Plan;
-use crate::assessment::{Outlook, io_uring};
+use crate::assessment::{Finding, Outlook, io_uring};
 use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact, Product, RingAnswer};
 
 impl StatusText<'_> {
-    /// How to get huge pages or keep them: a remedy that is proved to help, else what else can be done.
-    pub(in crate::advice) fn instruction(&self) -> Option<String> {
-        match Plan::of_status(self.0) {
+    /// How to mend `finding`: a plan that is proved to help, else what else can be done.
+    pub(in crate::advice) fn instruction(&self, finding: &Finding) -> Option<String> {
+        match Plan::of_finding(self.0, finding) {
             Some(plan) => Some(plan.sentence(self.0)),
-            None if self.0.of_pending => Some(self.of_pending()),
+            None if self.0.of_pending => self.of_pending(),
             None => self.without_plan(),
         }
     }
 
-    fn of_pending(&self) -> String {
-        if self.0.facts.requested.product != Product::PostgreSql {
-            return match self.0.forecast.cause {
-                Some(cause) if is_of_pool(cause) => {
-                    "Reduce SGA_MAX_SIZE in the parameter file: the host cannot hold so many huge pages.".to_owned()
-                }
-                _ => "Compare the parameter file with the running instance (SHOW SPPARAMETER).".to_owned(),
-            };
-        }
+    fn of_pending(&self) -> Option<String> {
         let nodes = match &self.0.facts.pending {
+            Pending::Refused(_) => return Some("Correct the configuration on disk as the message says.".to_owned()),
             Pending::Changed(_, pool_state) => pool_state.nodes.as_ref(),
             _ => None,
         };
-        match self.0.forecast.cause {
-            Some(Cause::IoUring) => "Set io_method = worker in the configuration.".to_owned(),
-            Some(cause) if is_of_nodes(cause, nodes) => self.other_nodes(),
-            Some(cause) if is_of_pool(cause) && self.0.outlook != Outlook::Unknown => {
-                "See hugepage_recommendations for the largest value that fits: this host cannot hold so many huge pages."
-                    .to_owned()
-            }
-            _ => "Call hugepage_preflight() for the details.".to_owned(),
+        match (self.0.forecast.cause, self.0.facts.requested.product) {
+            (Some(Cause::IoUring), _) => Some("Set io_method = worker in the configuration.".to_owned()),
+            (Some(cause), Product::PostgreSql) if is_of_nodes(cause, nodes) => Some(self.other_nodes()),
+            (Some(cause), _) if is_of_pool(cause) && self.0.outlook != Outlook::Unknown => Some(format!(
+                "Set {} in the configuration: other processes hold all huge pages that this host can hold.",
+                self.terms().setting(HugePages::Off)
+            )),
+            (_, Product::PostgreSql) => None,
+            _ => Some("Compare the parameter file with the running instance (SHOW SPPARAMETER).".to_owned()),
         }
     }
 
@@ -67,13 +61,31 @@ impl StatusText<'_> {
         }
     }
 
+    /// For a warning of which no steps are known that help for certain.
+    pub(in crate::advice) fn without_steps(&self, finding: &Finding) -> String {
+        let terms = self.terms();
+        let is_known = self.0.share.is_some() && self.0.capacity.is_some() && self.0.cause != Some(Cause::Unknown);
+        match finding {
+            Finding::RestartFails => {
+                let (setting, server) = (terms.setting(HugePages::Try), terms.server);
+                format!("Set {setting}: then the {server} starts, but in base pages.")
+            }
+            Finding::PoolWasted { .. } => "Reduce the pool, unless a stopped server needs these pages.".to_owned(),
+            _ if is_known => {
+                let off = terms.setting(HugePages::Off);
+                format!("Let other processes give up huge pages or limits that they share, or set {off}.")
+            }
+            _ => "See notes: what helps depends on what could not be determined.".to_owned(),
+        }
+    }
+
     /// So that a restart after a crash keeps huge pages.
-    pub(in crate::advice) fn hint_on_crash(&self) -> Option<String> {
+    pub(in crate::advice) fn hint_on_crash(&self, finding: &Finding) -> Option<String> {
         if let CrashRecovery::Refused(_) = self.0.facts.crash_recovery {
             return Some("Set at least the same values as on the primary server, and restart the server.".to_owned());
         }
         if self.0.facts.kept_at_crash.at_most == Pages(0) || self.0.crash.rings != RingAnswer::Granted {
-            return self.instruction();
+            return self.instruction(finding);
         }
         let worker_alone = |worker: &Plan| worker.sentence(self.0);
         let crashes = match io_uring::crashes_to_hold(self.0.facts.kept_at_crash) {
@@ -92,7 +104,7 @@ impl StatusText<'_> {
                 let enough = format!(", which is enough for {crashes}.");
                 Some(pool.sentence(self.0).trim_end_matches('.').to_owned() + &enough)
             }
-            [None, worker] => worker.as_ref().map(worker_alone).or_else(|| self.instruction()),
+            [None, worker] => worker.as_ref().map(worker_alone).or_else(|| self.instruction(finding)),
         }
     }
 }

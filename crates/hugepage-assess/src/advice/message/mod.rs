@@ -13,13 +13,42 @@ pub use status_text::is_of_pool;
 use crate::advice::message::status_text::StatusText;
 use crate::advice::plan::Plan;
 use crate::advice::pool;
-use crate::assessment::{Finding, Outlook, Status};
+use crate::assessment::{Finding, Outlook, Severity, Status};
 use crate::model::Cause;
 
-/// The state.
+/// One finding with all that is said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FindingText {
+    /// The name, one of [`Finding::NAMES`].
+    pub name: &'static str,
+    /// The severity.
+    pub severity: Severity,
+    /// The state.
+    pub message: String,
+    /// What to do; `None` where nothing that is known here helps.
+    pub hint: Option<String>,
+}
+
+/// All findings, the gravest first; none if all is as requested.
+pub fn findings(status: &Status) -> Vec<FindingText> {
+    let text = |(severity, finding): &(Severity, Finding)| FindingText {
+        name: finding.name(),
+        severity: *severity,
+        message: of_finding(status, finding),
+        hint: hint_of_finding(status, finding),
+    };
+    status.findings.iter().map(text).collect()
+}
+
+/// The state, by the gravest finding.
 pub fn message(status: &Status) -> String {
+    of_finding(status, status.verdict().1)
+}
+
+/// The state, by `finding`.
+pub fn of_finding(status: &Status, finding: &Finding) -> String {
     let text = StatusText(status);
-    match status.verdict().1 {
+    match finding {
         Finding::AsRequested if status.facts.requested.is_automatic_asm() => {
             format!(
                 "{} is in files of /dev/shm, the default of ASM, which huge pages would not improve.",
@@ -84,6 +113,7 @@ pub fn message(status: &Status) -> String {
             text.memory(),
             text.current_pages()
         ),
+        Finding::BootLoses => text.at_boot(),
         Finding::LandingUnknown => "The pages of shared memory could not be determined; see notes.".to_owned(),
         Finding::OutlookUnknown => {
             format!("{} is in {}, but {}.", text.memory(), text.current_pages(), text.uncertainty())
@@ -93,13 +123,25 @@ pub fn message(status: &Status) -> String {
 
 /// What to do; `None` if nothing needs to be done, or nothing that is known here would make it better.
 pub fn hint(status: &Status) -> Option<String> {
+    hint_of_finding(status, status.verdict().1)
+}
+
+/// What to do about `finding`, as of [`hint`].
+pub fn hint_of_finding(status: &Status, finding: &Finding) -> Option<String> {
+    let is_warning = || status.severity_of(finding.name()) >= Severity::Warning;
+    steps_or_setting(status, finding).or_else(|| is_warning().then(|| StatusText(status).without_steps(finding)))
+}
+
+fn steps_or_setting(status: &Status, finding: &Finding) -> Option<String> {
     let text = StatusText(status);
-    match status.verdict().1 {
+    match finding {
         Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
-        Finding::CrashLoses => text.hint_on_crash(),
-        Finding::OutlookUnknown if status.outlook != Outlook::Unknown => text.hint_on_crash(),
-        Finding::PageTables if status.cause.is_none() => {
-            Some("Reduce the number of processes, for example with a connection pooler.".to_owned())
+        Finding::CrashLoses => text.hint_on_crash(finding),
+        Finding::OutlookUnknown if status.outlook != Outlook::Unknown => text.hint_on_crash(finding),
+        Finding::PageTables => {
+            let in_huge_pages = text.instruction(finding).filter(|_| status.cause.is_some());
+            in_huge_pages
+                .or_else(|| Some("Reduce the number of processes, for example with a connection pooler.".to_owned()))
         }
         // Whoever can't be seen may need these pages.
         Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
@@ -107,6 +149,6 @@ pub fn hint(status: &Status) -> Option<String> {
             let plan = Plan::of_waste(status, *needed)?.sentence(status);
             Some(format!("{}, unless a stopped server needs these pages.", plan.trim_end_matches('.')))
         }
-        _ => text.instruction(),
+        _ => text.instruction(finding),
     }
 }

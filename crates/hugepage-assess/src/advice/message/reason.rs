@@ -9,7 +9,7 @@ use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
 use crate::assessment::limits::{Excess, ExcessKind};
 use crate::assessment::{NodeRoom, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, PoolFact, RingAnswer};
+use crate::model::{Cause, CrashRecovery, HugePages, Landing, LockLimit, Loss, PoolFact, RingAnswer};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.
@@ -203,6 +203,36 @@ impl StatusText<'_> {
         let (server, needed) = (self.terms().server, self.needed());
         let size = page_size(self.0.facts.pool_state.huge_page_size);
         format!("{at_start} when the {server} started; all {needed} pages of {size} needed are available now")
+    }
+
+    /// What the next boot does to the pool.
+    pub(in crate::advice) fn at_boot(&self) -> String {
+        let Some(boot) = self.0.at_boot() else { return String::new() };
+        let size = page_size(self.0.facts.pool_state.huge_page_size);
+        let set = match &boot.file {
+            Some(file) => format!("{file} sets {} pages of {size}", boot.pages),
+            None => format!("no setting that was found reserves pages of {size} at boot"),
+        };
+        let fails = match self.0.facts.requested_next().huge_pages {
+            HugePages::On if boot.server_lacks() => {
+                format!(
+                    ", and with {} the {} does not start without them",
+                    self.terms().setting(HugePages::On),
+                    self.terms().server
+                )
+            }
+            _ => String::new(),
+        };
+        let (needed, by_server) = (boot.needed, boot.by_server);
+        match self.0.facts.landing() {
+            Landing::Hugetlb if boot.server_lacks() => {
+                format!("{} is in {} until the next boot: {set}{fails}.", self.memory(), self.huge_pages())
+            }
+            _ if boot.server_lacks() => {
+                format!("The {by_server} huge pages needed would not be there after the next boot: {set}{fails}.")
+            }
+            _ => format!("The pool is too small after the next boot: {set}, and all that use it now need {needed}."),
+        }
     }
 
     pub(in crate::advice) fn uncertainty(&self) -> String {

@@ -2,13 +2,15 @@
 
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::{Pool, from_meminfo};
+use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::{Step, nodes};
+use crate::advice::command;
 use crate::assessment::{Forecast, Outlook};
 use crate::model::{
-    Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, Past, Pending, PoolFact, PoolState, Product, Requested,
-    RingLimits, Segment,
+    Demand, Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, Past, Pending, PoolFact, PoolState, Product,
+    Requested, RingLimits, Segment,
 };
 
 impl Step {
@@ -22,7 +24,11 @@ impl Step {
                 let memory = limits.memory.iter_mut().filter(|level| level.path == *path);
                 memory.for_each(|level| level.limit = level.limit.max(*to));
             }),
-            Self::Reduce(to) => {
+            Self::Reduce { to, .. } => {
+                if let Pending::Changed(demand, pool_state) = facts.pending {
+                    let demand = Demand { shared_memory: demand.shared_memory.min(*to), ..demand };
+                    return Facts { pending: Pending::Changed(demand, pool_state), ..facts };
+                }
                 let segment = facts.segment.map(|segment| {
                     let size = segment.size.min(*to);
                     Segment { size, reserved: size, to_reserve: segment.to_reserve.min(*to), ..segment }
@@ -73,7 +79,7 @@ impl Step {
                 let default = default_pool_state(&facts);
                 match facts.pending {
                     Pending::Changed(demand, _) => Facts { pending: Pending::Changed(demand, default), ..facts },
-                    _ => Facts { pool_state: default, ..facts },
+                    _ => Facts { pool_state: default, next_boot: None, ..facts },
                 }
             }
             Self::ReplaceMemoryTarget => facts.asking_next(|requested| {
@@ -85,6 +91,10 @@ impl Step {
                 Facts { kept_at_crash: KeptPages::default(), ..facts }.asking_next(|requested| requested.rings = None)
             }
             Self::Restart => restart(facts),
+            Self::SetPoolAtBoot { pages, .. } => {
+                let file = command::SYSCTL_FILE.to_owned();
+                Facts { next_boot: Some(PoolAtBoot::Set { pages: *pages, file }), ..facts }
+            }
         }
     }
 }
@@ -206,6 +216,7 @@ fn stopped(facts: Facts) -> Facts {
 
 fn restart(facts: Facts) -> Facts {
     let facts = stopped(facts);
+    let facts_size = facts.pool_state.huge_page_size;
     let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
     let (requested, to_reserve, pool_state) = match facts.pending {
         Pending::Unchanged => (facts.requested, to_reserve, facts.pool_state),
@@ -224,7 +235,8 @@ fn restart(facts: Facts) -> Facts {
     };
     let past = Past { cause_at_start: if lands { None } else { forecast.cause }, ..facts.past };
     let pages = pool_state.huge_page_size.zip(forecast.needed).filter(|_| lands);
-    let facts = Facts { requested, pool_state, pending: Pending::Unchanged, past, ..facts };
+    let next_boot = facts.next_boot.filter(|_| facts_size == pool_state.huge_page_size);
+    let facts = Facts { requested, pool_state, pending: Pending::Unchanged, past, next_boot, ..facts };
     match (facts.segment, to_reserve) {
         (Some(segment), Some(size)) => started(Facts { segment: None, ..facts }, segment.name, size, pages),
         (segment, _) => Facts { segment, ..facts },

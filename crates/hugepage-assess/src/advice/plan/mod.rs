@@ -2,8 +2,10 @@
 //! after all of its steps is better than before.
 
 mod effect;
+mod host;
 mod nodes;
 mod obstacle;
+pub mod rows;
 mod sentence;
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -21,8 +23,13 @@ pub enum Step {
         /// The least that does.
         to: Bytes,
     },
-    /// Reduces shared memory until it takes no more than this.
-    Reduce(Bytes),
+    /// Reduces shared memory.
+    Reduce {
+        /// The most that it may take.
+        to: Bytes,
+        /// The largest `shared_buffers` with which it certainly takes no more; `None` for Oracle.
+        shared_buffers: Option<Bytes>,
+    },
     /// Sets a pool.
     SetPool {
         /// The size of its pages.
@@ -79,13 +86,24 @@ pub enum Step {
     SetIoMethodWorker,
     /// Starts the server again.
     Restart,
+    /// Sets the pool that the next boot makes.
+    SetPoolAtBoot {
+        /// The size of its pages.
+        size: PageSize,
+        /// Whether that is the kernel's default size.
+        is_default: bool,
+        /// The pages.
+        pages: Pages,
+        /// The file that sets it now.
+        file: Option<String>,
+    },
 }
 
 impl Step {
     const fn rank(&self) -> u8 {
         match self {
             Self::RaiseLimit { .. } => 0,
-            Self::Reduce(_) => 1,
+            Self::Reduce { .. } => 1,
             Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
             Self::SetShmGroup(_) => 3,
             Self::RaiseMemlock { .. } | Self::RaiseOpenFiles { .. } | Self::EnableIoUring => 4,
@@ -95,6 +113,7 @@ impl Step {
             | Self::ReplaceMemoryTarget
             | Self::SetIoMethodWorker => 5,
             Self::Restart => 6,
+            Self::SetPoolAtBoot { .. } => 7,
         }
     }
 
@@ -117,14 +136,11 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// How the server of `status` gets huge pages, or keeps them; `None` if nothing that is known here helps.
-    pub fn of_status(status: &Status) -> Option<Self> {
-        Self::of_all_obstacles(status).or_else(|| Self::of_limits(status))
-    }
-
-    /// What the hint says for the verdict of `status`: of several ways the first.
-    pub fn of_verdict(status: &Status) -> Option<Self> {
-        match status.verdict().1 {
+    /// What mends `finding` in `status`, the first of several ways; `None` if nothing that is known here helps. Every output
+    /// prints what to do from these steps.
+    pub fn of_finding(status: &Status, finding: &Finding) -> Option<Self> {
+        match finding {
+            Finding::BootLoses => Self::of_boot(status),
             Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
             Finding::PageTables if status.cause.is_none() => None,
             // Whoever can't be seen may need these pages.
@@ -135,7 +151,7 @@ impl Plan {
                 let [pool, worker] = Self::of_rings(status);
                 pool.or(worker)
             }
-            _ => Self::of_status(status),
+            _ => Self::of_all_obstacles(status, finding).or_else(|| Self::of_limits(status)),
         }
     }
 
@@ -177,10 +193,10 @@ impl Plan {
         Some(Self { steps }).filter(|plan| plan.helps(status))
     }
 
-    fn of_all_obstacles(status: &Status) -> Option<Self> {
+    fn of_all_obstacles(status: &Status, finding: &Finding) -> Option<Self> {
         let plan = Self::without_proof(status)?;
         // What only the next start would lose needs no restart.
-        if matches!(status.verdict().1, Finding::RestartFails | Finding::RestartLoses) {
+        if matches!(finding, Finding::RestartFails | Finding::RestartLoses) {
             let steps = plan.steps.iter().filter(|step| **step != Step::Restart).cloned().collect();
             let before = Self { steps };
             if before.helps(status) {
@@ -203,11 +219,19 @@ impl Plan {
         Some(Self { steps: vec![step] }).filter(|plan| plan.helps(status))
     }
 
+    fn of_boot(status: &Status) -> Option<Self> {
+        let (boot, size) = (status.at_boot()?, status.facts.pool_state.huge_page_size?);
+        let pages = boot.needed.max(status.recommended?);
+        let is_default = status.facts.is_default(size);
+        let step = Step::SetPoolAtBoot { size, is_default, pages, file: boot.file };
+        Some(Self { steps: vec![step] }).filter(|plan| !status.does_not_fit() && plan.helps(status))
+    }
+
     fn without_proof(status: &Status) -> Option<Self> {
         let mut steps = obstacle::all(status)?;
         let landing = status.facts.landing();
         // Base pages by choice are no reason to reduce anything.
-        if status.cause == Some(Cause::Disabled) && steps.iter().any(|step| matches!(step, Step::Reduce(_))) {
+        if status.cause == Some(Cause::Disabled) && steps.iter().any(|step| matches!(step, Step::Reduce { .. })) {
             return None;
         }
         let is_of_rings = steps.iter().any(Step::is_of_rings);

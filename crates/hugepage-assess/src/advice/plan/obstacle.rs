@@ -1,9 +1,10 @@
 //! What stands between a server and huge pages, one obstacle after the other.
 
 use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::{PageSize, Pages};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::Step;
+use crate::advice::shared_buffers;
 use crate::assessment::limits::{Excess, excesses};
 use crate::assessment::{Capacity, Share, Status};
 use crate::model::{
@@ -91,10 +92,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     };
     let capacity = capacity(before, pool)?;
     if pages > capacity.most {
-        let beside = pages.saturating_sub(needed);
-        let room = capacity.comfortable(beside).saturating_sub(beside);
-        // The running segment alone can be reduced in these facts.
-        return (room > Pages(0) && !at.of_pending).then_some(Some(Step::Reduce(size.times(room))));
+        return reduce(at, capacity, size, pages.saturating_sub(needed)).map(Some);
     }
     let is_default = before.facts.is_default(size);
     // Never fewer than are in use or promised now, even if the server is to need fewer.
@@ -126,6 +124,20 @@ fn for_rings(at: &Status, requested: &Requested, pool_state: &PoolState) -> Opti
             is_less(limits.memlock.next, to.0).then_some(Step::RaiseMemlock { to, service })
         }
         RingAnswer::Granted | RingAnswer::Unknown(_) => None,
+    }
+}
+
+/// Shared memory of the next start that fits beside so many other pages.
+fn reduce(at: &Status, capacity: Capacity, size: PageSize, beside: Pages) -> Option<Step> {
+    let to = size.times(capacity.comfortable(beside).saturating_sub(beside));
+    let (requested, now) = match &at.facts.pending {
+        Pending::Changed(demand, _) if at.of_pending => (demand.requested, Some(demand.shared_memory)),
+        _ => (at.facts.requested, at.facts.segment_size()),
+    };
+    let shared_buffers = shared_buffers::largest(to, requested.shared_buffers, now?);
+    match requested.product {
+        Product::PostgreSql => Some(Step::Reduce { to, shared_buffers: Some(shared_buffers?) }),
+        Product::Oracle { .. } => (to > Bytes(0)).then_some(Step::Reduce { to, shared_buffers: None }),
     }
 }
 

@@ -1,10 +1,11 @@
-//! A remedy as one sentence.
+//! A plan as one sentence.
 
 use hugepage_kernel::Bytes;
 
 use super::{Plan, Step};
 use crate::advice::command;
 use crate::advice::message::product::ProductTerms;
+use crate::advice::recommendation::setting;
 use crate::assessment::Status;
 use crate::model::{HugePages, Landing, Product};
 
@@ -47,7 +48,7 @@ impl Plan {
         } else if self.steps.iter().any(|step| matches!(step, Step::RaiseMemlock { .. })) {
             text += " (MOS 2049901.1)";
         }
-        if self.steps.iter().any(|step| matches!(step, Step::Reduce(_))) {
+        if self.steps.iter().any(|step| matches!(step, Step::Reduce { .. })) {
             text += &format!(", or set {}", terms.setting(HugePages::Off));
         }
         if let Some((left, percent)) = self.steps.iter().find_map(Step::leaves) {
@@ -62,6 +63,20 @@ impl Plan {
 }
 
 impl Step {
+    /// The command for a root shell; `None` for what has none, or has one of its own in each product.
+    pub fn command(&self) -> Option<String> {
+        Some(match self {
+            Self::SetPool { size, is_default, pages, .. } => command::set_pool(*size, *is_default, *pages),
+            Self::SetNodePool { node, size, pages, .. } => command::set_node_pool(*node, *size, *pages),
+            Self::SetPoolAtBoot { size, is_default, pages, file } => {
+                return command::set_pool_at_boot(*size, *is_default, *pages, file.as_deref());
+            }
+            Self::SetShmGroup(gid) => format!("sysctl -w vm.hugetlb_shm_group={gid}"),
+            Self::RaiseLimit { path, to } => format!("echo {} > {}", to.0, command::quoted(path)),
+            _ => return None,
+        })
+    }
+
     const fn leaves(&self) -> Option<(Bytes, u32)> {
         match self {
             Self::SetPool { leaves, .. } | Self::SetNodePool { leaves, .. } => *leaves,
@@ -77,14 +92,16 @@ impl Step {
         let server = terms.server;
         match self {
             Self::RaiseLimit { path, to } => format!("set {path} to at least {} bytes", to.0),
-            Self::Reduce(to) => format!("reduce {} at most {to}", terms.reduce),
-            Self::SetPool { size, is_default, pages, .. } => {
-                format!("run \"{}\"", command::set_pool(*size, *is_default, *pages))
+            Self::Reduce { shared_buffers: Some(buffers), .. } => {
+                format!("reduce shared_buffers to at most {}", setting(*buffers))
             }
-            Self::SetNodePool { node, size, pages, .. } => {
-                format!("run \"{}\"", command::set_node_pool(*node, *size, *pages))
+            Self::Reduce { to, .. } => format!("reduce {} at most {to}", terms.reduce),
+            Self::SetPoolAtBoot { size, pages, file: Some(file), .. } if self.command().is_none() => {
+                format!("change the pages of {size} in {} to {pages}", command::quoted(file))
             }
-            Self::SetShmGroup(gid) => format!("run \"sysctl -w vm.hugetlb_shm_group={gid}\""),
+            Self::SetPool { .. } | Self::SetNodePool { .. } | Self::SetPoolAtBoot { .. } | Self::SetShmGroup(_) => {
+                format!("run \"{}\"", self.command().unwrap_or_default())
+            }
             Self::RaiseMemlock { to, service: Some(service) } => {
                 format!("run \"{}\"", command::limit_of_service(service, "MEMLOCK", &to.0.to_string()))
             }

@@ -24,6 +24,7 @@ fn transparent(context: &AdviceContext) -> Option<Recommendation> {
     (context.thp_enabled.as_deref()? == "always").then(|| Recommendation {
         severity: Severity::Notice,
         area: Area::Kernel,
+        finding: None,
         setting: "transparent_hugepage/enabled".to_owned(),
         current: Some("always".to_owned()),
         recommended: Some("madvise".to_owned()),
@@ -52,6 +53,7 @@ fn sysctl(name: &str, current: u64, wanted: u64, reason: String) -> Recommendati
     Recommendation {
         severity: Severity::Notice,
         area: Area::Kernel,
+        finding: None,
         setting: name.to_owned(),
         current: Some(current.to_string()),
         recommended: Some(wanted.to_string()),

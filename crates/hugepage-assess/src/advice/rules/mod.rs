@@ -1,43 +1,36 @@
-//! The recommendations for one server, a function for each rule; it returns nothing if nothing needs to change.
+//! Recommendations that no finding leads to, a function for each rule; it returns nothing if nothing needs to change.
 
 mod boot;
-mod cgroup;
 mod gigantic;
 mod huge_pages;
 mod kernel;
 mod parallel;
-mod plan;
-mod pool;
-mod server;
+mod spare_pages;
 
 use std::cmp::Reverse;
 
-pub use boot::SYSCTL_FILE;
-pub use server::too_large;
-
 use crate::advice::context::AdviceContext;
+use crate::advice::plan::rows;
 use crate::advice::recommendation::Recommendation;
-use crate::assessment::Severity;
 use crate::assessment::page_tables::tables;
 use crate::model::Landing;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 type Rule = fn(&AdviceContext) -> Vec<Recommendation>;
 
-/// All recommendations, the gravest first.
+/// All recommendations, the gravest first: the steps that findings lead to, then what the rules add.
 pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
-    const RULES: [Rule; 8] = [
-        pool::rule,
-        server::rule,
-        huge_pages::rule,
-        cgroup::rule,
-        boot::rule,
-        gigantic::rule,
-        parallel::rule,
-        kernel::rule,
-    ];
-    let found = RULES.iter().flat_map(|rule| rule(context)).collect();
-    let mut all = plan::with_steps(context, found);
+    const RULES: [Rule; 6] =
+        [spare_pages::rule, huge_pages::rule, boot::rule, gigantic::rule, parallel::rule, kernel::rule];
+    let steps = rows::of_findings(&context.status).into_iter();
+    let mut all: Vec<_> =
+        steps.map(|row| Recommendation { saves: row.saves.or_else(|| context.saving()), ..row }).collect();
+    for row in RULES.iter().flat_map(|rule| rule(context)) {
+        let of_setting = |known: &Recommendation| (known.area, &known.setting) == (row.area, &row.setting);
+        if !all.iter().any(of_setting) {
+            all.push(row);
+        }
+    }
     // The sort is stable, so among equals the order above holds.
     all.sort_by_key(|recommendation| Reverse(recommendation.severity));
     all
@@ -51,11 +44,6 @@ impl AdviceContext {
 
     fn in_huge_pages(&self) -> bool {
         self.status.facts.landing() == Landing::Hugetlb
-    }
-
-    /// The severity of base pages that were not asked for: a warning from 1 GB of shared memory on.
-    fn severity_of_base_pages(&self) -> Severity {
-        if self.segment() >= Bytes(1 << 30) { Severity::Warning } else { Severity::Notice }
     }
 
     /// Page tables that huge pages would save now; `None` if the server has huge pages, or if unknown.

@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use hugepage_assess::advice::command::reserve_at_boot;
-use hugepage_assess::advice::rules::SYSCTL_FILE;
+use hugepage_assess::advice::command::{SYSCTL_FILE, reserve_at_boot};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::next_boot::boot::NextBoot;
 use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;

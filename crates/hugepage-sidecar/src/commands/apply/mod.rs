@@ -147,7 +147,7 @@ fn set_pool<'a>(
 /// The pages of `size` that the servers of this host need, running or stopped; `None` if that is unknown.
 fn needed(root: &Root, size: PageSize, options: &ApplyOptions) -> Option<Pages> {
     let host = target::host(root, options.reserve_percent, &options.accounts);
-    Sizing::of_size(&host.sizings, size).map_or(Some(Pages(0)), |sizing| sizing.recommended)
+    Sizing::of_size(&host.sizings, size).map_or(Some(Pages(0)), |sizing| sizing.recommended.map(|_| sizing.total))
 }
 
 fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, pages: Pages) -> anyhow::Result<Exit> {

@@ -72,11 +72,12 @@ mod tests {
 
     const SIZE: PageSize = PageSize::from_kib(2048).unwrap();
 
-    fn sized(needs: &[(&str, u64, u64)], used: u64) -> Sizing {
+    fn sized(needs: &[(&str, u64, u64)], used: u64, now: u64) -> Sizing {
         let needs = needs.iter().map(|(name, pages, held)| PoolNeed {
             name: (*name).to_owned(),
             pages: Pages(*pages),
             held: Pages(*held),
+            running: Pages(*pages),
             is_running: true,
         });
         let (mem_total, elsewhere) = (Bytes(10 << 30), Bytes(0));
@@ -90,14 +91,14 @@ mod tests {
         };
         let pool = Pool {
             page_size: SIZE,
-            nr: Pages(used),
-            free: Pages(0),
+            nr: Pages(now),
+            free: Pages(now - used),
             resv: Some(Pages(0)),
             surplus: Some(Pages(0)),
             overcommit: None,
         };
         let room = Room { mem_total, elsewhere, capacity: Capacity::of_pool(&memory, &pool) };
-        Sizing::new(SIZE, needs.collect(), Pages(used), Some(room))
+        Sizing::new(&pool, needs.collect(), Some(room))
     }
 
     #[test]
@@ -111,7 +112,7 @@ mod tests {
             // 8 GB are 4096 pages.
             (&[("a", 4000, 4000), ("b", 97, 0)], 4000, 4000, None),
         ] {
-            let found = super::recommended(Some(&sized(needs, used)), SIZE, Pages(now), Bytes(1 << 40));
+            let found = super::recommended(Some(&sized(needs, used, now)), SIZE, Pages(now), Bytes(1 << 40));
             assert_eq!(found.ok(), recommended.map(Pages), "{needs:?}");
         }
         assert!(super::recommended(None, SIZE, Pages(0), Bytes(0)).is_err());
@@ -123,7 +124,7 @@ mod tests {
         let (mut pool, mut pools) = (40, Vec::new());
         for _ in 0..5 {
             // The thief has all; a process of root's has 10 of them.
-            let sizing = sized(&[("a", 100, 0)], pool);
+            let sizing = sized(&[("a", 100, 0)], pool, pool);
             let Pages(new) = super::recommended(Some(&sizing), SIZE, Pages(pool), SIZE.times(Pages(10))).unwrap();
             pool = new;
             pools.push(new);
@@ -133,8 +134,8 @@ mod tests {
 
     #[test]
     fn name_the_holders() {
-        let sizing = sized(&[("a", 100, 60), ("b", 200, 0)], 70);
+        let sizing = sized(&[("a", 100, 60), ("b", 200, 0)], 70, 70);
         assert_eq!(holders(Some(&sizing)).unwrap(), "Of these pages, a has 60, other processes have 10.");
-        assert_eq!(holders(Some(&sized(&[], 70))), None);
+        assert_eq!(holders(Some(&sized(&[], 70, 70))), None);
     }
 }

@@ -1,11 +1,10 @@
 //! The output of `size` as it is in JSON.
 
-use hugepage_assess::advice::command::set_pool;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_host::host_advice::pool_step;
 use hugepage_host::{Instance, Survey};
-use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 use hugepage_oracle::switchover::PrimaryNeed;
@@ -55,6 +54,10 @@ pub struct PoolSizing {
     pub held_by_others: u64,
     pub needs: Vec<NeedOutput>,
     pub does_not_fit: Vec<MisfitOutput>,
+    /// A clause on servers that do not run, which other outputs may not count.
+    #[serde(skip)]
+    pub by_stopped: Option<String>,
+    /// The command that gives the pool the pages that servers lack: of a NUMA node where a server may use no others.
     pub command: Option<String>,
 }
 
@@ -124,7 +127,6 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizi
     let size = sizing.page_size;
     let is_default = default == Some(size);
     let pool = survey.pool(size);
-    let now = pool.map_or(Pages(0), Pool::persistent);
     PoolSizing {
         page_size: size.bytes().0,
         is_default,
@@ -151,11 +153,8 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizi
             .iter()
             .map(|misfit| MisfitOutput { instance: misfit.name.clone(), pages: misfit.pages.0, over: misfit.over.0 })
             .collect(),
-        // Whoever does not run and is not found may need what nobody has: no command takes all pages away.
-        command: sizing
-            .recommended
-            .filter(|wanted| *wanted != now && *wanted > Pages(0))
-            .map(|wanted| set_pool(size, is_default, wanted)),
+        by_stopped: sizing.by_stopped(),
+        command: pool_step(survey, sizing).and_then(|step| step.command()),
     }
 }
 

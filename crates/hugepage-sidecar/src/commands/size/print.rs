@@ -65,11 +65,20 @@ pub fn print(output: &SizeOutput) {
 
 fn print_pool(pool: &PoolSizing) {
     let size = Bytes(pool.page_size);
+    // What other outputs do not count, and what nobody is known to need.
+    let more = match (&pool.by_stopped, pool.recommended_nr_hugepages) {
+        (by_stopped, Some(pages)) if pages > pool.needed_in_all => {
+            let of = by_stopped.as_ref().map_or(String::new(), |clause| format!(", {clause}"));
+            format!("; {} needed{of}", pool.needed_in_all)
+        }
+        (Some(clause), _) => format!("; {clause}"),
+        (None, _) => String::new(),
+    };
     match pool.recommended_nr_hugepages {
         Some(pages) if pool.is_default => {
-            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {})", pool.nr_hugepages)
+            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {}{more})", pool.nr_hugepages)
         }
-        Some(pages) => say!("{pages} pages of {size}   (now {})", pool.nr_hugepages),
+        Some(pages) => say!("{pages} pages of {size}   (now {}{more})", pool.nr_hugepages),
         None => {
             say!("pages of {size}: no recommendation, the need of an instance is unknown (now {})", pool.nr_hugepages)
         }

@@ -1,0 +1,50 @@
+//! The step for a whole host: its pool for all servers that are seen.
+
+use hugepage_kernel::memory::pool::Pool;
+
+use super::Step;
+use crate::advice::pool;
+use crate::advice::recommendation::{Area, Effect, Recommendation};
+use crate::assessment::{Severity, Sizing};
+
+impl Sizing {
+    /// The step that gives `pool` the pages that its servers lack; `None` if it has enough, or the number is unknown.
+    pub fn step(&self, pool: &Pool, is_default: bool) -> Option<Step> {
+        let (size, pages) = (self.page_size, self.recommended.filter(|pages| *pages > pool.persistent())?);
+        let leaves = self.capacity?.leaves_less(pages, size).filter(|_| pages > pool.nr);
+        Some(Step::SetPool { size, is_default, pages, after_stop: false, leaves })
+    }
+
+    /// The row of that step. `holder`: a clause on who else holds pages.
+    pub fn row(&self, pool: &Pool, is_default: bool, severity: Severity, holder: &str) -> Option<Recommendation> {
+        let command = self.step(pool, is_default)?.command();
+        let (now, pages) = (pool.persistent(), self.recommended?);
+        let who = match &self.needs[..] {
+            [one] => format!("{} needs", one.name),
+            all => format!("The {} instances of this host need", all.len()),
+        };
+        let text = pool::shortfall(&who, self.needed(), self.others, (now, pages), self.page_size);
+        let stopped = self.by_stopped().map_or(String::new(), |clause| format!(" ({clause})"));
+        let caution = pool::caution(pages, self.page_size, self.capacity.filter(|_| pages > pool.nr));
+        Some(Recommendation {
+            severity,
+            area: Area::Kernel,
+            finding: None,
+            setting: pool::setting(self.page_size, is_default),
+            current: Some(now.to_string()),
+            recommended: Some(pages.to_string()),
+            reason: format!("{text}{holder}{stopped}{caution}."),
+            command,
+            takes_effect: Effect::ServerRestart,
+            saves: None,
+        })
+    }
+
+    /// A clause on servers that do not run, which other outputs may not count: `of which 72 for 1 stopped server`.
+    pub fn by_stopped(&self) -> Option<String> {
+        let stopped: Vec<_> = self.needs.iter().filter(|need| !need.is_running).collect();
+        let pages = stopped.iter().map(|need| need.pages.0).fold(0, u64::saturating_add);
+        let servers = if stopped.len() == 1 { "server" } else { "servers" };
+        (!stopped.is_empty()).then(|| format!("of which {pages} for {} stopped {servers}", stopped.len()))
+    }
+}

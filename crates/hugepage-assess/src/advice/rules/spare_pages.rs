@@ -1,0 +1,61 @@
+//! Pages beside those that the server needs: surplus pages for its own pool, and unused pages of other pools.
+
+use hugepage_kernel::Pages;
+
+use crate::advice::context::AdviceContext;
+use crate::advice::recommendation::{Effect, Recommendation};
+use crate::advice::{command, pool};
+use crate::assessment::Severity;
+use crate::model::{HugePages, Pending};
+use crate::pools;
+
+pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
+    overcommit(context).into_iter().chain(others(context)).collect()
+}
+
+/// Surplus pages are not guaranteed, but cost nothing until they are used: with them a slightly too small pool can
+/// still serve a start. Gigantic pages have none.
+fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
+    let status = &context.status;
+    let pool = status.facts.pool_state.pool.known()?;
+    let size = pool.page_size;
+    let applies = context.in_huge_pages()
+        && pool.overcommit == Some(Pages(0))
+        && size.bytes().0 < 1 << 30
+        && status.facts.requested.huge_pages == HugePages::Try
+        && status.to_land.is_some_and(|to_land| context.persistent() >= to_land);
+    let spare = status.capacity?.within_reserve.min(status.capacity?.most).saturating_sub(context.persistent());
+    let wanted = status.needed?.min(spare);
+    if !applies || wanted == Pages(0) {
+        return None;
+    }
+    let is_default = status.facts.is_default(size);
+    let reason = format!(
+        "With {wanted} surplus pages allowed, a start can use free memory if the pool has too few pages; until then they take \
+         no memory."
+    );
+    Some(Recommendation {
+        setting: pool::setting(size, is_default).replace("nr_hugepages", "nr_overcommit_hugepages"),
+        command: Some(command::set_overcommit(size, is_default, wanted)),
+        ..pool::set((size, is_default), (Pages(0), wanted), Severity::Notice, Effect::Now, reason, None)
+    })
+}
+
+/// Pools of other sizes with unused pages. Without a number: a server that does not run may need them.
+fn others(context: &AdviceContext) -> Vec<Recommendation> {
+    let own = context.status.facts.pool_state.huge_page_size;
+    let pending = match &context.status.facts.pending {
+        Pending::Changed(_, pool_state) => pool_state.huge_page_size,
+        _ => None,
+    };
+    let of_others = pools::of_host(&context.pools).filter(|row| ![own, pending].contains(&Some(row.pool.page_size)));
+    let row = |row: &pools::PoolRow| {
+        let (size, now) = (row.pool.page_size, row.pool.persistent());
+        let unused = now.saturating_sub(row.pool.in_use()?);
+        let reason = format!("{unused} of the {now} pages of {size} are unused, and this server cannot use them.");
+        let saves = Some(size.times(unused));
+        let row = pool::set((size, row.is_default), (now, now), Severity::Notice, Effect::Now, reason, saves);
+        (unused > Pages(0)).then_some(Recommendation { recommended: None, command: None, ..row })
+    };
+    of_others.filter_map(row).collect()
+}

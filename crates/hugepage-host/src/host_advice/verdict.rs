@@ -1,0 +1,110 @@
+//! The verdict on a host: the gravest of its instances, in the words that all commands print.
+
+use std::cmp::Reverse;
+
+use hugepage_assess::advice::{hint, message};
+use hugepage_assess::assessment::{Severity, Sizing};
+
+use hugepage_oracle::stopped::StoppedOracle;
+
+use crate::{Instance, InstanceLanding, Survey};
+
+/// What is said of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostVerdict {
+    /// The gravest severity that was found.
+    pub severity: Severity,
+    /// Whether there may be a graver one that could not be seen, or nothing runs that could be judged.
+    pub is_unknown: bool,
+    /// One sentence on all instances.
+    pub summary: String,
+    /// The message and the hint of the gravest instance, behind its name; `None` if there is none.
+    pub worst: Option<String>,
+}
+
+impl HostVerdict {
+    /// The verdict on all instances that count.
+    pub fn of_survey(survey: &Survey, sizings: &[Sizing]) -> Self {
+        let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
+        let running = survey.instances.iter().max_by_key(severity);
+        let stopped = survey.stopped.iter().max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
+        // That an instance is stopped is no finding on those that run.
+        let of_stopped = stopped.map(StoppedOracle::severity).filter(|severity| *severity > Severity::Notice);
+        let of_running = running.map(|running| running.status.verdict().0);
+        let severity = of_running.max(of_stopped).unwrap_or(Severity::Notice);
+        let cannot_see = survey.meminfo.is_none() || survey.processes_are_hidden;
+        let is_hidden = cannot_see || running.is_none() || survey.instances.iter().any(|one| one.landed().is_hidden());
+        let worst = match (running, stopped) {
+            (Some(running), _) if of_running >= of_stopped => Some(of_instance(running)),
+            (_, Some(stopped)) if of_stopped.is_some() => Some(of_stopped_instance(stopped, sizings)),
+            _ => None,
+        };
+        let is_unknown = severity < Severity::Warning && is_hidden;
+        Self { severity, is_unknown, summary: summary(survey), worst }
+    }
+
+    /// The severity as a word, or `unknown`.
+    pub fn name(&self) -> String {
+        if self.is_unknown { "unknown".to_owned() } else { self.severity.to_string() }
+    }
+
+    /// The summary, and what is wrong.
+    pub fn message(&self) -> String {
+        let worst = self.worst.as_ref().filter(|_| self.severity > Severity::Ok || self.is_unknown);
+        worst.map_or_else(|| self.summary.clone(), |worst| format!("{} {worst}", self.summary))
+    }
+}
+
+fn of_instance(instance: &Instance) -> String {
+    with_hint(&instance.id.name, message(&instance.status), hint(&instance.status))
+}
+
+/// The message and the hint of an Oracle instance that does not run, behind its name.
+pub fn of_stopped_instance(stopped: &StoppedOracle, sizings: &[Sizing]) -> String {
+    with_hint(&stopped.name, stopped.message(), stopped.hint(sizings))
+}
+
+fn with_hint(name: &str, message: String, hint: Option<String>) -> String {
+    match hint {
+        Some(hint) => format!("{name}: {message} {hint}"),
+        None => format!("{name}: {message}"),
+    }
+}
+
+fn summary(survey: &Survey) -> String {
+    let (count, others) = (survey.instances.len(), survey.strangers.count());
+    let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
+    let unknown = survey.instances.iter().filter(|instance| instance.landed().is_hidden()).count();
+    let mut text = match (count, landed) {
+        (0, _) => return no_instance(survey),
+        (1, 1) => "The one instance is in huge pages".to_owned(),
+        (1, _) if unknown == 1 => "The one instance could not be inspected".to_owned(),
+        (1, _) => "The one instance is not completely in huge pages".to_owned(),
+        _ if landed == count => format!("All {count} instances are in huge pages"),
+        _ => format!("{landed} of {count} instances are in huge pages"),
+    };
+    if unknown > 0 && count > 1 {
+        text += &format!(", {unknown} could not be inspected");
+    }
+    if others > 0 {
+        text += &format!(" ({others} more not counted)");
+    }
+    if survey.processes_are_hidden {
+        text += "; hidepid may hide others: run this as root";
+    }
+    text + "."
+}
+
+/// The sentence on a host of which no instance that counts is seen: there is none, or that could not be determined.
+fn no_instance(survey: &Survey) -> String {
+    let why = match survey.meminfo {
+        None => return "/proc of this host could not be read.".to_owned(),
+        Some(_) if survey.processes_are_hidden => "hidepid hides the processes of other users. Run this as root.",
+        Some(_) if survey.is_in_container => "this container shows no processes of the host. Run this on the host.",
+        Some(_) if survey.strangers.count() > 0 => {
+            return "No PostgreSQL and no Oracle instance of a service account runs here.".to_owned();
+        }
+        Some(_) => return "No PostgreSQL and no Oracle instance runs here.".to_owned(),
+    };
+    format!("Whether PostgreSQL or Oracle runs here could not be determined: {why}")
+}
