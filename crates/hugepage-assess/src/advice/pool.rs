@@ -46,11 +46,17 @@ pub fn excess(now: Pages, needed: Pages, size: PageSize) -> String {
     format!("The pool has {now} pages of {size}, the servers of this host need {needed}, and {unused} is unused")
 }
 
-/// A clause on a pool of `now` pages that should have `wanted`; `who` ends with its verb.
-pub fn shortfall(who: &str, needed: Pages, others: Pages, (now, wanted): (Pages, Pages), size: PageSize) -> String {
+/// A clause on a pool of `now` pages that should have `wanted`; `who` ends with its verb, `of_which` is about `needed`.
+pub fn shortfall(
+    who: &str,
+    (needed, of_which): (Pages, &str),
+    others: Pages,
+    (now, wanted): (Pages, Pages),
+    size: PageSize,
+) -> String {
     let missing = wanted.saturating_sub(now);
     format!(
-        "{who} {needed} pages of {size}, other processes hold {others}, and the pool's {now} pages are {missing} too few"
+        "{who} {needed} pages of {size}{of_which}, other processes hold {others}, and the pool's {now} pages are {missing} too few"
     )
 }
 

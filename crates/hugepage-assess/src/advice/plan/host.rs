@@ -23,8 +23,8 @@ impl Sizing {
             [one] => format!("{} needs", one.name),
             all => format!("The {} instances of this host need", all.len()),
         };
-        let text = pool::shortfall(&who, self.needed(), self.others, (now, pages), self.page_size);
         let stopped = self.by_stopped().map_or(String::new(), |clause| format!(" ({clause})"));
+        let text = pool::shortfall(&who, (self.needed(), &stopped), self.others, (now, pages), self.page_size);
         let caution = pool::caution(pages, self.page_size, self.capacity.filter(|_| pages > pool.nr));
         Some(Recommendation {
             severity,
@@ -33,7 +33,7 @@ impl Sizing {
             setting: pool::setting(self.page_size, is_default),
             current: Some(now.to_string()),
             recommended: Some(pages.to_string()),
-            reason: format!("{text}{holder}{stopped}{caution}."),
+            reason: format!("{text}{holder}{caution}."),
             command,
             takes_effect: Effect::ServerRestart,
             saves: None,

@@ -70,7 +70,7 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
             match share.filter(|_| *pages > now && status.cause != Some(Cause::Disabled)) {
                 Some(share) => {
                     let needs = pages.saturating_sub(share.others);
-                    let text = pool::shortfall("This server needs", needs, share.others, (now, *pages), *size);
+                    let text = pool::shortfall("This server needs", (needs, ""), share.others, (now, *pages), *size);
                     let caution = pool::caution(*pages, *size, status.capacity);
                     Recommendation { reason: format!("{text}{caution}."), ..row }
                 }
