@@ -20,20 +20,19 @@ SELECT count(*) AS rows,
 FROM hugepage_status;
 
 SELECT count(*) > 0 AS sizes,
-       count(*) FILTER (WHERE is_default AND node IS NULL) AS default_size,
-       bool_and(nr_hugepages >= free_hugepages) AS free,
-       bool_and((resv_hugepages IS NULL) = (node IS NOT NULL)) AS reservations_are_the_hosts
+       count(*) FILTER (WHERE is_default) AS default_size,
+       bool_and(nr_hugepages >= free_hugepages) AS free
 FROM hugepage_pools;
 
 -- The pool of the status row is a row of the pools.
-SELECT count(*) FROM hugepage_status s JOIN hugepage_pools p ON p.node IS NULL AND p.page_size = s.huge_page_size;
+SELECT count(*) FROM hugepage_status s JOIN hugepage_pools p ON p.page_size = s.huge_page_size;
 
--- The nodes' pools are those of hugepage_pools; no page of shared memory is counted twice.
-SELECT bool_and(n.nr_hugepages = p.nr_hugepages) IS NOT FALSE AS pool,
+-- The nodes' pools are that of hugepage_pools; no page of shared memory is counted twice.
+SELECT sum(n.nr_hugepages) = max(p.nr_hugepages) IS NOT FALSE AS pool,
        sum(n.segment_pages) <= max(s.pages_needed) IS NOT FALSE AS segment,
        bool_and(n.restart_pages <= n.nr_hugepages) IS NOT FALSE AS restart,
        bool_and(n.command IS NULL OR n.notice LIKE '%.') IS NOT FALSE AS notice
-FROM hugepage_nodes n JOIN hugepage_pools p USING (node, page_size), hugepage_status s;
+FROM hugepage_nodes n JOIN hugepage_pools p USING (page_size), hugepage_status s;
 
 SELECT segment, count(*) FROM hugepage_segments WHERE segment IN ('main', 'interlock') GROUP BY segment ORDER BY segment;
 
@@ -43,7 +42,7 @@ FROM hugepage_status s, hugepage_segments g WHERE g.segment = 'main';
 
 SELECT d.size >= d.resident AS resident, d.resident > 0 AS touched, d.thp_mapped >= 0 AS thp, d.hugetlb >= 0 AS hugetlb,
        d.reserved >= d.size AS reserved
-FROM hugepage_segments_detail() d WHERE segment = 'main';
+FROM hugepage_segments(true) d WHERE segment = 'main';
 
 -- Every process once, each session of pg_stat_activity among them.
 SELECT count(*) = count(DISTINCT pid) AS once,
@@ -78,9 +77,9 @@ SELECT shared_memory > 0 AS size, pages_needed > 0 AS pages,
 FROM hugepage_preflight();
 SELECT bool_and(w.shared_memory >= p.shared_memory) AS grows
 FROM hugepage_preflight() p,
-     LATERAL hugepage_what_if(pg_size_bytes('16GB'), 1000) w;
-SELECT * FROM hugepage_what_if(shared_buffers => 1);
-SELECT * FROM hugepage_what_if(max_connections => 0);
+     LATERAL hugepage_preflight('16GB', 1000) w;
+SELECT * FROM hugepage_preflight(shared_buffers => '1');
+SELECT * FROM hugepage_preflight(max_connections => 0);
 SELECT bool_and(priority > 0 AND severity IN ('notice', 'warning', 'critical')
                 AND area IN ('postgresql', 'kernel', 'boot', 'limits', 'cgroup')
                 AND takes_effect IN ('now', 'server restart', 'reboot')
@@ -95,11 +94,9 @@ SELECT bool_and(event IN ('start', 'crash restart', 'change', 'reload')) IS NOT 
        bool_and(restart_outlook IN ('hugetlb', 'base', 'fails', 'unknown')) IS NOT FALSE AS outlook,
        bool_and(free_hugepages <= nr_hugepages) IS NOT FALSE AS free,
        bool_and(NOT regression OR detail <> '') IS NOT FALSE AS detail,
-       count(*) FILTER (WHERE regression) = (SELECT count(*) FROM hugepage_regressions) AS regressions
+       bool_and(regression = (was_recorded_at IS NOT NULL AND was_landed_in <> '' AND was_restart_outlook <> ''))
+           IS NOT FALSE AS before
 FROM hugepage_history;
-
-SELECT bool_and(was_recorded_at IS NOT NULL AND was_landed_in <> '' AND was_restart_outlook <> '') IS NOT FALSE AS before
-FROM hugepage_regressions;
 
 -- The verdict is the most severe finding that is no kernel advisory, and the metrics agree with this row.
 SELECT coalesce((array_agg(f.severity))[1], 'ok') = min(s.verdict) AS verdict,

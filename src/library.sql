@@ -17,8 +17,7 @@ WHERE e.extname OPERATOR(pg_catalog.=) 'pg_hugepages'
     AND p.proname OPERATOR(pg_catalog.=) ANY (ARRAY[
         'hugepage_backends', 'hugepage_benefit', 'hugepage_findings', 'hugepage_fix', 'hugepage_history', 'hugepage_host',
         'hugepage_library_version', 'hugepage_metrics', 'hugepage_nodes', 'hugepage_page_tables', 'hugepage_pools',
-        'hugepage_preflight', 'hugepage_recommendations', 'hugepage_segments', 'hugepage_segments_detail', 'hugepage_status',
-        'hugepage_what_if'
+        'hugepage_preflight', 'hugepage_recommendations', 'hugepage_segments', 'hugepage_status'
     ]::pg_catalog.name[]);
 
 DROP FUNCTION hugepage_refuse_overloads(text);

@@ -1,4 +1,7 @@
-//! Checks the arguments of `hugepage_what_if`: only numbers within the server's own bounds are accepted.
+//! Checks the arguments of `hugepage_preflight`: only numbers within the server's own bounds are accepted.
+
+use std::ffi::{CString, c_int};
+use std::ptr;
 
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::{PageSize, Root};
@@ -11,16 +14,16 @@ pub struct InvalidArgument {
     /// The name of the argument.
     pub argument: &'static str,
     /// The value that was given.
-    pub value: i64,
+    pub value: String,
     /// The allowed values, a sentence for DETAIL.
     pub allowed: String,
 }
 
-/// Checks the arguments, with sizes in bytes; `None` means the value on disk.
+/// Checks the arguments, with sizes as in postgresql.conf; `None` means the value on disk.
 pub fn overrides(
-    shared_buffers: Option<i64>,
+    shared_buffers: Option<&str>,
     max_connections: Option<i32>,
-    huge_page_size: Option<i64>,
+    huge_page_size: Option<&str>,
 ) -> Result<Overrides, InvalidArgument> {
     Ok(Overrides {
         shared_buffers: shared_buffers.map(blocks).transpose()?,
@@ -29,19 +32,31 @@ pub fn overrides(
     })
 }
 
-/// The number of blocks in `bytes`, within the bounds of `shared_buffers` (guc_tables.c).
-fn blocks(bytes: i64) -> Result<i32, InvalidArgument> {
-    const BLOCK: i64 = pg_sys::BLCKSZ as i64;
-    const MIN_BYTES: i64 = 16 * BLOCK;
-    const MAX_BYTES: i64 = (i32::MAX / 2) as i64 * BLOCK;
-    match i32::try_from(bytes / BLOCK) {
-        Ok(blocks) if bytes % BLOCK == 0 && (MIN_BYTES..=MAX_BYTES).contains(&bytes) => Ok(blocks),
-        _ => Err(InvalidArgument {
+/// A number with or without a unit, as the server reads it in a configuration; `flags` say what a bare number counts
+/// (guc.h). `None` if it is none.
+#[allow(unsafe_code)]
+fn number(text: &str, flags: u32) -> Option<c_int> {
+    let text = CString::new(text).ok()?;
+    let mut number = 0;
+    // SAFETY: the text ends with a zero byte, and the function writes nothing but the number; it may leave out its hint.
+    let is_one = unsafe { pg_sys::parse_int(text.as_ptr(), &mut number, flags.cast_signed(), ptr::null_mut()) };
+    is_one.then_some(number)
+}
+
+/// The number of blocks of `text`, within the bounds of `shared_buffers` (guc_tables.c).
+fn blocks(text: &str) -> Result<i32, InvalidArgument> {
+    const MIN_BLOCKS: i32 = 16;
+    const MAX_BLOCKS: i32 = i32::MAX / 2;
+    number(text, pg_sys::GUC_UNIT_BLOCKS).filter(|blocks| (MIN_BLOCKS..=MAX_BLOCKS).contains(blocks)).ok_or_else(|| {
+        InvalidArgument {
             argument: "shared_buffers",
-            value: bytes,
-            allowed: format!("It must be a multiple of {BLOCK} bytes from {MIN_BYTES} to {MAX_BYTES}."),
-        }),
-    }
+            value: text.to_owned(),
+            allowed: format!(
+                "It must be a size such as 8GB, or a number of blocks of {} bytes, from {MIN_BLOCKS} to {MAX_BLOCKS}.",
+                pg_sys::BLCKSZ
+            ),
+        }
+    })
 }
 
 /// Checks that `count` is within the bounds of `max_connections` (guc_tables.c, `MAX_BACKENDS`).
@@ -51,19 +66,20 @@ fn connections(count: i32) -> Result<i32, InvalidArgument> {
         return Ok(count);
     }
     let allowed = format!("It must be a number from 1 to {MAX_BACKENDS}.");
-    Err(InvalidArgument { argument: "max_connections", value: count.into(), allowed })
+    Err(InvalidArgument { argument: "max_connections", value: count.to_string(), allowed })
 }
 
 /// A huge page size of this machine.
-fn page_size(bytes: i64) -> Result<PageSize, InvalidArgument> {
+fn page_size(text: &str) -> Result<PageSize, InvalidArgument> {
     let sizes = pool::sizes(&Root::live()).unwrap_or_default();
-    let wanted = u64::try_from(bytes).ok().and_then(PageSize::new);
+    let kilobytes = number(text, pg_sys::GUC_UNIT_KB).and_then(|number| u64::try_from(number).ok());
+    let wanted = kilobytes.and_then(PageSize::from_kib);
     wanted.filter(|size| sizes.contains(size)).ok_or_else(|| {
-        let sizes: Vec<_> = sizes.iter().map(|size| size.bytes().0.to_string()).collect();
+        let sizes: Vec<_> = sizes.iter().map(|size| size.setting()).collect();
         let allowed = match sizes.as_slice() {
             [] => "This machine has no huge pages.".to_owned(),
-            _ => format!("This machine has huge pages of {} bytes.", sizes.join(", ")),
+            _ => format!("This machine has huge pages of {}.", sizes.join(", ")),
         };
-        InvalidArgument { argument: "huge_page_size", value: bytes, allowed }
+        InvalidArgument { argument: "huge_page_size", value: text.to_owned(), allowed }
     })
 }

@@ -1,6 +1,11 @@
 CREATE FUNCTION hugepage_benefit(duration interval DEFAULT '10 s') RETURNS TABLE (
-    figure text, unit text, base double precision, huge_2mb double precision, huge_1gb double precision,
-    confidence text, detail text
+    figure text, -- what is measured; summary has the result as a sentence in detail
+    unit text, -- unit of the values
+    base double precision, -- the value on base pages
+    huge_2mb double precision, -- the value on pages of 2 MB
+    huge_1gb double precision, -- the value on pages of 1 GB
+    confidence text, -- measured, modelled or unknown
+    detail text -- how the value was found
 )
     STRICT VOLATILE PARALLEL RESTRICTED
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_benefit_wrapper';

@@ -1,4 +1,4 @@
-//! `hugepage_fix(target)`: the recommended change as a complete script or file.
+//! `hugepage_fix(target)`: the recommended change as a complete script or file, a row for each line.
 
 // pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
@@ -16,7 +16,7 @@ use crate::{advice, memory};
 pgrx::extension_sql_file!("fix.sql", name = "fix", requires = [hugepage_fix]);
 
 #[pg_extern(volatile, parallel_restricted, strict)]
-fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
+fn hugepage_fix(target: &str) -> Result<SetOfIterator<'static, String>, ErrorReport> {
     memory::with_reserve(memory::USUAL, || {
         let Ok(wanted) = target.parse::<Target>() else {
             let message = format!("invalid value for argument \"target\": \"{target}\"");
@@ -29,7 +29,8 @@ fn hugepage_fix(target: &str) -> Result<String, ErrorReport> {
         let context = advice::now(&root, &mut notes);
         let found = fix::text(wanted, &context);
         rows::raise(notes);
-        found.map(text).map_err(refuse)
+        let lines = |found: String| text(found).lines().map(str::to_owned).collect::<Vec<_>>();
+        found.map(|found| SetOfIterator::new(lines(found))).map_err(refuse)
     })
 }
 

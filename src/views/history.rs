@@ -1,4 +1,4 @@
-//! `hugepage_history` and `hugepage_regressions`: the records of the history file.
+//! `hugepage_history`: the records of the history file.
 
 use std::iter;
 use std::time::SystemTime;

@@ -9,23 +9,14 @@ CREATE FUNCTION hugepage_history() RETURNS TABLE (
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_history_wrapper';
 
 CREATE VIEW hugepage_history AS
-    SELECT recorded_at, event, generation, postmaster_start, server_version, host, boot_id, landed_in, page_size,
-           shared_memory, pages_needed, nr_hugepages, free_hugepages, resv_hugepages, surplus_hugepages, page_tables,
-           restart_outlook, cause, regression, detail
-    FROM hugepage_history();
-
-CREATE VIEW hugepage_regressions AS
-    SELECT recorded_at, event, generation, host, was_recorded_at, was_landed_in, landed_in, was_page_size, page_size,
-           was_restart_outlook, restart_outlook, cause, pages_needed, nr_hugepages, detail
-    FROM hugepage_history()
-    WHERE regression;
+    SELECT * FROM hugepage_history();
 
 ALTER FUNCTION hugepage_history() ROWS 1000;
 
 REVOKE ALL ON FUNCTION hugepage_history() FROM PUBLIC;
-REVOKE ALL ON hugepage_history, hugepage_regressions FROM PUBLIC;
+REVOKE ALL ON hugepage_history FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_history() TO pg_monitor;
-GRANT SELECT ON hugepage_history, hugepage_regressions TO pg_monitor;
+GRANT SELECT ON hugepage_history TO pg_monitor;
 
 COMMENT ON FUNCTION hugepage_history() IS 'starts and state changes of this cluster on this machine; recorded if the library is preloaded';
 COMMENT ON VIEW hugepage_history IS 'starts and state changes of this cluster on this machine, the oldest first; recorded if the library is preloaded';
@@ -49,20 +40,7 @@ COMMENT ON COLUMN hugepage_history.restart_outlook IS 'pages that the next start
 COMMENT ON COLUMN hugepage_history.cause IS 'why shared memory was not in the pages that were asked for; NULL if it was';
 COMMENT ON COLUMN hugepage_history.regression IS 'whether the record is worse than the one before it of this cluster on this machine';
 COMMENT ON COLUMN hugepage_history.detail IS 'what regressed or changed';
-
-COMMENT ON VIEW hugepage_regressions IS 'regressions of this cluster, each with the state before it';
-COMMENT ON COLUMN hugepage_regressions.recorded_at IS 'time of the record';
-COMMENT ON COLUMN hugepage_regressions.event IS 'start, crash restart, change, reload or resize';
-COMMENT ON COLUMN hugepage_regressions.generation IS 'number of allocations of shared memory by that postmaster';
-COMMENT ON COLUMN hugepage_regressions.host IS 'name of the host';
-COMMENT ON COLUMN hugepage_regressions.was_recorded_at IS 'time of the record before';
-COMMENT ON COLUMN hugepage_regressions.was_landed_in IS 'pages that shared memory was in before';
-COMMENT ON COLUMN hugepage_regressions.landed_in IS 'pages that shared memory was in then';
-COMMENT ON COLUMN hugepage_regressions.was_page_size IS 'page size of the mapping before, in bytes';
-COMMENT ON COLUMN hugepage_regressions.page_size IS 'page size of the mapping then, in bytes';
-COMMENT ON COLUMN hugepage_regressions.was_restart_outlook IS 'pages that the next start would have landed in before';
-COMMENT ON COLUMN hugepage_regressions.restart_outlook IS 'pages that the next start would have landed in then';
-COMMENT ON COLUMN hugepage_regressions.cause IS 'why shared memory was not in the pages that were asked for';
-COMMENT ON COLUMN hugepage_regressions.pages_needed IS 'huge pages that the segment needed';
-COMMENT ON COLUMN hugepage_regressions.nr_hugepages IS 'pages in the pool, surplus included';
-COMMENT ON COLUMN hugepage_regressions.detail IS 'what regressed, and what changed with it';
+COMMENT ON COLUMN hugepage_history.was_recorded_at IS 'time of the better record before a regression; NULL for other records';
+COMMENT ON COLUMN hugepage_history.was_landed_in IS 'pages that shared memory was in before a regression';
+COMMENT ON COLUMN hugepage_history.was_page_size IS 'page size of the mapping before a regression, in bytes';
+COMMENT ON COLUMN hugepage_history.was_restart_outlook IS 'pages that the next start would have landed in before a regression';

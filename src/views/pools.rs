@@ -1,4 +1,4 @@
-//! `hugepage_pools`: one row for each page size of the host, and for each page size of a NUMA node.
+//! `hugepage_pools`: one row for each page size of the host.
 
 use hugepage_kernel::Root;
 use hugepage_server::pools;
@@ -16,10 +16,9 @@ fn hugepage_pools(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, |notes| {
         let root = Root::live();
         let rows = server::with_hierarchy(&root, notes, |view, notes| pools::rows(&root, view, notes));
-        rows.into_iter().map(|row| {
+        rows.into_iter().filter(|row| row.node.is_none()).map(|row| {
             (
                 row.pool.page_size.bigint(),
-                row.node.and_then(|node| i32::try_from(node).ok()),
                 row.is_default,
                 row.pool.nr.bigint(),
                 row.pool.free.bigint(),

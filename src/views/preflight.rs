@@ -1,10 +1,11 @@
-//! `hugepage_preflight()` and `hugepage_what_if(...)`: what the next start would get, by the server's program.
+//! `hugepage_preflight(...)`: what the next start would get, by the server's program.
 
 // pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
 
+use hugepage_assess::advice;
 use hugepage_assess::assessment::page_tables::tables;
-use hugepage_assess::assessment::{Forecast, Outlook, Status};
+use hugepage_assess::assessment::{Finding, Forecast, Outlook, Status};
 use hugepage_assess::model::Pending;
 use hugepage_kernel::{Notes, PageSize, Root};
 use hugepage_start::TwoStarts;
@@ -22,31 +23,16 @@ use crate::preflight::{self, Answer, Overrides};
 pgrx::extension_sql_file!("preflight.sql", name = "preflight");
 
 #[pg_extern(sql = false)]
-fn hugepage_preflight(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, |notes| {
-        let start = NextStart::with(Overrides::default(), notes);
-        Some(start.row())
-    })
-}
-
-#[pg_extern(sql = false)]
-fn hugepage_what_if(
+fn hugepage_preflight(
     call: pg_sys::FunctionCallInfo,
-    shared_buffers: Option<i64>,
+    shared_buffers: Option<&str>,
     max_connections: Option<i32>,
-    huge_page_size: Option<i64>,
+    huge_page_size: Option<&str>,
 ) {
     rows::return_rows(call, |notes| {
         let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size);
         let start = NextStart::with(overrides.map_err(refuse).unwrap_or_report(), notes);
-        let (will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail) = start.row();
-        let at_connections = |page: Option<PageSize>| match &start.status.facts.pending {
-            Pending::Changed(demand, _) => Some(tables(demand.max_connections, demand.shared_memory, page?)),
-            _ => None,
-        };
-        let tables =
-            (bigint(at_connections(Some(PageSize::base()))), bigint(at_connections(start.forecast.huge_page_size)));
-        Some((will_start, lands_in, page, memory, needed, guaranteed, missing, cause, detail, tables.0, tables.1))
+        Some(start.row())
     })
 }
 
@@ -68,6 +54,9 @@ type PreflightRow = (
     Option<i64>,
     Option<String>,
     Option<String>,
+    Option<String>,
+    Option<i64>,
+    Option<i64>,
 );
 
 impl NextStart {
@@ -109,6 +98,9 @@ impl NextStart {
                     .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
                     .to_owned()
             });
+        let tables_with = |page: Option<PageSize>| {
+            demand.and_then(|demand| Some(tables(demand.max_connections, demand.shared_memory, page?)))
+        };
         let unknown = || self.unknown.clone().filter(|_| self.status.facts.pending == Pending::Unknown);
         let page_size = match forecast.outlook {
             Outlook::Hugetlb => forecast.huge_page_size,
@@ -125,12 +117,28 @@ impl NextStart {
             bigint(forecast.missing),
             forecast.cause.map(|cause| cause.to_string()),
             refused.or(fails).or_else(unknown).map(text),
+            self.hint().map(text),
+            bigint(tables_with(Some(PageSize::base()))),
+            bigint(tables_with(forecast.huge_page_size)),
         )
+    }
+
+    /// How the start would get huge pages; `None` if it gets them, or if nothing that is known here helps.
+    fn hint(&self) -> Option<String> {
+        let is_of_start = |finding: &&(_, Finding)| {
+            matches!(
+                finding.1,
+                Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown | Finding::BasePages(_)
+            )
+        };
+        let finding =
+            self.status.findings.iter().find(is_of_start).filter(|_| self.forecast.outlook != Outlook::Hugetlb);
+        advice::message::hint_of_finding(&self.status, &finding?.1)
     }
 }
 
 fn refuse(invalid: InvalidArgument) -> ErrorReport {
     let InvalidArgument { argument, value, allowed } = invalid;
-    let message = format!("invalid value for argument \"{argument}\": {value}");
+    let message = format!("invalid value for argument \"{argument}\": \"{value}\"");
     ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, function_name!()).set_detail(allowed)
 }

@@ -1,27 +1,25 @@
-CREATE FUNCTION hugepage_preflight() RETURNS TABLE (
-    will_start boolean, lands_in text, page_size bigint, shared_memory bigint, pages_needed bigint,
-    pages_guaranteed bigint, pages_missing bigint, cause text, detail text
-)
-    STRICT VOLATILE PARALLEL RESTRICTED
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_preflight_wrapper';
-
-CREATE FUNCTION hugepage_what_if(
-    shared_buffers bigint DEFAULT NULL, max_connections integer DEFAULT NULL, huge_page_size bigint DEFAULT NULL
+CREATE FUNCTION hugepage_preflight(
+    shared_buffers text DEFAULT NULL, max_connections integer DEFAULT NULL, huge_page_size text DEFAULT NULL
 ) RETURNS TABLE (
-    will_start boolean, lands_in text, page_size bigint, shared_memory bigint, pages_needed bigint,
-    pages_guaranteed bigint, pages_missing bigint, cause text, detail text, page_tables_base bigint,
-    page_tables_huge bigint
+    will_start boolean, -- whether the server would start; NULL if unknown
+    lands_in text, -- hugetlb, base or unknown; NULL if the server would not start
+    page_size bigint, -- size of these pages, in bytes; NULL if unknown
+    shared_memory bigint, -- size of the main segment, in bytes
+    pages_needed bigint, -- huge pages that the segment needs
+    pages_guaranteed bigint, -- pages of the pool that the start would get for certain
+    pages_missing bigint, -- pages needed beyond these
+    cause text, -- why the segment would not be in huge pages
+    detail text, -- why the server would not start, or why that is unknown
+    hint text, -- what to do so that the start gets huge pages; NULL if it gets them, or if nothing that is known here helps
+    page_tables_base bigint, -- page tables of max_connections backends on base pages, in bytes
+    page_tables_huge bigint -- page tables of max_connections backends on huge pages, in bytes
 )
     VOLATILE PARALLEL RESTRICTED
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_what_if_wrapper';
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_preflight_wrapper';
 
-ALTER FUNCTION hugepage_preflight() ROWS 1;
-ALTER FUNCTION hugepage_what_if(bigint, integer, bigint) ROWS 1;
+ALTER FUNCTION hugepage_preflight(text, integer, text) ROWS 1;
 
-REVOKE ALL ON FUNCTION hugepage_preflight() FROM PUBLIC;
-REVOKE ALL ON FUNCTION hugepage_what_if(bigint, integer, bigint) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hugepage_preflight() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hugepage_what_if(bigint, integer, bigint) TO pg_monitor;
+REVOKE ALL ON FUNCTION hugepage_preflight(text, integer, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hugepage_preflight(text, integer, text) TO pg_monitor;
 
-COMMENT ON FUNCTION hugepage_preflight() IS 'what a start with the configuration on disk would get; runs the server''s program';
-COMMENT ON FUNCTION hugepage_what_if(bigint, integer, bigint) IS 'what a start with other values would get: shared_buffers and huge_page_size in bytes, NULL for the value on disk';
+COMMENT ON FUNCTION hugepage_preflight(text, integer, text) IS 'what a start with the configuration on disk would get, or with other values, written as in postgresql.conf; runs the server''s program';

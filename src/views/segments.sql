@@ -1,31 +1,28 @@
-CREATE FUNCTION hugepage_segments() RETURNS TABLE (
-    segment text, mapping text, size bigint, page_size bigint, landed_in text, reserved bigint
+CREATE FUNCTION hugepage_segments(measure_resident boolean DEFAULT false) RETURNS TABLE (
+    segment text, -- main, interlock, dynamic or other
+    mapping text, -- the kernel's name of the mapping
+    size bigint, -- memory of the mapping that this process may access, in bytes
+    page_size bigint, -- page size of the mapping, in bytes
+    landed_in text, -- hugetlb, thp, partial thp, base or unknown
+    reserved bigint, -- address space of the mapping, in bytes: more than size if the server may resize it
+    resident bigint, -- memory that this process has touched, in bytes; NULL unless measured
+    thp_mapped bigint, -- of that, memory in transparent huge pages, in bytes; NULL unless measured
+    hugetlb bigint -- of that, memory in hugetlb pages, in bytes; NULL unless measured
 )
     STRICT VOLATILE PARALLEL RESTRICTED
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_segments_wrapper';
 
-CREATE FUNCTION hugepage_segments_detail() RETURNS TABLE (
-    segment text, mapping text, size bigint, page_size bigint, landed_in text, resident bigint, thp_mapped bigint,
-    hugetlb bigint, reserved bigint
-)
-    STRICT VOLATILE PARALLEL RESTRICTED
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_segments_detail_wrapper';
-
 CREATE VIEW hugepage_segments AS
-    SELECT * FROM hugepage_segments();
+    SELECT segment, mapping, size, page_size, landed_in, reserved FROM hugepage_segments();
 
-ALTER FUNCTION hugepage_segments() ROWS 4;
-ALTER FUNCTION hugepage_segments_detail() ROWS 4;
+ALTER FUNCTION hugepage_segments(boolean) ROWS 4;
 
-REVOKE ALL ON FUNCTION hugepage_segments() FROM PUBLIC;
-REVOKE ALL ON FUNCTION hugepage_segments_detail() FROM PUBLIC;
+REVOKE ALL ON FUNCTION hugepage_segments(boolean) FROM PUBLIC;
 REVOKE ALL ON hugepage_segments FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hugepage_segments() TO pg_monitor;
-GRANT EXECUTE ON FUNCTION hugepage_segments_detail() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION hugepage_segments(boolean) TO pg_monitor;
 GRANT SELECT ON hugepage_segments TO pg_monitor;
 
-COMMENT ON FUNCTION hugepage_segments() IS 'the shared memory that this server process maps';
-COMMENT ON FUNCTION hugepage_segments_detail() IS 'the shared memory that this server process maps, with its resident part; walks its page tables';
+COMMENT ON FUNCTION hugepage_segments(boolean) IS 'the shared memory that this server process maps; with measure_resident its resident part too, for which the kernel walks the page tables';
 COMMENT ON VIEW hugepage_segments IS 'the shared memory that this server process maps';
 COMMENT ON COLUMN hugepage_segments.segment IS 'main, interlock, dynamic or other';
 COMMENT ON COLUMN hugepage_segments.mapping IS 'the kernel''s name of the mapping';

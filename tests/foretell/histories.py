@@ -42,11 +42,11 @@ def assert_equal(server: Cluster, allocations: list[Allocation]) -> None:
     lost = [row for row in rows if row["regression"]]
     if was_full:
         # What a full disk has lost is missing between two records, so only the views are compared.
-        shown = server.sql("SELECT recorded_at FROM hugepage_regressions")
+        shown = server.sql("SELECT recorded_at FROM hugepage_history WHERE regression")
         assert [row["recorded_at"] for row in lost] == [row["recorded_at"] for row in shown]
         return
     expected = [row for before, row in zip([None, *rows], rows) if before and is_regression(before, row)]
-    shown = [row["recorded_at"] for row in server.sql("SELECT recorded_at FROM hugepage_regressions")]
+    shown = [row["recorded_at"] for row in server.sql("SELECT recorded_at FROM hugepage_history WHERE regression")]
     times = [[row["recorded_at"] for row in some] for some in (expected, lost)]
     assert times[0] == times[1] == shown, f"regressions: {times[0]} expected, history has {times[1]}, view has {shown}"
 

@@ -14,7 +14,7 @@ def test_limit_in_bytes_below_the_segment(new_cluster, pool, group, check_both):
     create_extension(server.start(within=limits))
     row = check_both(server, verdict="critical", landed_in="hugetlb", cause=None)
     assert str(limits.file("hugetlb.2MB.limit_in_bytes")) in row["hint"], row["hint"]
-    [seen] = server.sql("SELECT cgroup_limit, cgroup_usage FROM hugepage_pools WHERE node IS NULL AND page_size = %s", 2 * MB)
+    [seen] = server.sql("SELECT cgroup_limit, cgroup_usage FROM hugepage_pools WHERE page_size = %s", 2 * MB)
     assert seen == {"cgroup_limit": LIMIT, "cgroup_usage": int(limits.file("hugetlb.2MB.usage_in_bytes").read_text())}
 
 

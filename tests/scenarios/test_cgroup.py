@@ -29,7 +29,7 @@ def test_limit_below_the_segment_is_critical(new_cluster, pool, cgroup):
     group.limit(2 * MB, max=LIMIT)
     create_extension(server.start(within=group))
     checked_status(server, verdict="critical", landed_in="hugetlb", cause=None)
-    [row] = server.sql("SELECT cgroup_limit, cgroup_usage FROM hugepage_pools WHERE node IS NULL AND page_size = %s", 2 * MB)
+    [row] = server.sql("SELECT cgroup_limit, cgroup_usage FROM hugepage_pools WHERE page_size = %s", 2 * MB)
     assert row == {"cgroup_limit": LIMIT, "cgroup_usage": group.usage(2 * MB)}
 
 

@@ -25,8 +25,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "pg_hug
 
 
 def fix(server: Cluster, target: str) -> str:
-    [row] = server.sql("SELECT hugepage_fix(%s) AS text", target)
-    return row["text"]
+    return "".join(row["line"] + "\n" for row in server.sql("SELECT hugepage_fix(%s) AS line", target))
 
 
 def needs(program: str) -> str:
@@ -247,7 +246,7 @@ def test_unknown_target(new_cluster):
         fix(server, "windows")
     assert 'argument "target": "windows"' in error.value.diag.message_primary
     assert error.value.diag.message_detail == f"It must be one of: {', '.join(TARGETS)}."
-    assert server.sql("SELECT hugepage_fix(NULL) AS text") == [{"text": None}]
+    assert server.sql("SELECT hugepage_fix(NULL)") == []
 
 
 def test_what_does_not_fit_has_no_text(new_cluster, pool):

@@ -12,8 +12,8 @@ from harness.units import KB, MB
 
 VIEWS = """SELECT 'SELECT * FROM ' || oid::regclass AS statement FROM pg_class
            WHERE relkind = 'v' AND relname LIKE 'hugepage%' ORDER BY 1"""
-CALLS = ["SELECT * FROM hugepage_preflight()", "SELECT * FROM hugepage_what_if(max_connections => 50)", "SELECT * FROM hugepage_benefit('100 ms')",
-         "SELECT * FROM hugepage_segments_detail()", "SELECT hugepage_metrics()", "SELECT hugepage_library_version()",
+CALLS = ["SELECT * FROM hugepage_preflight()", "SELECT * FROM hugepage_preflight(max_connections => 50)", "SELECT * FROM hugepage_benefit('100 ms')",
+         "SELECT * FROM hugepage_segments(true)", "SELECT hugepage_metrics()", "SELECT hugepage_library_version()",
          *(f"SELECT hugepage_fix('{target}')" for target in ("sysctl", "postgresql", "kubernetes"))]
 ROOMS = [0, *(128 * KB * step for step in range(1, 4)), *(MB * step // 2 for step in (1, 2, 3)), *(MB * step for step in range(2, 12)), 16 * MB, 32 * MB]
 NOT_BY_MEMORY = ("55000", "0A000")

@@ -28,13 +28,12 @@ def server(new_cluster) -> Cluster:
 
 
 def readable(server: Cluster) -> list[str]:
-    """Every view of the extension and every function of it that takes no argument, as FROM items."""
+    """Every view of the extension and every function of it that needs no argument, as FROM items."""
     members = server.sql(MEMBERS, EXTENSION)
     relations = [member["relation"] for member in members if member["relation"]]
     functions = [member["routine"] for member in members if member["routine"] and not member["arguments"]]
     assert set(VIEWS) <= set(relations)
-    assert "hugepage_segments_detail()" in functions
-    return relations + functions
+    return relations + functions + ["hugepage_segments(true)", "hugepage_preflight()"]
 
 
 def test_member_of_pg_monitor_reads_all(server):
@@ -87,7 +86,7 @@ def test_hostile_search_path(server):
     for view in VIEWS:
         again = rows(session, f"SELECT * FROM public.{view}")
         assert [steady(row) for row in again] == [steady(row) for row in clean[view]]
-    assert rows(session, "SELECT * FROM public.hugepage_segments_detail()")
+    assert rows(session, "SELECT * FROM public.hugepage_segments(true)")
 
 
 def test_overloads_of_a_user(new_cluster):
@@ -138,7 +137,7 @@ def test_another_schema(new_cluster):
             server.sql("GRANT USAGE ON SCHEMA moved TO watcher")
         session = server.connect(user="watcher")
         rows(session, "SET search_path = ''")
-        for item in (*VIEWS, "hugepage_segments_detail()"):
+        for item in (*VIEWS, "hugepage_segments(true)"):
             assert rows(session, f'SELECT * FROM "{schema}".{item}')
     assert not server.sql("SELECT FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'v'")
 

@@ -115,7 +115,7 @@ def test_what_does_not_fit_is_never_recommended(new_cluster, pool):
     assert "largest that fits" in row["reason"]
     megabytes = int(row["recommended"].removesuffix("MB"))
     # A bound, which is at most 2% below what only the server's program knows.
-    [fits, too_large] = [server.sql("SELECT shared_memory s FROM hugepage_what_if(%s)", size * MB)[0]["s"]
+    [fits, too_large] = [server.sql("SELECT shared_memory s FROM hugepage_preflight(%s)", f"{size}MB")[0]["s"]
                          for size in (megabytes, megabytes * 51 // 50 + 1)]
     most = room // (2 * MB)
     assert pages(fits, 2 * MB) <= most < pages(too_large, 2 * MB)
@@ -218,7 +218,7 @@ KNOWN = {1: 537, 2: 1060, 8: 4200, 16: 8386, 32: 16_758, 64: 33_502, 128: 66_913
 def test_beside_the_rules_of_thumb(new_cluster, gigabytes):
     """Where they fall short and where they waste: ours is what the server itself says, for any size."""
     server = create_extension(new_cluster(max_connections=100).start())
-    [row] = server.sql("SELECT shared_memory, pages_needed FROM hugepage_what_if(%s)", gigabytes * GB)
+    [row] = server.sql("SELECT shared_memory, pages_needed FROM hugepage_preflight(%s)", f"{gigabytes}GB")
     exact = row["pages_needed"]
     assert exact == math.ceil(row["shared_memory"] / (2 * MB))
     if server.install.major == 15:

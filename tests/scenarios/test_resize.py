@@ -69,7 +69,7 @@ if Install.find().major >= 20:
                 resizable.sql("SELECT resizable_shmem_resize(%s)", entries)
                 session = resizable.connect()
                 rows(session, "SELECT resizable_shmem_write(7)")
-                [row] = rows(session, "SELECT * FROM hugepage_segments_detail() WHERE segment = 'main'")
+                [row] = rows(session, "SELECT * FROM hugepage_segments(true) WHERE segment = 'main'")
                 [status] = rows(session, "SELECT * FROM hugepage_status")
                 main = main_mapping(session.info.backend_pid)
                 assert row["size"] == accessible(session.info.backend_pid) == calculated(resizable, main), entries

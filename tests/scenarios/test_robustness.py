@@ -15,7 +15,7 @@ CALLS = 10_000
 READ_MAPS = r"^read\(\d+</proc/\d+/maps>"
 
 
-@pytest.mark.parametrize("view", ["hugepage_status", "hugepage_pools", "hugepage_segments", "hugepage_segments_detail()"])
+@pytest.mark.parametrize("view", ["hugepage_status", "hugepage_pools", "hugepage_segments", "hugepage_segments(true)"])
 def test_many_calls_in_one_backend(new_cluster, view):
     server = create_extension(new_cluster(autovacuum=False).start())
     session = server.connect()
@@ -37,7 +37,7 @@ def test_statement_timeout_in_a_loop_of_calls(new_cluster):
     session = server.connect()
     rows(session, "SELECT * FROM hugepage_status")
     rows(session, "SET statement_timeout = '200ms'")
-    for item in ("hugepage_status", "hugepage_segments_detail()"):
+    for item in ("hugepage_status", "hugepage_segments(true)"):
         with pytest.raises(psycopg2.errors.QueryCanceled):
             rows(session, f"DO $$ BEGIN FOR i IN 1..1000000 LOOP PERFORM * FROM {item}; END LOOP; END $$")
         assert not kernel_files(session.info.backend_pid)
@@ -63,11 +63,11 @@ def test_statement_timeout_while_smaps_is_read(new_cluster, root):
     session = server.connect()
     smaps_read = r"^read\(\d+</proc/\d+/smaps>"
     with traced(session.info.backend_pid, "read", inject="read:delay_exit=50000") as trace:
-        rows(session, "SELECT * FROM hugepage_segments_detail()")
+        rows(session, "SELECT * FROM hugepage_segments(true)")
         whole = len(trace.lines(smaps_read))
         rows(session, "SET statement_timeout = '150ms'")
         with pytest.raises(psycopg2.errors.QueryCanceled):
-            rows(session, "SELECT * FROM hugepage_segments_detail()")
+            rows(session, "SELECT * FROM hugepage_segments(true)")
         assert 0 < len(trace.lines(smaps_read)) - whole < whole / 2
     assert not [name for name in open_files(session.info.backend_pid) if name.startswith("/proc/")]
 

@@ -53,7 +53,7 @@ def test_log_starts(new_cluster, pool):
     assert "Cause: pool_empty (huge_pages = try)." in block.detail
     row = checked_status(server, verdict="warning", cause="pool_empty", landed_in="base", generation=1)
     assert row["hint"] == block.hint and f"nr_hugepages={needed}" in block.hint
-    [loss] = server.sql("SELECT *, to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at FROM hugepage_regressions")
+    [loss] = server.sql("SELECT *, to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at FROM hugepage_history WHERE regression")
     assert "the pool of 2 MB pages is empty" in row["message"]
     assert f"regressed at the start of {loss['at']} UTC" in row["message"]
     assert (loss["event"], loss["was_landed_in"], loss["landed_in"], loss["cause"]) == ("start", "hugetlb", "base", "pool_empty")
@@ -63,7 +63,7 @@ def test_log_starts(new_cluster, pool):
     server.restart()
     assert_one(new_messages(server, at), "WARNING", MISSED)
     checked_status(server, verdict="notice")
-    assert len(server.sql("SELECT 1 FROM hugepage_regressions")) == 1
+    assert len(server.sql("SELECT 1 FROM hugepage_history WHERE regression")) == 1
 
     server.conf(**{"pg_hugepages.regression_level": "log"})
     borrowed.resize(needed)
@@ -73,7 +73,7 @@ def test_log_starts(new_cluster, pool):
     at = len(server.log())
     server.start()
     assert_one(new_messages(server, at), "LOG", LOST)
-    assert len(server.sql("SELECT 1 FROM hugepage_regressions")) == 2
+    assert len(server.sql("SELECT 1 FROM hugepage_history WHERE regression")) == 2
 
 
 @pytest.mark.parametrize("level", ["debug", "info", "notice", "error"])

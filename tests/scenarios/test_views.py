@@ -21,13 +21,13 @@ NODES = Path("/sys/devices/system/node")
 def test_pools_of_the_host(new_cluster, pool):
     pool(2 * MB, 7, 3)
     server = create_extension(new_cluster().start())
-    for row in server.sql("SELECT * FROM hugepage_pools WHERE node IS NULL"):
+    for row in server.sql("SELECT * FROM hugepage_pools"):
         numbers = pool_numbers(row["page_size"])
         assert (row["nr_hugepages"], row["free_hugepages"], row["resv_hugepages"], row["surplus_hugepages"],
                 row["nr_overcommit_hugepages"], row["available"]) == (
                     numbers.nr, numbers.free, numbers.resv, numbers.surplus, numbers.overcommit, numbers.available)
         assert row["is_default"] == (row["page_size"] == meminfo()["Hugepagesize"])
-    sizes = server.sql("SELECT page_size FROM hugepage_pools WHERE node IS NULL ORDER BY page_size")
+    sizes = server.sql("SELECT page_size FROM hugepage_pools ORDER BY page_size")
     assert [row["page_size"] for row in sizes] == sorted(pool.page_size for pool in pools())
 
 
@@ -35,14 +35,13 @@ def test_pools_of_the_nodes(new_cluster, pool):
     pool(2 * MB, 7)
     server = create_extension(new_cluster().start())
     by_hand = {
-        (int(directory.parents[1].name.removeprefix("node")), int(directory.name[len("hugepages-"):-len("kB")]) * KB):
+        int(directory.parents[1].name.removeprefix("node")):
         tuple(int((directory / f"{name}_hugepages").read_text()) for name in ("nr", "free", "surplus"))
-        for directory in NODES.glob("node*/hugepages/hugepages-*kB")
+        for directory in NODES.glob("node*/hugepages/hugepages-2048kB")
     }
-    of_view = server.sql("SELECT * FROM hugepage_pools WHERE node IS NOT NULL")
-    assert {(row["node"], row["page_size"]): (row["nr_hugepages"], row["free_hugepages"], row["surplus_hugepages"])
-            for row in of_view} == by_hand
-    assert sum(row["nr_hugepages"] for row in of_view if row["page_size"] == 2 * MB) == pool_numbers(2 * MB).nr
+    of_view = server.sql("SELECT * FROM hugepage_nodes WHERE page_size = %s", 2 * MB)
+    assert {row["node"]: (row["nr_hugepages"], row["free_hugepages"], row["surplus_hugepages"]) for row in of_view} == by_hand
+    assert sum(row["nr_hugepages"] for row in of_view) == pool_numbers(2 * MB).nr
 
 
 def test_nodes_count_each_page_once_and_touch_none(new_cluster, pool):
@@ -87,7 +86,7 @@ def test_segments(new_cluster, pool, landed_in):
     create_extension(server.start())
     session = server.connect()
     of_view = rows(session, "SELECT * FROM hugepage_segments")
-    detail = rows(session, "SELECT * FROM hugepage_segments_detail()")
+    detail = rows(session, "SELECT * FROM hugepage_segments(true)")
     backend = session.info.backend_pid
     kernel = main_mapping(backend)
     [main] = [row for row in of_view if row["segment"] == "main"]
@@ -125,7 +124,7 @@ def test_notices(new_cluster):
     views = [row["relname"] for row in server.sql(r"SELECT relname FROM pg_class WHERE relname LIKE 'hugepage\_%' AND relkind = 'v'")]
     hidden = {f"NOTICE:  pg_hugepages: {HIDDEN_LIMITS}\n"} if limits_are_hidden() else set()
     notices_of = {}
-    for call in (*views, "hugepage_preflight()", "hugepage_what_if()", "hugepage_metrics()", "hugepage_fix('postgresql')"):
+    for call in (*views, "hugepage_preflight()", "hugepage_metrics()", "hugepage_fix('postgresql')"):
         session = server.connect()
         rows(session, f"SELECT * FROM {call}")
         notices_of[call] = set(session.notices)
