@@ -15,6 +15,7 @@ use super::releases::Releases;
 use super::tuned::TunedProfile;
 use crate::host::kernel_release::KernelRelease;
 use crate::memory::sysctl::{self, Assignment};
+use crate::proc::namespace;
 use crate::source::root::if_there;
 use crate::{Notes, PageSize, ReadError, Root};
 
@@ -40,6 +41,8 @@ pub struct NextBoot {
     pub not_understood: Vec<String>,
     /// Whether a kernel waits to be started without the boot loader (kexec).
     pub has_kernel_loaded: bool,
+    /// Whether these files are those of a container, which say nothing of the host.
+    pub is_of_container: bool,
     /// The machine, with its pools now.
     pub machine: Machine,
     /// Files of the boot loader that may not be read.
@@ -81,6 +84,7 @@ impl NextBoot {
             starts_tuned: units.starts_tuned,
             not_understood: programs.mentions,
             has_kernel_loaded: if_there(root.read("/sys/kernel/kexec_loaded"))?.is_some_and(|text| text.trim() == "1"),
+            is_of_container: namespace::shows_files_of_container(root),
             machine,
             not_read: not_read.into_vec(),
             programs_not_read: programs.not_read,

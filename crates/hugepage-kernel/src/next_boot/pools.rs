@@ -31,6 +31,9 @@ impl NextBoot {
 
     /// What files ask for, whether the host can have it or not.
     pub fn asked_for(&self, size: PageSize) -> PoolAtBoot {
+        if self.is_of_container {
+            return PoolAtBoot::Unknown("these are the files of a container, not of the host".to_owned());
+        }
         if self.has_kernel_loaded {
             let why = "a kernel is loaded by kexec, and its command line is unknown";
             return PoolAtBoot::Unknown(why.to_owned());

@@ -1,6 +1,7 @@
 //! Namespaces (namespaces(7)): whether a process sees the same files and the same host name as this program.
 
 use crate::Root;
+use crate::host::mounts;
 
 /// The files that `pid` sees, where those are not this program's: those of its container, below the root directory that
 /// the kernel shows for it. `None` where they are this program's, or that may not be seen.
@@ -12,6 +13,16 @@ pub fn container(root: &Root, pid: i32) -> Option<Root> {
 /// constant of the kernel (include/linux/proc_ns.h, `PROC_PID_INIT_INO`).
 pub fn shows_container_alone(root: &Root) -> bool {
     root.read_link("/proc/self/ns/pid").is_ok_and(|link| link != "pid:[4026531836]")
+}
+
+/// Whether the files below / are certainly those of a container, and not of the host that boots: the processes are its alone, or
+/// an engine has left its mark, or the root file system is one of layers, as images have.
+pub fn shows_files_of_container(root: &Root) -> bool {
+    let is_marked = ["/.dockerenv", "/run/.containerenv"].iter().any(|path| root.exists(path));
+    // The mounts of a tree are those of who has captured it.
+    let mounts = if root.is_tree() { String::new() } else { root.read(mounts::PATH).unwrap_or_default() };
+    let of_root = mounts::parse(&mounts).filter(|mount| mount.point == "/").last();
+    shows_container_alone(root) || is_marked || of_root.is_some_and(|mount| mount.kind.ends_with("overlay"))
 }
 
 /// Whether `pid` certainly has another host name than this program, as in a container.

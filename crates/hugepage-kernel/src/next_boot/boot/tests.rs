@@ -350,3 +350,20 @@ fn variables_of_grub() {
     host.write("boot/EFI/Linux/arch.efi", "MZ");
     assert_eq!(host.huge(), "/boot/EFI/Linux/arch.efi is a unified kernel image, and its command line is not read");
 }
+
+/// The files of a container say nothing of the host that boots.
+#[test]
+fn in_a_container() {
+    for (mark, text) in [(".dockerenv", ""), ("run/.containerenv", "engine=\"podman\"\n")] {
+        let host = Host::new();
+        host.write("etc/sysctl.d/50.conf", "vm.nr_hugepages = 90\n");
+        assert_eq!(host.huge(), "90 /etc/sysctl.d/50.conf");
+        host.write(mark, text);
+        assert_eq!(host.huge(), "these are the files of a container, not of the host");
+    }
+    let host = Host::new();
+    let link = host.0.path().join("proc/self/ns/pid");
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("pid:[4026532201]", link).unwrap();
+    assert_eq!(host.huge(), "these are the files of a container, not of the host");
+}
