@@ -267,7 +267,10 @@ impl Status {
         if facts.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
             findings.push((Severity::Notice, Finding::HostMemoryUnknown));
         }
-        match self.at_boot() {
+        // What is not there, or a restart loses already, the next boot does not lose.
+        let is_kept = matches!(self.outlook, Outlook::Hugetlb | Outlook::Unknown);
+        let has_what_to_lose = facts.landing() == Landing::Hugetlb && is_kept;
+        match self.at_boot().filter(|_| has_what_to_lose) {
             Some(boot) if boot.server_lacks() && facts.requested_next().huge_pages == HugePages::On => {
                 findings.push((Severity::Warning, Finding::BootLoses));
             }
