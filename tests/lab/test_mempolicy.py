@@ -2,6 +2,7 @@
 
 from hints import follow
 
+from harness.next_boot import well
 from harness.node_pools import node_file, nodes_of
 from harness.smaps import main_mapping
 from harness.status import create_extension
@@ -46,4 +47,4 @@ def test_interleaved_lands(new_cluster, pool, check_both):
     server = new_cluster()
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start(through=["numactl", "--interleave=all"]))
-    check_both(server, verdict="ok", landed_in="hugetlb", cause=None, restart_outlook="hugetlb")
+    check_both(server, verdict=well(), landed_in="hugetlb", cause=None, restart_outlook="hugetlb")

@@ -7,6 +7,7 @@ from instance import sidecar_row
 
 from harness import sidecar
 from harness.kernel import has_procmap_query
+from harness.next_boot import well
 from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import MB
@@ -40,7 +41,7 @@ def test_lands_with_and_without_procmap_query(new_cluster, pool, check_both):
     """The page size is right on kernels that answer PROCMAP_QUERY (6.11) and on those that do not."""
     server = server_in_huge_pages(new_cluster, pool)
     assert kernel_answers_procmap_query() == has_procmap_query()
-    check_both(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb", cause=None, pages_missing=0)
+    check_both(server, verdict=well(), landed_in="hugetlb", restart_outlook="hugetlb", cause=None, pages_missing=0)
     segments = server.sql("SELECT * FROM hugepage_segments WHERE segment = 'main'")
     assert [(row["page_size"], row["size"]) for row in segments] == [(2 * MB, main_mapping(server.postmaster).length)]
 
@@ -59,7 +60,7 @@ def test_openat2_is_not_needed(new_cluster, pool, tmp_path):
     trace = tmp_path / "trace"
     instance = sidecar_row(through=["strace", "-f", "-qq", "-o", str(trace), "-e", "trace=openat2,openat",
                                             "-e", "inject=openat2:error=ENOSYS"])
-    assert (instance["verdict"], instance["landed_in"], instance["restart_outlook"]) == ("ok", "hugetlb", "hugetlb"), instance
+    assert (instance["verdict"], instance["landed_in"], instance["restart_outlook"]) == (well(), "hugetlb", "hugetlb"), instance
     calls = trace.read_text()
     assert "openat(" in calls and "openat2(" not in calls
 

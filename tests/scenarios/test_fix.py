@@ -258,7 +258,8 @@ def test_what_does_not_fit_has_no_text(new_cluster, pool):
             continue
         with pytest.raises(psycopg2.errors.ObjectNotInPrerequisiteState) as error:
             fix(server, target)
-        assert "is the largest that fits" in error.value.diag.message_detail
+        assert "that this host can hold" in error.value.diag.message_detail
+        assert error.value.diag.message_hint.startswith("Reduce shared_buffers to at most ")
 
 
 def test_sysctl_knows_the_default_size_alone(new_cluster):

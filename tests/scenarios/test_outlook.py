@@ -8,6 +8,7 @@ import os
 import pytest
 
 from harness.cluster import Cluster, StartFailed, rows
+from harness.next_boot import well
 from harness.preloaded import WATCHED, await_answer
 from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
@@ -141,7 +142,7 @@ def test_of_the_configuration_on_disk(new_cluster, pool, settings, expected):
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
     session = server.connect()
-    checked_status(server, session, verdict="ok", restart_outlook="hugetlb")
+    checked_status(server, session, verdict=well(), restart_outlook="hugetlb")
     server.conf(**settings)
     await_answer(server)
     row = checked_status(server, session, restart_outlook=expected)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import StartFailed
+from harness.next_boot import well
 from harness.poll import until
 from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension, own_notes
@@ -60,7 +61,7 @@ def test_link_switched_to_an_older_file(new_cluster, pool, link_is):
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
     session = server.connect()
-    checked_status(server, session, verdict="ok", restart_outlook="hugetlb")
+    checked_status(server, session, verdict=well(), restart_outlook="hugetlb")
     switch("large")
     for asked in (session, None):
         row = checked_status(server, asked, verdict="notice", restart_outlook="unknown")
@@ -103,7 +104,7 @@ def test_options_that_files_repeat(new_cluster, pool):
     server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o",
                    f"-c max_connections=20 --shared_buffers=64MB --config_file={server.data}/postgresql.conf")
     create_extension(server)
-    assert own_notes(checked_status(server, verdict="ok", restart_outlook="hugetlb")) == []
+    assert own_notes(checked_status(server, verdict=well(), restart_outlook="hugetlb")) == []
 
 
 @pytest.mark.parametrize("name,value,least", [("max_connections", 10, 20), ("max_worker_processes", 3, 8),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from harness import kernel, sidecar, smaps
+from harness.next_boot import well
 from harness.oracle import Instance, MappedFile, SysV, alert_log, automatic_memory, hugetlb_shm_group
 from harness.poll import until
 from harness.pool import hugetlbfs
@@ -80,7 +81,7 @@ def test_all_in_huge_pages(oracle, pool, told):
     pool(HUGE, 51)
     instance = oracle.instance("FULL", SysV(32 * MB, HUGE), SysV(66 * MB, HUGE), SysV(HUGE, HUGE), servers=3)
     row = told("FULL")
-    agree(row, instance, "all", verdict="ok", cause=None, pages_missing=0, page_size=HUGE, restart_outlook="hugetlb")
+    agree(row, instance, "all", verdict=well(), cause=None, pages_missing=0, page_size=HUGE, restart_outlook="hugetlb")
     assert row["evidence"] == ["maps, page sizes asked of the kernel", "HugetlbPages"]
 
 
@@ -142,7 +143,7 @@ def test_a_little_in_base_pages_belongs_there(oracle, pool, told):
     """Since 12.1 Oracle itself expects a few small pages beside the huge ones."""
     pool(HUGE, 20)
     instance = oracle.instance("TEST1", SysV(40 * MB, HUGE), SysV(20 * KB))
-    agree(told("TEST1"), instance, "all", verdict="ok", pages_needed=20, pages_missing=0)
+    agree(told("TEST1"), instance, "all", verdict=well(), pages_needed=20, pages_missing=0)
 
 
 def test_two_sizes_of_huge_pages(oracle, pool, told):
@@ -160,7 +161,7 @@ def test_a_file_on_hugetlbfs(oracle, pool, told):
     pool(HUGE, 8)
     with hugetlbfs(oracle.directory / "huge", HUGE) as point:
         instance = oracle.instance("FREE", MappedFile(point / "ora_FREE_sga", 16 * MB), servers=1)
-        agree(told("FREE"), instance, "all", verdict="ok", pages_missing=0)
+        agree(told("FREE"), instance, "all", verdict=well(), pages_missing=0)
         instance.stop()
 
 
@@ -185,7 +186,7 @@ def test_the_farm_of_the_seed(oracle, pool, told, tmp_path):
     full = oracle.instance("FULL", SysV(32 * MB, HUGE), SysV(68 * MB, HUGE), servers=2)
     mixed = oracle.instance("MIXED", SysV(2 * MB, HUGE), SysV(124 * MB, HUGE), SysV(2 * MB), servers=1)
     empty = oracle.instance("EMPTY", SysV(12 * MB), SysV(32 * MB), SysV(2 * MB))
-    agree(told("FULL"), full, "all", verdict="ok", pages_missing=0)
+    agree(told("FULL"), full, "all", verdict=well(), pages_missing=0)
     agree(told("MIXED"), mixed, "mixed", pages_missing=1)
     agree(told("EMPTY"), empty, "none", pages_missing=23)
     answer = sidecar.run("status", "--format", "json", "--state-dir", tmp_path).json()

@@ -6,6 +6,7 @@ import shlex
 import pytest
 
 from harness.cluster import Cluster
+from harness.next_boot import well
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_worker, events, history, worker
 from harness.server_log import logged, messages
@@ -33,7 +34,7 @@ def test_log_starts(new_cluster, pool):
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
     create_extension(server.start())
-    checked_status(server, verdict="ok", generation=1)
+    checked_status(server, verdict=well(), generation=1)
     server.restart()
     assert [(message.level, bool(re.search(LANDED, message.text))) for message in messages(server.log())] == [("LOG", True)] * 2
     assert events(server) == [("start", "hugetlb", False)] * 2
@@ -117,7 +118,7 @@ def test_log_a_crash_restart(new_cluster, pool):
     at = len(server.log())
     assert server.crash(), server.log()
     assert_one(new_messages(server, at), "LOG", LANDED)
-    checked_status(server, verdict="ok", generation=3)
+    checked_status(server, verdict=well(), generation=3)
 
 
 def test_warn_before_a_crash_restart_fails(new_cluster, pool):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.cgroup import Cgroup
+from harness.next_boot import well
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_samples, await_worker, events, history, worker
 from harness.processes import alive
@@ -104,7 +105,7 @@ def test_warn_when_the_configuration_on_disk_changes(new_cluster, pool):
     until("the recovery", lambda: logged(server, AGAIN, "LOG"))
     await_samples(server, 2)
     assert [message.level for message in messages(server.log())] == ["LOG", "WARNING", "WARNING", "LOG"]
-    checked_status(server, verdict="ok", restart_outlook="hugetlb")
+    checked_status(server, verdict=well(), restart_outlook="hugetlb")
 
 
 def test_say_that_a_crash_is_safe_only_if_it_is(new_cluster, pool):
@@ -142,7 +143,7 @@ def test_restart_the_worker(new_cluster, pool):
     until("the crash to be noticed", lambda: "reinitializing" in collected.read_text())
     until("recovery", server.ready)
     await_worker(server, other_than=second)
-    checked_status(server, verdict="ok", generation=2)
+    checked_status(server, verdict=well(), generation=2)
     assert events(server) == [("start", "hugetlb", False), ("crash restart", "hugetlb", False)]
     assert [message.level for message in messages(collected.read_text())] == ["LOG", "LOG"]
 

@@ -1,0 +1,30 @@
+"""What the next boot of this host does to a pool, read without the product: as a rule nothing sets one."""
+
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+SYSCTL = ("/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/etc/tmpfiles.d", "/etc/tuned")
+ENGINES = ("/.dockerenv", "/run/.containerenv")
+
+
+@cache
+def is_unset() -> bool:
+    """Whether nothing sets a pool at boot. In a container that is unknown: its files are not the host's."""
+    mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    of_root = [mount[mount.index("-") + 1] for mount in mounts if mount[4] == "/"]
+    is_container = os.readlink("/proc/self/ns/pid") != "pid:[4026531836]" or any(map(os.path.exists, ENGINES))
+    if is_container or of_root[-1:] == ["overlay"]:
+        return False
+    files = [Path("/etc/sysctl.conf"), *(path for directory in SYSCTL for path in Path(directory).rglob("*") if path.is_file())]
+    texts = [path.read_text(errors="replace") for path in files if path.exists()]
+    lines = [line for text in texts for line in text.splitlines() if not line.lstrip().startswith(("#", ";"))]
+    return not re.search(r"\bhugepages=", Path("/proc/cmdline").read_text()) and not any("nr_hugepages" in line for line in lines)
+
+
+def well(huge_pages: str = "try") -> str:
+    """The verdict of a server in huge pages that lacks nothing: where nothing sets its pool at boot, that is told."""
+    if not is_unset():
+        return "ok"
+    return "warning" if huge_pages == "on" else "notice"
