@@ -5,6 +5,7 @@
 
 #![allow(clippy::disallowed_methods)]
 
+mod agreement;
 #[path = "../../../hugepage-host/tests/oracle_hosts/builder.rs"]
 #[allow(dead_code)]
 mod builder;

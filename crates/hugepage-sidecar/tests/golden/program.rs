@@ -36,6 +36,10 @@ fn without_version(text: String) -> String {
 }
 
 impl CallOutput {
+    pub fn exit(&self) -> i32 {
+        self.exit
+    }
+
     /// The call, its exit status and its standard error. Whether a kernel has Landlock is not told.
     pub fn transcript(&self) -> String {
         let Self { call, exit, .. } = self;

@@ -75,6 +75,7 @@ fn print_pool(pool: &PoolSizing) {
         (None, _) => String::new(),
     };
     match pool.recommended_nr_hugepages {
+        Some(0) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
         Some(pages) if pool.is_default => {
             say!("vm.nr_hugepages = {pages}   (pages of {size}, now {}{more})", pool.nr_hugepages)
         }
