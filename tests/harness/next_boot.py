@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 
 SYSCTL = ("/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/etc/tmpfiles.d", "/etc/tuned")
-ENGINES = ("/.dockerenv", "/run/.containerenv")
 
 
 @cache
@@ -14,8 +13,7 @@ def is_unset() -> bool:
     """Whether nothing sets a pool at boot. In a container that is unknown: its files are not the host's."""
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     of_root = [mount[mount.index("-") + 1] for mount in mounts if mount[4] == "/"]
-    is_container = os.readlink("/proc/self/ns/pid") != "pid:[4026531836]" or any(map(os.path.exists, ENGINES))
-    if is_container or of_root[-1:] == ["overlay"]:
+    if os.readlink("/proc/self/ns/pid") != "pid:[4026531836]" or of_root[-1:] == ["overlay"]:
         return False
     files = [Path("/etc/sysctl.conf"), *(path for directory in SYSCTL for path in Path(directory).rglob("*") if path.is_file())]
     texts = [path.read_text(errors="replace") for path in files if path.exists()]

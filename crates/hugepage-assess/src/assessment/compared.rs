@@ -35,7 +35,7 @@ impl CurrentStart<'_> {
 
 impl Facts {
     /// Whether the running settings, or those on disk, ask for huge pages or may do so.
-    pub(super) fn wants_huge_pages(&self) -> bool {
+    pub(crate) fn wants_huge_pages(&self) -> bool {
         !self.requested.is_automatic_asm() && (self.requested.huge_pages != HugePages::Off || self.may_request_next())
     }
 

@@ -199,3 +199,27 @@ fn facts_of_pending_sizes() {
         }
     }
 }
+
+/// A pool of the default size that is large for one server is no reason against using it.
+#[test]
+fn a_page_size_that_the_machine_lacks() {
+    for (pages, size) in [(512, GIB), (2000, GIB), (50, 100 * MIB), (2000, 100 * MIB)] {
+        let server = Server {
+            pool: PoolFact::Unsupported(vec![super::page_size(2 * MIB)]),
+            page_size: Some(super::page_size(16 * MIB)),
+            size,
+            sees_others: false,
+            ..Server::in_base_pages()
+        };
+        let mut facts = server.facts();
+        facts.requested.huge_page_size = Some(super::page_size(16 * MIB));
+        let meminfo = facts.meminfo.as_mut().unwrap();
+        meminfo.huge_page_size = Some(super::page_size(2 * MIB));
+        (meminfo.huge_pages_total, meminfo.huge_pages_free, meminfo.huge_pages_rsvd) =
+            (Some(Pages(pages)), Some(Pages(pages)), Some(Pages(0)));
+        let status = Status::assess(facts);
+        let steps = vec![Step::SetDefaultPageSize, Step::Restart];
+        let plan = Plan::of_finding(&status, status.verdict().1);
+        assert_eq!(plan, Some(Plan { steps }), "{pages}");
+    }
+}

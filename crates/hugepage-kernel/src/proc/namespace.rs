@@ -16,13 +16,13 @@ pub fn shows_container_alone(root: &Root) -> bool {
 }
 
 /// Whether the files below / are certainly those of a container, and not of the host that boots: the processes are its alone, or
-/// an engine has left its mark, or the root file system is one of layers, as images have.
+/// the root file system is one of layers, as images have. The mark of an engine, such as /.dockerenv, is no sign: a host may be
+/// made from an image.
 pub fn shows_files_of_container(root: &Root) -> bool {
-    let is_marked = ["/.dockerenv", "/run/.containerenv"].iter().any(|path| root.exists(path));
     // The mounts of a tree are those of who has captured it.
     let mounts = if root.is_tree() { String::new() } else { root.read(mounts::PATH).unwrap_or_default() };
     let of_root = mounts::parse(&mounts).filter(|mount| mount.point == "/").last();
-    shows_container_alone(root) || is_marked || of_root.is_some_and(|mount| mount.kind.ends_with("overlay"))
+    shows_container_alone(root) || of_root.is_some_and(|mount| mount.kind.ends_with("overlay"))
 }
 
 /// Whether `pid` certainly has another host name than this program, as in a container.

@@ -263,9 +263,11 @@ impl Plan {
     }
 }
 
-/// How bad a status is: its verdict, then all of its findings, then what the next start or a crash would lose.
-pub fn gravity(status: &Status) -> (u64, u64, u8) {
+/// How bad a status is: its verdict, then whether the server lacks the huge pages that it asks for, then all of its findings,
+/// then what the next start or a crash would lose.
+pub fn gravity(status: &Status) -> (u64, bool, u64, u8) {
     let severities = status.findings.iter().map(|(severity, _)| *severity as u64);
     let outlook = status.outlook.gravity().max(status.crash_outlook().map_or(0, Outlook::gravity));
-    (status.verdict().0 as u64, severities.sum(), outlook)
+    let lacks_pages = status.facts.wants_huge_pages() && status.facts.landing() != Landing::Hugetlb;
+    (status.verdict().0 as u64, lacks_pages, severities.sum(), outlook)
 }
