@@ -331,7 +331,7 @@ def page_size_that_the_kernel_lacks(world: World) -> None:
     world.start(spare=None, huge_page_size="16MB")
 
 
-@state("notice", None, "hugetlb", "pool_wasted", differs="verdict message hint recommended_nr_hugepages findings", reason=HOST)
+@state("notice", None, "hugetlb", "pool_wasted", differs="verdict message hint findings", reason=HOST)
 def pool_twice_as_large(world: World) -> None:
     world.start(spare=200)
 

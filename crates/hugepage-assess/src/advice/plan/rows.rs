@@ -67,7 +67,9 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
             let now = known_pool(status, *size)?;
             let setting = pool::setting(*size, *is_default);
             let row = row(Area::Kernel, &setting, Some(now.to_string()), pages.to_string());
-            match share.filter(|_| *pages > now && status.cause != Some(Cause::Disabled)) {
+            // Beside surplus pages, the pages of the pool are not those that it keeps.
+            let has_surplus = now < facts.pool_state.pool.known().map_or(now, |pool| pool.nr);
+            match share.filter(|_| *pages > now && !has_surplus && status.cause != Some(Cause::Disabled)) {
                 Some(share) => {
                     let needs = pages.saturating_sub(share.others);
                     let text = pool::shortfall("This server needs", (needs, ""), share.others, (now, *pages), *size);
