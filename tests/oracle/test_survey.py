@@ -90,7 +90,7 @@ def test_regression(twin, oracle, pool, state):
         watched = sidecar("watch", "--once", "--state-dir", state, "--oracle-dir", twin.directory, "--mode", "644")
         assert watched.status < UNKNOWN, watched.stderr
         [row] = twin.run("SELECT * FROM hugepage_status WHERE sid = 'TEST2'")
-        lost = twin.run("SELECT * FROM hugepage_regressions WHERE sid = 'TEST2'")
+        lost = twin.run("SELECT * FROM hugepage_status WHERE sid = 'TEST2' AND regression = 'Y'")
         instance.stop()
         return row, lost
 
@@ -112,7 +112,7 @@ def test_a_loss_before_the_installation(twin, oracle, pool, state):
     instance.alert_log.write_text(alert_log.of_19(instance.pmon, 17, 17, 3, age=week) + alert_log.of_19(instance.pmon, 17, 0, 8707))
     answer = sidecar("oracle", "write", twin.directory, "--state-dir", state, "--mode", "644")
     assert answer.status == 0, answer.stderr
-    [lost] = twin.run("SELECT * FROM hugepage_regressions WHERE sid = 'TEST3'")
+    [lost] = twin.run("SELECT * FROM hugepage_status WHERE sid = 'TEST3' AND regression = 'Y'")
     assert lost["regression_detail"] == "was in huge pages of 2 MB, is in 4 kB pages"
     before, now = twin.run("SELECT * FROM hugepage_history WHERE sid = 'TEST3'")
     assert [(row["landed_in"], row["regression"], row["is_current"], row["use_large_pages"], row["allocated_pages"])

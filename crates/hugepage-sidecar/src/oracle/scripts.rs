@@ -127,10 +127,8 @@ const METRIC_COLUMNS: [(&str, &str, &str); 13] = [
 /// A script, or text, that the sidecar prints for Oracle Database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// Creates all objects.
+    /// Creates all objects, or upgrades an older installation to this version's columns.
     Install,
-    /// Upgrades an older installation to this version's columns.
-    Upgrade,
     /// Removes all objects.
     Uninstall,
     /// External tables that run the sidecar at every SELECT.
@@ -145,8 +143,6 @@ pub enum Script {
     MetricXml,
     /// A table of the past, and the job that adds to it.
     Trend,
-    /// Removes the table of the past and its job.
-    TrendUninstall,
     /// The columns of the views, as tables for docs/oracle.md.
     Columns,
 }
@@ -161,8 +157,6 @@ struct ScriptTemplate<'a> {
     path: &'a OraclePath,
     /// The directory of the program that live tables run.
     program_directory: OracleName,
-    /// Whether the script upgrades only.
-    upgrade: bool,
     /// Whether the package may read the files by UTL_FILE.
     utl_file: bool,
     /// The way in which the views read the files.
@@ -248,7 +242,6 @@ fn render_with(
         directory,
         path,
         program_directory: directory.with_suffix("_BIN"),
-        upgrade: script == Script::Upgrade,
         utl_file: !external_tables,
         route: if *external_tables { "TABLE" } else { "FILE" },
         synonyms: !no_synonyms,

@@ -1,4 +1,4 @@
--- Huge pages of this host as views of Oracle Database: installation.
+-- Huge pages of this host as views of Oracle Database: installation, or upgrade of an older one.
 -- Made by hugepage-sidecar [VERSION], for Oracle Database 11.2 to 23ai on Linux
 --
 -- Run it in SQL*Plus or SQLcl as SYS (sqlplus / as sysdba): only SYS can grant EXECUTE on SYS.UTL_FILE. A DBA can run it
@@ -6,7 +6,9 @@
 -- In a multitenant database run it in each PDB that needs the views (ALTER SESSION SET CONTAINER = name); all PDBs read
 -- the same files. For the root, print the script with a schema and a role whose names begin with C##. A PDB with
 -- PATH_PREFIX refuses an absolute path: use a directory below that prefix.
--- It goes on from an installation that ended early. It creates nothing if a name is in use by something else.
+-- It goes on from an installation or upgrade that ended early, and creates nothing if a name is in use by something else. An
+-- upgrade, with the same names and options, keeps the user, role, directory, synonyms and grants on the views. Grants on the
+-- package to grantees other than HUGEPAGE_READER are removed, and so is the view hugepage_regressions of older versions.
 -- At its end SQL*Plus has the default settings of SERVEROUTPUT, FEEDBACK, DEFINE and WHENEVER. uninstall-sql prints the
 -- script that removes everything.
 SET DEFINE OFF
@@ -55,7 +57,6 @@ BEGIN
        'HUGEPAGE_ADVISOR',
        'HUGEPAGE_STATUS',
        'HUGEPAGE_INSTANCES',
-       'HUGEPAGE_REGRESSIONS',
        'HUGEPAGE_HISTORY',
        'HUGEPAGE_SEGMENTS',
        'HUGEPAGE_POOLS',
@@ -67,7 +68,7 @@ BEGIN
        'HP_SEGMENT', 'HP_SEGMENT_T', 'HP_SEGMENT_C',
        'HP_START', 'HP_START_T', 'HP_START_C',
        'HP_HOST', 'HP_HOST_T', 'HP_HOST_C',
-       'HUGEPAGE_CLUSTER', 'HP_POOL_LIVE', 'HP_HOST_LIVE',
+       'HUGEPAGE_REGRESSIONS', 'HUGEPAGE_CLUSTER', 'HP_POOL_LIVE', 'HP_HOST_LIVE',
        'HUGEPAGE_TREND', 'HUGEPAGE_TREND_I', 'HUGEPAGE_RECORD_TREND', 'HUGEPAGE_TREND_JOB'
      );
   IF l_found > 0 THEN
@@ -94,7 +95,7 @@ BEGIN
     FROM dba_synonyms
    WHERE owner = 'PUBLIC'
      AND table_owner <> 'HUGEPAGE'
-     AND synonym_name IN ('HUGEPAGE_ADVISOR', 'HUGEPAGE_STATUS', 'HUGEPAGE_INSTANCES', 'HUGEPAGE_REGRESSIONS', 'HUGEPAGE_HISTORY', 'HUGEPAGE_SEGMENTS', 'HUGEPAGE_POOLS', 'HUGEPAGE_FINDINGS', 'HUGEPAGE_HOSTS');
+     AND synonym_name IN ('HUGEPAGE_ADVISOR', 'HUGEPAGE_STATUS', 'HUGEPAGE_INSTANCES', 'HUGEPAGE_HISTORY', 'HUGEPAGE_SEGMENTS', 'HUGEPAGE_POOLS', 'HUGEPAGE_FINDINGS', 'HUGEPAGE_HOSTS');
   IF l_found > 0 THEN
     RAISE_APPLICATION_ERROR(-20700, 'Public synonyms with these names already exist: print the script with --no-synonyms.');
   END IF;
@@ -165,16 +166,25 @@ EXCEPTION
 END;
 /
 
-PROMPT Removing tables, types and package of an earlier run
+PROMPT Removing tables, types, package and former views of an earlier run
 
 BEGIN
+  FOR l_synonym IN (
+    SELECT synonym_name
+      FROM dba_synonyms
+     WHERE owner = 'PUBLIC'
+       AND table_owner = 'HUGEPAGE'
+       AND synonym_name = 'HUGEPAGE_REGRESSIONS'
+  ) LOOP
+    EXECUTE IMMEDIATE 'DROP PUBLIC SYNONYM ' || l_synonym.synonym_name;
+  END LOOP;
   FOR l_object IN (
     SELECT object_type, object_name
       FROM dba_objects
      WHERE owner = 'HUGEPAGE'
-       AND object_type IN ('PACKAGE', 'TABLE', 'TYPE')
+       AND object_type IN ('PACKAGE', 'TABLE', 'TYPE', 'VIEW')
        AND object_name IN (
-         'HUGEPAGE_ADVISOR',
+         'HUGEPAGE_ADVISOR', 'HUGEPAGE_REGRESSIONS',
          'HP_POOL', 'HP_POOL_T', 'HP_POOL_C',
          'HP_INSTANCE', 'HP_INSTANCE_T', 'HP_INSTANCE_C',
          'HP_FINDING', 'HP_FINDING_T', 'HP_FINDING_C',
@@ -2005,41 +2015,6 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_allocated IS 'ALLOCATED
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.instance_host IS 'Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.';
 
-CREATE OR REPLACE VIEW HUGEPAGE.hugepage_regressions AS
-SELECT
-  r.sid AS sid,
-  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
-  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
-  HUGEPAGE.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
-  r.consistent AS consistent,
-  r.host_name AS host_name,
-  r.kind AS kind,
-  r.regression_detail AS regression_detail,
-  TO_DATE(r.regression_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS regression_utc,
-  r.landed_in AS landed_in,
-  r.cause AS cause,
-  r.message AS message,
-  r.hint AS hint,
-  TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc
-FROM TABLE(HUGEPAGE.hugepage_advisor.instances('FILE')) r
-WHERE r.regression = 'Y';
-
-COMMENT ON TABLE HUGEPAGE.hugepage_regressions IS 'Instances that lost huge pages at their last start and have not regained them: one row per instance.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.sid IS 'ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.snapshot_utc IS 'When the snapshot was taken, UTC.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.age_seconds IS 'Age of the snapshot in seconds.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.this_instance IS 'Y for the instance of this session, otherwise N.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.message IS 'The state in one sentence.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.hint IS 'What to do, in one sentence; NULL if nothing.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.started_utc IS 'When the instance started, UTC; NULL if unknown.';
-
 CREATE OR REPLACE VIEW HUGEPAGE.hugepage_history AS
 SELECT
   r.sid AS sid,
@@ -2287,7 +2262,6 @@ PROMPT Granting to the role HUGEPAGE_READER
 
 GRANT SELECT ON HUGEPAGE.hugepage_status TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_instances TO HUGEPAGE_READER;
-GRANT SELECT ON HUGEPAGE.hugepage_regressions TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_history TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_segments TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_pools TO HUGEPAGE_READER;

@@ -2,8 +2,11 @@
 -- Made by hugepage-sidecar [VERSION], for Oracle Database 11.2 to 23ai on Linux. Optional.
 --
 -- Run it like the installation script, with the same names, after the installation; again to change its options. The job reads the
--- views every 5 minutes and keeps 90 days. It records the host on which it runs. trend-uninstall-sql prints
--- the script that removes it; an upgrade of the views keeps it, and their removal removes it.
+-- views every 5 minutes and keeps 90 days. It records the host on which it runs. An upgrade of the views keeps
+-- it, and the uninstallation script removes it. These remove it alone:
+--    EXECUTE DBMS_SCHEDULER.DROP_JOB('HUGEPAGE.HUGEPAGE_TREND_JOB', TRUE)
+--    DROP PROCEDURE HUGEPAGE.hugepage_record_trend
+--    DROP TABLE HUGEPAGE.hugepage_trend PURGE
 SET DEFINE OFF
 SET ECHO OFF
 SET FEEDBACK OFF
