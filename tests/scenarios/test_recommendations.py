@@ -76,7 +76,7 @@ def test_pages_to_give_back(new_cluster, pool):
     pool(2 * MB, needed + 40)
     create_extension(server.start())
     row = recommended(server, "vm.nr_hugepages", "kernel")
-    assert row["saves"] == 40 * 2 * MB
+    assert row["saving"] == 40 * 2 * MB
     # Another server, in base pages, may need them.
     assert (row["recommended"], row["command"]) == (None, None)
 
@@ -97,7 +97,7 @@ def test_pool_of_a_size_that_nobody_uses(new_cluster, pool):
     pool(GB, 1)
     server = create_extension(new_cluster().start())
     row = recommended(server, f"hugepages-{GB // KB}kB/nr_hugepages", "kernel")
-    assert row["saves"] == GB
+    assert row["saving"] == GB
     assert (row["recommended"], row["command"]) == (None, None)
 
 

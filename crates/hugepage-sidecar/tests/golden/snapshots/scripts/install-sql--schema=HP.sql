@@ -215,7 +215,7 @@ CREATE TABLE HP.hp_pool (
   resv_hugepages NUMBER(20),
   surplus_hugepages NUMBER(20),
   nr_overcommit_hugepages NUMBER(20),
-  available NUMBER(20),
+  available_hugepages NUMBER(20),
   cgroup_limit NUMBER(20),
   cgroup_usage NUMBER(20),
   obtainable_now NUMBER(20)
@@ -238,7 +238,7 @@ ORGANIZATION EXTERNAL (
       resv_hugepages CHAR(20),
       surplus_hugepages CHAR(20),
       nr_overcommit_hugepages CHAR(20),
-      available CHAR(20),
+      available_hugepages CHAR(20),
       cgroup_limit CHAR(20),
       cgroup_usage CHAR(20),
       obtainable_now CHAR(20)
@@ -262,7 +262,7 @@ COMMENT ON COLUMN HP.hp_pool.free_hugepages IS 'Free pages, including reserved p
 COMMENT ON COLUMN HP.hp_pool.resv_hugepages IS 'Free pages that are reserved; NULL for a NUMA node, where the kernel does not count them.';
 COMMENT ON COLUMN HP.hp_pool.surplus_hugepages IS 'Surplus pages; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_pool.nr_overcommit_hugepages IS 'Maximum number of surplus pages; NULL for a NUMA node.';
-COMMENT ON COLUMN HP.hp_pool.available IS 'Free pages that are not reserved; NULL if unknown.';
+COMMENT ON COLUMN HP.hp_pool.available_hugepages IS 'Free pages that are not reserved; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_pool.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
 COMMENT ON COLUMN HP.hp_pool.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
 COMMENT ON COLUMN HP.hp_pool.obtainable_now IS 'Pages that the kernel could allocate from free memory without compaction; NULL if unknown.';
@@ -296,7 +296,7 @@ CREATE TABLE HP.hp_instance (
   resv_hugepages NUMBER(20),
   surplus_hugepages NUMBER(20),
   available_hugepages NUMBER(20),
-  page_tables NUMBER(20),
+  page_tables_host NUMBER(20),
   transparent_hugepage VARCHAR2(8),
   restart_outlook VARCHAR2(8),
   recommended_nr_hugepages NUMBER(20),
@@ -305,7 +305,7 @@ CREATE TABLE HP.hp_instance (
   home VARCHAR2(160),
   started_utc VARCHAR2(19),
   processes NUMBER(20),
-  instance_page_tables NUMBER(20),
+  page_tables_total NUMBER(20),
   evidence VARCHAR2(100),
   memory_target VARCHAR2(1),
   version VARCHAR2(20),
@@ -354,7 +354,7 @@ ORGANIZATION EXTERNAL (
       resv_hugepages CHAR(20),
       surplus_hugepages CHAR(20),
       available_hugepages CHAR(20),
-      page_tables CHAR(20),
+      page_tables_host CHAR(20),
       transparent_hugepage CHAR(8),
       restart_outlook CHAR(8),
       recommended_nr_hugepages CHAR(20),
@@ -363,7 +363,7 @@ ORGANIZATION EXTERNAL (
       home CHAR(160),
       started_utc CHAR(19),
       processes CHAR(20),
-      instance_page_tables CHAR(20),
+      page_tables_total CHAR(20),
       evidence CHAR(100),
       memory_target CHAR(1),
       version CHAR(20),
@@ -413,7 +413,7 @@ COMMENT ON COLUMN HP.hp_instance.free_hugepages IS 'Free pages of that pool, inc
 COMMENT ON COLUMN HP.hp_instance.resv_hugepages IS 'Free pages of that pool that are reserved.';
 COMMENT ON COLUMN HP.hp_instance.surplus_hugepages IS 'Surplus pages of that pool.';
 COMMENT ON COLUMN HP.hp_instance.available_hugepages IS 'Free pages of that pool that are not reserved.';
-COMMENT ON COLUMN HP.hp_instance.page_tables IS 'PageTables of the host, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HP.hp_instance.page_tables_host IS 'PageTables of the host, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
 COMMENT ON COLUMN HP.hp_instance.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
@@ -422,7 +422,7 @@ COMMENT ON COLUMN HP.hp_instance.pid IS 'Process ID of PMON (PostgreSQL: postmas
 COMMENT ON COLUMN HP.hp_instance.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.started_utc IS 'When the instance started, UTC; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.processes IS 'Number of processes of the instance; NULL if unknown.';
-COMMENT ON COLUMN HP.hp_instance.instance_page_tables IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HP.hp_instance.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.evidence IS 'Sources of landed_in; NULL if it is unknown.';
 COMMENT ON COLUMN HP.hp_instance.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
 COMMENT ON COLUMN HP.hp_instance.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
@@ -452,7 +452,7 @@ CREATE TABLE HP.hp_finding (
   recommended VARCHAR2(64),
   command VARCHAR2(250),
   takes_effect VARCHAR2(16),
-  saves NUMBER(20),
+  saving NUMBER(20),
   reason VARCHAR2(400),
   instance_host VARCHAR2(64)
 )
@@ -476,7 +476,7 @@ ORGANIZATION EXTERNAL (
       recommended CHAR(64),
       command CHAR(250),
       takes_effect CHAR(16),
-      saves CHAR(20),
+      saving CHAR(20),
       reason CHAR(400),
       instance_host CHAR(64)
     )
@@ -501,7 +501,7 @@ COMMENT ON COLUMN HP.hp_finding.current_value IS 'Current value; NULL if unknown
 COMMENT ON COLUMN HP.hp_finding.recommended IS 'Recommended value; NULL if no possible value suffices.';
 COMMENT ON COLUMN HP.hp_finding.command IS 'The complete command; NULL if there is none, or if it exceeds the column.';
 COMMENT ON COLUMN HP.hp_finding.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
-COMMENT ON COLUMN HP.hp_finding.saves IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
+COMMENT ON COLUMN HP.hp_finding.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
 COMMENT ON COLUMN HP.hp_finding.reason IS 'The reason in one sentence.';
 COMMENT ON COLUMN HP.hp_finding.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
 
@@ -687,7 +687,7 @@ CREATE TABLE HP.hp_host (
   verdict VARCHAR2(8),
   memory_total NUMBER(20),
   memory_available NUMBER(20),
-  page_tables NUMBER(20),
+  page_tables_host NUMBER(20),
   huge_page_size NUMBER(20),
   hugetlb NUMBER(20),
   recommended_nr_hugepages NUMBER(20),
@@ -719,7 +719,7 @@ ORGANIZATION EXTERNAL (
       verdict CHAR(8),
       memory_total CHAR(20),
       memory_available CHAR(20),
-      page_tables CHAR(20),
+      page_tables_host CHAR(20),
       huge_page_size CHAR(20),
       hugetlb CHAR(20),
       recommended_nr_hugepages CHAR(20),
@@ -752,7 +752,7 @@ COMMENT ON COLUMN HP.hp_host.sidecar_version IS 'Version of hugepage-sidecar.';
 COMMENT ON COLUMN HP.hp_host.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.';
 COMMENT ON COLUMN HP.hp_host.memory_total IS 'MemTotal in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_host.memory_available IS 'MemAvailable in bytes; NULL if unknown (before Linux 3.14).';
-COMMENT ON COLUMN HP.hp_host.page_tables IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
+COMMENT ON COLUMN HP.hp_host.page_tables_host IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_host.huge_page_size IS 'Default huge page size in bytes; NULL if the kernel has none.';
 COMMENT ON COLUMN HP.hp_host.hugetlb IS 'Memory in huge page pools of all sizes, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_host.recommended_nr_hugepages IS 'Recommended pool of the default size for all instances, in pages; NULL if unknown.';
@@ -781,7 +781,7 @@ CREATE OR REPLACE TYPE HP.hp_pool_t AS OBJECT (
   resv_hugepages NUMBER(20),
   surplus_hugepages NUMBER(20),
   nr_overcommit_hugepages NUMBER(20),
-  available NUMBER(20),
+  available_hugepages NUMBER(20),
   cgroup_limit NUMBER(20),
   cgroup_usage NUMBER(20),
   obtainable_now NUMBER(20),
@@ -821,7 +821,7 @@ CREATE OR REPLACE TYPE HP.hp_instance_t AS OBJECT (
   resv_hugepages NUMBER(20),
   surplus_hugepages NUMBER(20),
   available_hugepages NUMBER(20),
-  page_tables NUMBER(20),
+  page_tables_host NUMBER(20),
   transparent_hugepage VARCHAR2(8),
   restart_outlook VARCHAR2(8),
   recommended_nr_hugepages NUMBER(20),
@@ -830,7 +830,7 @@ CREATE OR REPLACE TYPE HP.hp_instance_t AS OBJECT (
   home VARCHAR2(160),
   started_utc VARCHAR2(19),
   processes NUMBER(20),
-  instance_page_tables NUMBER(20),
+  page_tables_total NUMBER(20),
   evidence VARCHAR2(100),
   memory_target VARCHAR2(1),
   version VARCHAR2(20),
@@ -866,7 +866,7 @@ CREATE OR REPLACE TYPE HP.hp_finding_t AS OBJECT (
   recommended VARCHAR2(64),
   command VARCHAR2(250),
   takes_effect VARCHAR2(16),
-  saves NUMBER(20),
+  saving NUMBER(20),
   reason VARCHAR2(400),
   instance_host VARCHAR2(64),
   consistent VARCHAR2(1)
@@ -950,7 +950,7 @@ CREATE OR REPLACE TYPE HP.hp_host_t AS OBJECT (
   verdict VARCHAR2(8),
   memory_total NUMBER(20),
   memory_available NUMBER(20),
-  page_tables NUMBER(20),
+  page_tables_host NUMBER(20),
   huge_page_size NUMBER(20),
   hugetlb NUMBER(20),
   recommended_nr_hugepages NUMBER(20),
@@ -1114,7 +1114,7 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         t.resv_hugepages,
         t.surplus_hugepages,
         t.nr_overcommit_hugepages,
-        t.available,
+        t.available_hugepages,
         t.cgroup_limit,
         t.cgroup_usage,
         t.obtainable_now,
@@ -1221,7 +1221,7 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         t.resv_hugepages,
         t.surplus_hugepages,
         t.available_hugepages,
-        t.page_tables,
+        t.page_tables_host,
         t.transparent_hugepage,
         t.restart_outlook,
         t.recommended_nr_hugepages,
@@ -1230,7 +1230,7 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         t.home,
         t.started_utc,
         t.processes,
-        t.instance_page_tables,
+        t.page_tables_total,
         t.evidence,
         t.memory_target,
         t.version,
@@ -1299,7 +1299,7 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         t.recommended,
         t.command,
         t.takes_effect,
-        t.saves,
+        t.saving,
         t.reason,
         t.instance_host,
         NULL
@@ -1501,7 +1501,7 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         t.verdict,
         t.memory_total,
         t.memory_available,
-        t.page_tables,
+        t.page_tables_host,
         t.huge_page_size,
         t.hugetlb,
         t.recommended_nr_hugepages,
@@ -1825,7 +1825,7 @@ SELECT
   r.resv_hugepages AS resv_hugepages,
   r.surplus_hugepages AS surplus_hugepages,
   r.available_hugepages AS available_hugepages,
-  r.page_tables AS page_tables,
+  r.page_tables_host AS page_tables_host,
   r.transparent_hugepage AS transparent_hugepage,
   r.restart_outlook AS restart_outlook,
   r.recommended_nr_hugepages AS recommended_nr_hugepages,
@@ -1834,7 +1834,7 @@ SELECT
   r.home AS home,
   TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc,
   r.processes AS processes,
-  r.instance_page_tables AS instance_page_tables,
+  r.page_tables_total AS page_tables_total,
   r.evidence AS evidence,
   r.memory_target AS memory_target,
   r.version AS version,
@@ -1881,7 +1881,7 @@ COMMENT ON COLUMN HP.hugepage_status.free_hugepages IS 'Free pages of that pool,
 COMMENT ON COLUMN HP.hugepage_status.resv_hugepages IS 'Free pages of that pool that are reserved.';
 COMMENT ON COLUMN HP.hugepage_status.surplus_hugepages IS 'Surplus pages of that pool.';
 COMMENT ON COLUMN HP.hugepage_status.available_hugepages IS 'Free pages of that pool that are not reserved.';
-COMMENT ON COLUMN HP.hugepage_status.page_tables IS 'PageTables of the host, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_status.page_tables_host IS 'PageTables of the host, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
 COMMENT ON COLUMN HP.hugepage_status.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
@@ -1890,7 +1890,7 @@ COMMENT ON COLUMN HP.hugepage_status.pid IS 'Process ID of PMON (PostgreSQL: pos
 COMMENT ON COLUMN HP.hugepage_status.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.started_utc IS 'When the instance started, UTC; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.processes IS 'Number of processes of the instance; NULL if unknown.';
-COMMENT ON COLUMN HP.hugepage_status.instance_page_tables IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_status.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.evidence IS 'Sources of landed_in; NULL if it is unknown.';
 COMMENT ON COLUMN HP.hugepage_status.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
 COMMENT ON COLUMN HP.hugepage_status.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
@@ -1936,7 +1936,7 @@ SELECT
   r.resv_hugepages AS resv_hugepages,
   r.surplus_hugepages AS surplus_hugepages,
   r.available_hugepages AS available_hugepages,
-  r.page_tables AS page_tables,
+  r.page_tables_host AS page_tables_host,
   r.transparent_hugepage AS transparent_hugepage,
   r.restart_outlook AS restart_outlook,
   r.recommended_nr_hugepages AS recommended_nr_hugepages,
@@ -1945,7 +1945,7 @@ SELECT
   r.home AS home,
   TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc,
   r.processes AS processes,
-  r.instance_page_tables AS instance_page_tables,
+  r.page_tables_total AS page_tables_total,
   r.evidence AS evidence,
   r.memory_target AS memory_target,
   r.version AS version,
@@ -1991,7 +1991,7 @@ COMMENT ON COLUMN HP.hugepage_instances.free_hugepages IS 'Free pages of that po
 COMMENT ON COLUMN HP.hugepage_instances.resv_hugepages IS 'Free pages of that pool that are reserved.';
 COMMENT ON COLUMN HP.hugepage_instances.surplus_hugepages IS 'Surplus pages of that pool.';
 COMMENT ON COLUMN HP.hugepage_instances.available_hugepages IS 'Free pages of that pool that are not reserved.';
-COMMENT ON COLUMN HP.hugepage_instances.page_tables IS 'PageTables of the host, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_instances.page_tables_host IS 'PageTables of the host, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
@@ -2000,7 +2000,7 @@ COMMENT ON COLUMN HP.hugepage_instances.pid IS 'Process ID of PMON (PostgreSQL: 
 COMMENT ON COLUMN HP.hugepage_instances.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.started_utc IS 'When the instance started, UTC; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.processes IS 'Number of processes of the instance; NULL if unknown.';
-COMMENT ON COLUMN HP.hugepage_instances.instance_page_tables IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_instances.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.evidence IS 'Sources of landed_in; NULL if it is unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
 COMMENT ON COLUMN HP.hugepage_instances.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
@@ -2135,7 +2135,7 @@ SELECT
   r.resv_hugepages AS resv_hugepages,
   r.surplus_hugepages AS surplus_hugepages,
   r.nr_overcommit_hugepages AS nr_overcommit_hugepages,
-  r.available AS available,
+  r.available_hugepages AS available_hugepages,
   r.cgroup_limit AS cgroup_limit,
   r.cgroup_usage AS cgroup_usage,
   r.obtainable_now AS obtainable_now
@@ -2154,7 +2154,7 @@ COMMENT ON COLUMN HP.hugepage_pools.free_hugepages IS 'Free pages, including res
 COMMENT ON COLUMN HP.hugepage_pools.resv_hugepages IS 'Free pages that are reserved; NULL for a NUMA node, where the kernel does not count them.';
 COMMENT ON COLUMN HP.hugepage_pools.surplus_hugepages IS 'Surplus pages; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_pools.nr_overcommit_hugepages IS 'Maximum number of surplus pages; NULL for a NUMA node.';
-COMMENT ON COLUMN HP.hugepage_pools.available IS 'Free pages that are not reserved; NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_pools.available_hugepages IS 'Free pages that are not reserved; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_pools.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
 COMMENT ON COLUMN HP.hugepage_pools.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
 COMMENT ON COLUMN HP.hugepage_pools.obtainable_now IS 'Pages that the kernel could allocate from free memory without compaction; NULL if unknown.';
@@ -2176,7 +2176,7 @@ SELECT
   r.recommended AS recommended,
   r.command AS command,
   r.takes_effect AS takes_effect,
-  r.saves AS saves,
+  r.saving AS saving,
   r.reason AS reason,
   r.instance_host AS instance_host
 FROM TABLE(HP.hugepage_advisor.findings('FILE')) r;
@@ -2197,7 +2197,7 @@ COMMENT ON COLUMN HP.hugepage_findings.current_value IS 'Current value; NULL if 
 COMMENT ON COLUMN HP.hugepage_findings.recommended IS 'Recommended value; NULL if no possible value suffices.';
 COMMENT ON COLUMN HP.hugepage_findings.command IS 'The complete command; NULL if there is none, or if it exceeds the column.';
 COMMENT ON COLUMN HP.hugepage_findings.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
-COMMENT ON COLUMN HP.hugepage_findings.saves IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
+COMMENT ON COLUMN HP.hugepage_findings.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
 COMMENT ON COLUMN HP.hugepage_findings.reason IS 'The reason in one sentence.';
 COMMENT ON COLUMN HP.hugepage_findings.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
 
@@ -2215,7 +2215,7 @@ SELECT
   r.verdict AS verdict,
   r.memory_total AS memory_total,
   r.memory_available AS memory_available,
-  r.page_tables AS page_tables,
+  r.page_tables_host AS page_tables_host,
   r.huge_page_size AS huge_page_size,
   r.hugetlb AS hugetlb,
   r.recommended_nr_hugepages AS recommended_nr_hugepages,
@@ -2243,7 +2243,7 @@ COMMENT ON COLUMN HP.hugepage_hosts.sidecar_version IS 'Version of hugepage-side
 COMMENT ON COLUMN HP.hugepage_hosts.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.';
 COMMENT ON COLUMN HP.hugepage_hosts.memory_total IS 'MemTotal in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_hosts.memory_available IS 'MemAvailable in bytes; NULL if unknown (before Linux 3.14).';
-COMMENT ON COLUMN HP.hugepage_hosts.page_tables IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_hosts.page_tables_host IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_hosts.huge_page_size IS 'Default huge page size in bytes; NULL if the kernel has none.';
 COMMENT ON COLUMN HP.hugepage_hosts.hugetlb IS 'Memory in huge page pools of all sizes, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_hosts.recommended_nr_hugepages IS 'Recommended pool of the default size for all instances, in pages; NULL if unknown.';
