@@ -15,7 +15,7 @@ SELECT count(*) AS rows,
        bool_and(pages_missing BETWEEN 0 AND pages_needed) AS pages_missing,
        bool_and(free_hugepages <= nr_hugepages) AS free,
        bool_and(available_hugepages = free_hugepages - resv_hugepages) AS available,
-       bool_and(page_tables > 0) AS page_tables,
+       bool_and(page_tables_host > 0) AS page_tables,
        bool_and(restart_outlook IN ('hugetlb', 'base', 'fails', 'unknown')) AS outlook
 FROM hugepage_status;
 

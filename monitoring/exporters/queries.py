@@ -119,7 +119,7 @@ SELECT {INSTANCE},
        cgroup_usage AS usage_bytes
 FROM hugepage_pools p
 JOIN hugepage_status s ON p.page_size = s.huge_page_size
-WHERE p.node IS NULL AND cgroup_limit IS NOT NULL
+WHERE cgroup_limit IS NOT NULL
 """, ("kind", "name"), {
         "limit_bytes": "The hugetlb cgroup limit of the instance with the least room; no sample without a limit.",
         "usage_bytes": "Usage that counts against that limit.",
@@ -147,10 +147,9 @@ SELECT page_size::text AS page_size,
        resv_hugepages,
        surplus_hugepages,
        nr_overcommit_hugepages,
-       available AS available_hugepages,
+       available_hugepages,
        obtainable_now AS obtainable_hugepages
 FROM hugepage_pools
-WHERE node IS NULL
 """, ("page_size",), {
         "nr_hugepages": "Pages in the pool of the host, surplus included.",
         "free_hugepages": "Of these, pages not yet touched; they may be reserved.",

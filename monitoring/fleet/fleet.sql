@@ -37,7 +37,7 @@ BEGIN
     EXECUTE format(
         'CREATE FOREIGN TABLE hugepage_fleet.%I (verdict text, message text, hint text, landed_in text, page_size bigint,
              cause text, restart_outlook text, shared_memory bigint, pages_needed bigint, pages_missing bigint,
-             nr_hugepages bigint, recommended_nr_hugepages bigint, page_tables bigint, notes text[])
+             nr_hugepages bigint, recommended_nr_hugepages bigint, page_tables_host bigint, notes text[])
          SERVER %I OPTIONS (schema_name %L, table_name %L)',
         'on_' || add.server, name, add.schema, 'hugepage_status');
 END
@@ -59,7 +59,7 @@ $$;
 CREATE OR REPLACE FUNCTION hugepage_fleet.status(
     OUT server text, OUT verdict text, OUT message text, OUT hint text, OUT landed_in text, OUT page_size bigint,
     OUT cause text, OUT restart_outlook text, OUT shared_memory bigint, OUT pages_needed bigint,
-    OUT pages_missing bigint, OUT nr_hugepages bigint, OUT recommended_nr_hugepages bigint, OUT page_tables bigint,
+    OUT pages_missing bigint, OUT nr_hugepages bigint, OUT recommended_nr_hugepages bigint, OUT page_tables_host bigint,
     OUT notes text[], OUT error text)
 RETURNS SETOF record
 LANGUAGE plpgsql

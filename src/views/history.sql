@@ -2,7 +2,7 @@ CREATE FUNCTION hugepage_history() RETURNS TABLE (
     recorded_at timestamp with time zone, event text, generation bigint, postmaster_start timestamp with time zone,
     server_version text, host text, boot_id text, landed_in text, page_size bigint, shared_memory bigint,
     pages_needed bigint, nr_hugepages bigint, free_hugepages bigint, resv_hugepages bigint, surplus_hugepages bigint,
-    page_tables bigint, restart_outlook text, cause text, regression boolean, detail text,
+    page_tables_host bigint, restart_outlook text, cause text, regression boolean, detail text,
     was_recorded_at timestamp with time zone, was_landed_in text, was_page_size bigint, was_restart_outlook text
 )
     STRICT VOLATILE PARALLEL RESTRICTED
@@ -35,7 +35,7 @@ COMMENT ON COLUMN hugepage_history.nr_hugepages IS 'pages in the pool, surplus i
 COMMENT ON COLUMN hugepage_history.free_hugepages IS 'pages of the pool that are not in use, reserved ones included';
 COMMENT ON COLUMN hugepage_history.resv_hugepages IS 'free pages that are reserved for a mapping';
 COMMENT ON COLUMN hugepage_history.surplus_hugepages IS 'pages allocated beyond the configured size of the pool';
-COMMENT ON COLUMN hugepage_history.page_tables IS 'page tables of the whole host, in bytes';
+COMMENT ON COLUMN hugepage_history.page_tables_host IS 'page tables of the whole host, in bytes';
 COMMENT ON COLUMN hugepage_history.restart_outlook IS 'pages that the next start would have landed in';
 COMMENT ON COLUMN hugepage_history.cause IS 'why shared memory was not in the pages that were asked for; NULL if it was';
 COMMENT ON COLUMN hugepage_history.regression IS 'whether the record is worse than the one before it of this cluster on this machine';

@@ -1,6 +1,6 @@
 CREATE FUNCTION hugepage_pools() RETURNS TABLE (
     page_size bigint, is_default boolean, nr_hugepages bigint, free_hugepages bigint,
-    resv_hugepages bigint, surplus_hugepages bigint, nr_overcommit_hugepages bigint, available bigint,
+    resv_hugepages bigint, surplus_hugepages bigint, nr_overcommit_hugepages bigint, available_hugepages bigint,
     cgroup_limit bigint, cgroup_usage bigint, obtainable_now bigint
 )
     STRICT VOLATILE PARALLEL RESTRICTED
@@ -25,7 +25,7 @@ COMMENT ON COLUMN hugepage_pools.free_hugepages IS 'pages of the pool that are n
 COMMENT ON COLUMN hugepage_pools.resv_hugepages IS 'free pages that are reserved for a mapping';
 COMMENT ON COLUMN hugepage_pools.surplus_hugepages IS 'pages allocated beyond the configured size of the pool; freed after use';
 COMMENT ON COLUMN hugepage_pools.nr_overcommit_hugepages IS 'surplus pages that the kernel may allocate';
-COMMENT ON COLUMN hugepage_pools.available IS 'free pages that are not reserved';
+COMMENT ON COLUMN hugepage_pools.available_hugepages IS 'free pages that are not reserved';
 COMMENT ON COLUMN hugepage_pools.cgroup_limit IS 'the cgroup limit that leaves the least, in bytes; NULL if none is visible';
 COMMENT ON COLUMN hugepage_pools.cgroup_usage IS 'usage that counts against cgroup_limit, in bytes';
 COMMENT ON COLUMN hugepage_pools.obtainable_now IS 'pages that the kernel could still allocate from free memory without compaction; NULL if the page size is too large to estimate';

@@ -1,6 +1,6 @@
 CREATE FUNCTION hugepage_recommendations() RETURNS TABLE (
     priority integer, severity text, area text, setting text, current text, recommended text, reason text, command text,
-    takes_effect text, saves bigint
+    takes_effect text, saving bigint
 )
     STRICT VOLATILE PARALLEL RESTRICTED
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_recommendations_wrapper';
@@ -26,4 +26,4 @@ COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the recommended value
 COMMENT ON COLUMN hugepage_recommendations.reason IS 'the reason, with the numbers of this host';
 COMMENT ON COLUMN hugepage_recommendations.command IS 'the command that sets it: SQL for the area postgresql, else for a root shell';
 COMMENT ON COLUMN hugepage_recommendations.takes_effect IS 'when the change takes effect: now, server restart or reboot';
-COMMENT ON COLUMN hugepage_recommendations.saves IS 'memory that it frees, in bytes; NULL if none or unknown';
+COMMENT ON COLUMN hugepage_recommendations.saving IS 'memory that it frees, in bytes; NULL if none or unknown';

@@ -40,7 +40,7 @@ fn hugepage_status(call: pg_sys::FunctionCallInfo) {
             bigint(row.resv),
             bigint(row.surplus),
             bigint(row.available),
-            bigint(row.page_tables),
+            bigint(row.page_tables_host),
             transparent_hugepage,
             row.outlook.to_string(),
             bigint(row.recommended),

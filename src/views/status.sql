@@ -2,8 +2,8 @@ CREATE FUNCTION hugepage_status() RETURNS TABLE (
     verdict text, message text, hint text, shared_buffers_in_huge_pages boolean, landed_in text, mapping text,
     page_size bigint, cause text, shared_buffers bigint, shared_memory bigint, huge_pages text, huge_page_size bigint,
     pages_needed bigint, pages_missing bigint, nr_hugepages bigint, free_hugepages bigint, resv_hugepages bigint,
-    surplus_hugepages bigint, available_hugepages bigint, page_tables bigint, transparent_hugepage text,
-    restart_outlook text, recommended_nr_hugepages bigint, generation bigint, notes text[], crash_outlook text
+    surplus_hugepages bigint, available_hugepages bigint, page_tables_host bigint,
+    transparent_hugepage text, restart_outlook text, recommended_nr_hugepages bigint, generation bigint, notes text[], crash_outlook text
 )
     STRICT VOLATILE PARALLEL RESTRICTED
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_status_wrapper';
@@ -39,7 +39,7 @@ COMMENT ON COLUMN hugepage_status.free_hugepages IS 'pages of the pool that are 
 COMMENT ON COLUMN hugepage_status.resv_hugepages IS 'free pages that are reserved for a mapping';
 COMMENT ON COLUMN hugepage_status.surplus_hugepages IS 'pages allocated beyond the configured size of the pool; freed after use';
 COMMENT ON COLUMN hugepage_status.available_hugepages IS 'free pages that are not reserved';
-COMMENT ON COLUMN hugepage_status.page_tables IS 'page tables of the whole host, in bytes';
+COMMENT ON COLUMN hugepage_status.page_tables_host IS 'page tables of the whole host, in bytes';
 COMMENT ON COLUMN hugepage_status.transparent_hugepage IS 'transparent huge pages: always, madvise or never; NULL if the kernel has none';
 COMMENT ON COLUMN hugepage_status.restart_outlook IS 'what a restart with the configuration on disk would land in: hugetlb, base, fails or unknown';
 COMMENT ON COLUMN hugepage_status.recommended_nr_hugepages IS 'recommended size of the host''s pool, in pages: what this server needs and others hold, never less than the pool has';

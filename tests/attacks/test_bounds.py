@@ -72,7 +72,7 @@ def test_attached_segments(root, home):
             answer, used = sidecar.run_measured("status", "--format", "json")
             assert used.seconds < 4 and used.peak_memory < 24 * MB, used
             found = row(answer.json(), process)
-            assert found["landed"] == "unknown"
+            assert found["landed_in"] == "unknown"
             assert any("more than 8192 mappings of shared memory" in note for note in found["notes"]), found["notes"]
         finally:
             process.kill()

@@ -65,7 +65,7 @@ def test_it_counts_for_nothing(home):
     with fake(home) as process:
         answer = status()
         [found] = [one for one in answer["strangers"] if one["pid"] == process.pid]
-        assert (found["uid"], found["name"], found["why"]) == (USER, "postgres", f"runs as uid {USER}")
+        assert (found["uid"], found["name"], found["reason"]) == (USER, "postgres", f"runs as uid {USER}")
         assert (answer["verdict"], pools(answer), answer["instances"]) == (before["verdict"], pools(before), before["instances"])
         assert answer["recommendations"] == before["recommendations"]
         assert f"pid={process.pid}" not in sidecar.run("metrics").stdout and str(home) not in sidecar.run("metrics").stdout

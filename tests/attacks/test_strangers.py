@@ -78,11 +78,11 @@ def look() -> dict:
     """What root sees, without what moves by itself."""
     status = sidecar.run("status", *ACCOUNT, "--format", "json").json()
     size = sidecar.run("size", *ACCOUNT, "--format", "json").json()
-    return {"instances": [{name: value for name, value in row.items() if name != "page_tables"} for row in status["instances"]],
+    return {"instances": [{name: value for name, value in row.items() if name != "page_tables_total"} for row in status["instances"]],
             "verdict": status["verdict"], "check": sidecar.run("check", *ACCOUNT).status,
             "recommended": [pool["recommended_nr_hugepages"] for pool in size["pools"]],
             "down": [one for one in size["not_counted"] if one["kind"] != "stranger"],
-            "strangers": {one["pid"]: one["why"] for one in status["strangers"]}}
+            "strangers": {one["pid"]: one["reason"] for one in status["strangers"]}}
 
 
 def as_www_data(pretend, place) -> str:
@@ -143,7 +143,7 @@ def test_a_stopped_cluster_stays_in_sight(new_cluster, pretend, place):
     before = need()
     script = f'mount -t tmpfs none {server.data} && cd {server.data} && exec -a postgres {sys.executable} -c "$0" {16 * MB} postgres -D {server.data}'
     pretend("unshare", "/usr/bin/unshare", "-Urm", "bash", "-c", script, MEMORY, name="postgres")
-    assert need() == before and not before["is_running"] and before["pages"] > 0
+    assert need() == before and not before["is_running"] and before["pages_needed"] > 0
 
 
 def sessions() -> int:

@@ -41,7 +41,7 @@ def own_notes(row: dict[str, Any]) -> list[str]:
 
 def steady(row: dict[str, Any]) -> dict[str, Any]:
     """A row without the columns that change between two reads: those that depend on the host's free memory."""
-    return {name: value for name, value in row.items() if name not in ("page_tables", "obtainable_now")}
+    return {name: value for name, value in row.items() if name not in ("page_tables_host", "obtainable_now")}
 
 
 def _read_unchanged(session: Any) -> tuple[dict[str, Any], dict[int, PoolNumbers]] | None:
@@ -78,7 +78,7 @@ def _assert_agrees(row: dict[str, Any], pools_now: dict[int, PoolNumbers], clust
     assert pmap_mapping(session.info.backend_pid, mapping.start) == (mapping.length, mapping.page_size)
     assert main_mapping(cluster.postmaster).length == mapping.length
     # The host's page tables change with every process, so only the order of magnitude is compared.
-    assert 0.5 < row["page_tables"] / meminfo()["PageTables"] < 2
+    assert 0.5 < row["page_tables_host"] / meminfo()["PageTables"] < 2
     assert row["message"]
     # ok has no hint; warning and critical have one, unless the message calls unknown what would decide; a notice may have none.
     may_lack_hint = row["verdict"] == "notice" or row["message"].endswith("is unknown.")

@@ -24,7 +24,7 @@ HOST: dict[str, Any] = {
     "host_name": "db1.example.com",
     "host": {"interval_seconds": 60, "sidecar_version": "0.1.0", "memory_total": 64 << 30, "verdict": "warning"},
     "pools": [{"page_size": 2 << 20, "is_default": True, "nr_hugepages": 9220, "free_hugepages": 100, "resv_hugepages": 0,
-               "available": 100},
+               "available_hugepages": 100},
               {"page_size": 2 << 20, "node": 0, "is_default": True, "nr_hugepages": 9220, "free_hugepages": 100}],
     "instances": [
         {"kind": "oracle", "sid": "ORCL", "verdict": "ok", "message": "The SGA is in huge pages.", "pid": 4711,

@@ -1,5 +1,6 @@
-"""An installation or upgrade that ended anywhere is completed by either script, and removed by the third."""
+"""An installation or upgrade that ended anywhere is completed by the same script, and removed by the other."""
 
+import re
 from contextlib import suppress
 
 import psycopg2
@@ -7,8 +8,8 @@ import pytest
 from harness.oracle_dictionary import Dictionary, Stopped
 from harness.oracle_files import script
 
-INSTALL, UPGRADE, UNINSTALL = script("install-sql"), script("upgrade-sql"), script("uninstall-sql")
-TREND, NO_TREND = script("trend-sql", "--mail-to", "dba@example.com"), script("trend-uninstall-sql")
+INSTALL, UNINSTALL = script("install-sql"), script("uninstall-sql")
+TREND = script("trend-sql", "--mail-to", "dba@example.com")
 MOST = 200
 
 
@@ -61,21 +62,22 @@ def test_installation_is_complete(dictionary, complete):
     assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_STATUS", "SELECT") in complete["dba_tab_privs"]
 
 
-@pytest.mark.parametrize("before,interrupted", [((), INSTALL), ((INSTALL,), UPGRADE)], ids=["installation", "upgrade"])
-def test_either_script_completes_it(dictionary, complete, before, interrupted):
+@pytest.mark.parametrize("before", [(), (INSTALL,)], ids=["installation", "upgrade"])
+def test_the_script_completes_it(dictionary, complete, before):
     ends = 0
-    for most in early_ends(dictionary, before, interrupted):
+    for most in early_ends(dictionary, before, INSTALL):
         ends += 1
-        dictionary.query("SAVEPOINT ended")
-        for next_one in (INSTALL, UPGRADE):
-            dictionary.query("ROLLBACK TO ended")
-            if next_one is UPGRADE and not dictionary.state()["dba_users"]:
-                with pytest.raises(psycopg2.Error, match="run the installation script"):
-                    dictionary.run(next_one)
-                continue
-            dictionary.run(next_one)
-            assert dictionary.state() == complete, f"after {most} statements"
+        dictionary.run(INSTALL)
+        assert dictionary.state() == complete, f"after {most} statements"
     assert ends > 15
+
+
+def test_upgrade_removes_a_former_view(dictionary, complete):
+    dictionary.query("INSERT INTO dba_objects VALUES ('HUGEPAGE', 'HUGEPAGE_REGRESSIONS', 'VIEW')")
+    dictionary.query("INSERT INTO dba_synonyms VALUES ('PUBLIC', 'HUGEPAGE_REGRESSIONS', 'HUGEPAGE')")
+    dictionary.query("INSERT INTO dba_tab_privs VALUES ('HUGEPAGE_READER', 'HUGEPAGE', 'HUGEPAGE_REGRESSIONS', 'SELECT')")
+    dictionary.run(INSTALL)
+    assert dictionary.state() == complete
 
 
 @pytest.mark.parametrize("interrupted", [INSTALL, UNINSTALL], ids=["install", "uninstall"])
@@ -119,8 +121,8 @@ def test_dba_without_sys(dictionary, options, grant):
     dictionary.query("UPDATE session SET is_sys = false")
     if grant:
         dictionary.query("INSERT INTO dba_tab_privs VALUES (%s, 'SYS', 'UTL_FILE', 'EXECUTE')", grant)
-    dictionary.run(script("install-sql", *options))
-    dictionary.run(script("upgrade-sql", *options))
+    for _ in ("installation", "upgrade"):
+        dictionary.run(script("install-sql", *options))
     assert dictionary.state()["dba_synonyms"]
 
 
@@ -147,7 +149,7 @@ def test_view_of_all_nodes(dictionary, complete):
     added = dictionary.state()
     assert {("HUGEPAGE_DIR_1", "/shared/rac1"), ("HUGEPAGE_DIR_2", "/shared/rac2")} < set(added["dba_directories"])
     assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_CLUSTER", "SELECT") in added["dba_tab_privs"]
-    for again in (nodes, UPGRADE):
+    for again in (nodes, INSTALL):
         dictionary.run(again)
         assert dictionary.state()["dba_objects"] == added["dba_objects"]
     with pytest.raises(psycopg2.Error, match="is not /elsewhere/rac1"):
@@ -160,21 +162,21 @@ def test_view_of_all_nodes(dictionary, complete):
 
 
 def test_trend(dictionary, complete):
-    """Again over itself, kept by an upgrade, removed alone and with the views."""
+    """Again over itself, kept by an upgrade, removed alone by the statements of its header, and with the views."""
     dictionary.run(TREND, comments=True)
     added = dictionary.state()
     assert added["dba_scheduler_jobs"] == [("HUGEPAGE", "HUGEPAGE_TREND_JOB", True, "dba@example.com")]
     assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_TREND", "SELECT") in added["dba_tab_privs"]
     assert {("HUGEPAGE", "HUGEPAGE_TREND", "TABLE", "VALID"), ("HUGEPAGE", "HUGEPAGE_RECORD_TREND", "PROCEDURE", "VALID")} < set(
         added["dba_objects"])
-    for again in (TREND, UPGRADE):
+    for again in (TREND, INSTALL):
         dictionary.run(again)
         assert dictionary.state() == added
     dictionary.run(script("trend-sql"))
     assert dictionary.state()["dba_scheduler_jobs"] == [("HUGEPAGE", "HUGEPAGE_TREND_JOB", True, None)]
-    for _ in range(2):
-        dictionary.run(NO_TREND)
-        assert dictionary.state() == complete
+    drop_job, *drops = re.findall(r"^--    (EXECUTE DBMS_SCHEDULER.DROP_JOB.*|DROP .*)$", TREND, re.MULTILINE)
+    dictionary.run(f"BEGIN\n{drop_job.removeprefix('EXECUTE ')};\nEND;\n/\n" + "".join(f"{drop};\n" for drop in drops))
+    assert dictionary.state() == complete
     dictionary.run(TREND)
     dictionary.run(UNINSTALL)
     assert not any(dictionary.state().values())
@@ -182,17 +184,14 @@ def test_trend(dictionary, complete):
         dictionary.run(TREND)
 
 
-@pytest.mark.parametrize("interrupted", [TREND, NO_TREND], ids=["install", "uninstall"])
-def test_half_done_trend(dictionary, complete, interrupted):
+def test_half_done_trend(dictionary, complete):
     dictionary.run(TREND)
     with_trend = dictionary.state()
-    before = (INSTALL,) if interrupted is TREND else (INSTALL, TREND)
-    for most in early_ends(dictionary, before, interrupted):
-        dictionary.query("SAVEPOINT ended")
-        for last, wanted in ((NO_TREND, complete), (TREND, with_trend)):
-            dictionary.query("ROLLBACK TO ended")
-            dictionary.run(last)
-            assert dictionary.state() == wanted, f"after {most} statements"
+    for most in early_ends(dictionary, (INSTALL,), TREND):
+        dictionary.run(TREND)
+        assert dictionary.state() == with_trend, f"after {most} statements"
+        dictionary.run(UNINSTALL)
+        assert not any(dictionary.state().values()), f"after {most} statements"
 
 
 def test_common_user_in_the_root(dictionary):

@@ -11,8 +11,7 @@ import pytest
 from harness.oracle_files import REPOSITORY, script
 from harness.sidecar import binary
 
-SCRIPTS = ("install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cluster-sql", "cross-check-sql", "metric-sql",
-           "trend-sql", "trend-uninstall-sql")
+SCRIPTS = ("install-sql", "uninstall-sql", "live-sql", "cluster-sql", "cross-check-sql", "metric", "trend-sql")
 NODES = ("--shared-dir", "/shared/hugepages", "--node", "rac1", "--node", "rac-2")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
 CHOICES = {
@@ -79,7 +78,6 @@ def test_pmd_refuses(validators):
 def test_external_tables_by_antlr(validators, name, count):
     ddl = external_tables(script(name))
     assert len(ddl) == count
-    assert external_tables(script("upgrade-sql")) == external_tables(script("install-sql"))
     if name == "live-sql":
         # The grammar lacks this option of the record format.
         assert all(" PREPROCESSOR HUGEPAGE_DIR_BIN:'hugepage_live.sh' " in table for table in ddl)
@@ -125,8 +123,7 @@ def test_names_fit_into_30_bytes(name):
     assert {word for word in re.findall(r"[A-Za-z][\w$#]*", sql) if len(word) > 30} == set()
 
 
-@pytest.mark.parametrize("name", ["install-sql", "upgrade-sql", "uninstall-sql", "live-sql", "cluster-sql", "trend-sql",
-                                  "trend-uninstall-sql"])
+@pytest.mark.parametrize("name", ["install-sql", "uninstall-sql", "live-sql", "cluster-sql", "trend-sql"])
 def test_scripts_restore_the_defaults(name):
     """What outlasts a script is set to SQL*Plus's default at its end."""
     sql = text(name)
@@ -155,9 +152,9 @@ def test_trend_with_all_options(validators):
 
 def test_metric_as_xml():
     """The elements of Enterprise Manager's DTD, with the query and every column of it."""
-    metric, collection = ElementTree.fromstring(script("metric-xml", "--schema", "C##HP"))
+    metric, collection = ElementTree.fromstring(script("metric", "--format", "xml", "--schema", "C##HP"))
     [query] = (element.text for element in metric.iter("Property") if element.get("NAME") == "STATEMENT")
-    printed = script("metric-sql", "--schema", "C##HP")
+    printed = script("metric", "--schema", "C##HP")
     assert query.strip() == printed[printed.index("SELECT"):].strip()
     names = [column.get("NAME") for column in metric.iter("ColumnDescriptor")]
     selected = re.search(r"SELECT\n(.*)\nFROM dual", query, re.DOTALL).group(1)

@@ -15,15 +15,15 @@ from harness.sidecar import run as sidecar
 from harness.units import MB
 
 SAME = {"kind": "kind", "verdict": "verdict", "message": "message", "hint": "hint", "landed_in": "landed_in", "page_size": "page_size",
-        "cause": "cause", "shared_memory": "shared_memory", "huge_page_bytes": "in_huge_pages", "base_page_bytes": "in_base_pages",
+        "cause": "cause", "shared_memory": "shared_memory", "huge_page_bytes": "huge_page_bytes", "base_page_bytes": "base_page_bytes",
         "huge_page_size": "huge_page_size", "memlock": "memlock", "pages_needed": "pages_needed", "pages_missing": "pages_missing",
         "restart_outlook": "restart_outlook", "recommended_nr_hugepages": "recommended_nr_hugepages", "pid": "pid",
-        "processes": "processes", "instance_page_tables": "page_tables", "version": "version"}
+        "processes": "processes", "page_tables_total": "page_tables_total", "version": "version"}
 """Columns of the files, and the equal members of `status --format json`."""
 POOL = {name: name for name in ("page_size", "node", "nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages",
-                                "nr_overcommit_hugepages", "available", "cgroup_limit", "cgroup_usage", "obtainable_now")}
+                                "nr_overcommit_hugepages", "available_hugepages", "cgroup_limit", "cgroup_usage", "obtainable_now")}
 FINDING = {"sid": "instance", "current_value": "current", **{name: name for name in (
-    "severity", "area", "setting", "recommended", "reason", "command", "takes_effect", "saves")}}
+    "severity", "area", "setting", "recommended", "reason", "command", "takes_effect", "saving")}}
 INSTALL = script("install-sql")
 
 
@@ -69,11 +69,11 @@ def test_rows_match_status(twin, oracle, tmp_path):
         for row, instance in zip(instances, said["instances"], strict=True):
             assert row["notes"] == ("; ".join(instance["notes"]) or None)
             assert row["evidence"] == "; ".join(instance["evidence"])
-            assert instance["setting"] == (row["use_large_pages"] and f"use_large_pages = {row['use_large_pages']}") or instance["kind"] == "postgresql"
+            assert row["use_large_pages"] == instance["huge_pages" if instance["kind"] == "postgresql" else "use_large_pages"]
             assert row["home"] == (instance["oracle_home"] or instance["data_directory"])
             assert row["started_utc"] == instance["started"].replace("T", " ").rstrip("Z")
             assert row["memlock_unlimited"] == {True: "Y", False: "N", None: None}[instance["memlock_unlimited"]]
-            assert row["sga_in_huge_pages"] == {"all": "Y", "mixed": "N", "none": "N", "AMM": "N"}.get(instance["landed"])
+            assert row["sga_in_huge_pages"] == {"unknown": None, "hugetlb": "Y"}.get(instance["landed_in"], "N")
             assert instance["name"] == row["sid"] or instance["name"].startswith(row["sid"].removesuffix("..."))
     [host] = twin.run("SELECT * FROM hugepage_hosts")
     assert (host["host_name"], host["verdict"]) == (said["host_name"], said["verdict"])
@@ -90,7 +90,7 @@ def test_regression(twin, oracle, pool, state):
         watched = sidecar("watch", "--once", "--state-dir", state, "--oracle-dir", twin.directory, "--mode", "644")
         assert watched.status < UNKNOWN, watched.stderr
         [row] = twin.run("SELECT * FROM hugepage_status WHERE sid = 'TEST2'")
-        lost = twin.run("SELECT * FROM hugepage_regressions WHERE sid = 'TEST2'")
+        lost = twin.run("SELECT * FROM hugepage_status WHERE sid = 'TEST2' AND regression = 'Y'")
         instance.stop()
         return row, lost
 
@@ -112,7 +112,7 @@ def test_a_loss_before_the_installation(twin, oracle, pool, state):
     instance.alert_log.write_text(alert_log.of_19(instance.pmon, 17, 17, 3, age=week) + alert_log.of_19(instance.pmon, 17, 0, 8707))
     answer = sidecar("oracle", "write", twin.directory, "--state-dir", state, "--mode", "644")
     assert answer.status == 0, answer.stderr
-    [lost] = twin.run("SELECT * FROM hugepage_regressions WHERE sid = 'TEST3'")
+    [lost] = twin.run("SELECT * FROM hugepage_status WHERE sid = 'TEST3' AND regression = 'Y'")
     assert lost["regression_detail"] == "was in huge pages of 2 MB, is in 4 kB pages"
     before, now = twin.run("SELECT * FROM hugepage_history WHERE sid = 'TEST3'")
     assert [(row["landed_in"], row["regression"], row["is_current"], row["use_large_pages"], row["allocated_pages"])

@@ -239,7 +239,7 @@ def test_regressions(twin):
     lost = {"regression": True, "regression_utc": 1_795_100_400, "landed_in": "mixed",
             "regression_detail": "was in huge pages of 2 MB, is in huge pages only in part"}
     write(twin.directory, {**HOST, "instances": [{**HOST["instances"][0], **lost}, *HOST["instances"][1:]]})
-    [row] = twin.run("SELECT * FROM hugepage_regressions")
+    [row] = twin.run("SELECT * FROM hugepage_status WHERE regression = 'Y'")
     assert (row["sid"], row["landed_in"], row["regression_detail"]) == ("ORCL", "mixed", lost["regression_detail"])
     assert row["regression_utc"] == datetime(2026, 11, 19, 15, 0)
 
@@ -248,7 +248,7 @@ def metric(twin, instance):
     """The row of the metric extension in a session of that instance."""
     twin.run("SELECT set_config('twin.server_host', 'db1', false), set_config('twin.instance_name', %s, false)", instance)
     try:
-        [row] = twin.run(script("metric-sql").replace("HUGEPAGE.hugepage_advisor.is_stale ", "hugepage.is_stale() "))
+        [row] = twin.run(script("metric").replace("HUGEPAGE.hugepage_advisor.is_stale ", "hugepage.is_stale() "))
     finally:
         twin.run("RESET twin.server_host; RESET twin.instance_name")
     return row["sid"], row["severity"], row["message"]

@@ -47,9 +47,9 @@ def test_three_clusters(new_cluster, pool):
     for server, name, view in ((huge, 'the "huge" one', "hugepage_status"), (base, "base", "hugepage_status"),
                                (other_schema, "odd", '"Odd Schema".hugepage_status')):
         [own] = server.sql(f"SELECT * FROM {view}")
-        columns = fleet[name].keys() - {"server", "error", "page_tables"}
+        columns = fleet[name].keys() - {"server", "error", "page_tables_host"}
         assert {column: fleet[name][column] for column in columns} == {column: own[column] for column in columns}
-        assert fleet[name]["error"] is None and fleet[name]["page_tables"] > 0
+        assert fleet[name]["error"] is None and fleet[name]["page_tables_host"] > 0
     assert fleet['the "huge" one']["landed_in"] == "hugetlb"
 
     other_schema.stop()

@@ -163,7 +163,7 @@ class Faces:
         for name, text in texts.items():
             assert (self.oracle[name] or "")[:280] == (text or "")[:280], name
         verdict = self.status["verdict"]
-        is_hidden = self.status["landed"] in ("unknown", "some")
+        is_hidden = self.status["landed_in"] == "unknown"
         status = {"warning": sidecar.WARNING, "critical": sidecar.CRITICAL}.get(
             verdict, sidecar.UNKNOWN if is_hidden else sidecar.OK)
         text = " ".join(text for text in texts.values() if text)

@@ -96,7 +96,7 @@ def test_pool_of_a_size_that_nobody_uses(new_cluster, pool):
     pool(GB, 1)
     server = create_extension(new_cluster().start())
     row = recommended(server, f"hugepages-{GB // KB}kB/nr_hugepages", "kernel")
-    assert row["saves"] == GB
+    assert row["saving"] == GB
     assert (row["recommended"], row["command"]) == (None, None)
 
 

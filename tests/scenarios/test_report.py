@@ -198,8 +198,8 @@ def test_figures_are_those_of_the_json(busy: tuple[Path, Path], browser: Browser
             expected = row[name] if row[name] is not None else "unknown"
             # HTML does not tell runs of spaces apart.
             assert figure == (" ".join(expected.split()) if isinstance(expected, str) else expected), name
-        assert {"kind", "name", "verdict", "message", "landed_in", "shared_memory", "in_huge_pages", "in_base_pages",
-                "pages_needed", "pages_used", "pages_missing", "processes", "page_tables"} <= set(figures)
+        assert {"kind", "name", "verdict", "message", "landed_in", "shared_memory", "huge_page_bytes", "base_page_bytes",
+                "pages_needed", "pages_held", "pages_missing", "processes", "page_tables_total"} <= set(figures)
 
     pools = browser.ask(FIGURES, "section[aria-labelledby=pools] tbody tr")
     assert len(pools) == len(status["pools"])
@@ -226,8 +226,8 @@ def test_where_memory_goes(busy: tuple[Path, Path], browser: Browser) -> None:
     assert sum(of_kind["Page tables"].values()) == kernel["PageTables"]
     for row in status["instances"]:
         label = f"{row['kind']} {row['name']}"
-        assert parts.get(f"Huge pages of {label}", 0) == row["pages_used"] * row["huge_page_size"]
-        assert parts[f"Page tables of {label}"] == row["page_tables"]
+        assert parts.get(f"Huge pages of {label}", 0) == row["pages_held"] * row["huge_page_size"]
+        assert parts[f"Page tables of {label}"] == row["page_tables_total"]
 
 
 def test_page_tables_at_other_numbers_of_connections(busy: tuple[Path, Path], browser: Browser) -> None:
@@ -346,11 +346,11 @@ def test_live_server(new_cluster: Callable[..., Cluster], pool: Callable[..., An
     status = sidecar.run("status", "--format", "json").json()
     session.close()
     row, = (row for row in status["instances"] if row["name"] == str(server.data))
-    assert row["landed"] == "all"
+    assert row["landed_in"] == "hugetlb"
     browser.show(page)
     figures, = (figures for figures in browser.ask(FIGURES, "article.instance") if figures["name"] == row["name"])
-    for name in ("kind", "pid", "verdict", "landed_in", "page_size", "shared_memory", "in_huge_pages", "pages_needed",
-                 "pages_used", "setting", "version", "started"):
+    for name in ("kind", "pid", "verdict", "landed_in", "page_size", "shared_memory", "huge_page_bytes", "pages_needed",
+                 "pages_held", "huge_pages", "version", "started"):
         assert figures[name] == row[name], name
     past = browser.ask("return [...document.querySelectorAll('section[aria-labelledby=history] article')]"
                        ".map(past => past.innerText)")

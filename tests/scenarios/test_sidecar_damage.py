@@ -54,8 +54,8 @@ def test_damaged_alert_logs(oracle, tmp_path, case):
     else:
         log.symlink_to("/dev/zero")
     row = told(tmp_path, "TEST1", seconds=20)
-    assert (row["landed"], row["shared_memory"]) == ("none", 4 * MB)
-    assert row["setting"] == ("use_large_pages = ONLY" if readable else None)
+    assert (row["landed_in"], row["shared_memory"]) == ("base", 4 * MB)
+    assert row["use_large_pages"] == ("ONLY" if readable else None)
 
 
 @pytest.mark.parametrize("where", ["first", "last", "nowhere"])
@@ -73,7 +73,7 @@ def test_a_log_of_a_gigabyte(oracle, tmp_path, where):
         assert log.tell() > GB - MB
     answer, used = sidecar.run_measured("status", "--format", "json", "--state-dir", tmp_path)
     row = row_of(answer, "TEST1")
-    assert row["setting"] == (None if where == "nowhere" else "use_large_pages = ONLY")
+    assert row["use_large_pages"] == (None if where == "nowhere" else "ONLY")
     assert used.peak_memory < 20 * MB
 
 
@@ -87,10 +87,10 @@ def test_cyclic_links(oracle, tmp_path):
     (rdbms / "up").symlink_to("..")
     (rdbms / "nowhere").symlink_to("/nonexistent/directory")
     instance.alert_log.symlink_to(instance.alert_log.name)
-    assert told(tmp_path, "TEST1")["landed"] == "none"
+    assert told(tmp_path, "TEST1")["landed_in"] == "base"
     instance.alert_log.unlink()
     instance.alert_log.write_bytes(live(instance))
-    assert told(tmp_path, "TEST1")["setting"] == "use_large_pages = ONLY"
+    assert told(tmp_path, "TEST1")["use_large_pages"] == "ONLY"
     assert sidecar.run("capture", tmp_path / "tree").status == OK
 
 
@@ -116,7 +116,7 @@ def test_processes_that_vanish_meanwhile(oracle, tmp_path):
     try:
         for _ in range(50):
             row = told(tmp_path, "LIVE")
-            assert (row["landed"], row["shared_memory"]) == ("none", 4 * MB)
+            assert (row["landed_in"], row["shared_memory"]) == ("base", 4 * MB)
             assert row["processes"] >= 5
         assert sidecar.run("watch", "--once", "--state-dir", tmp_path).status in ANSWERS
         assert sidecar.run("size", "--state-dir", tmp_path, "--format", "json").status in ANSWERS
@@ -137,7 +137,7 @@ def test_in_a_chroot_with_nothing_but_proc_and_sys(oracle, tmp_path):
     assert (done.returncode in ANSWERS, done.stderr) == (True, "")
     row, = (row for row in json.loads(done.stdout)["instances"] if row["name"] == "TEST1")
     outside = told(tmp_path, "TEST1")
-    for name in ("landed", "shared_memory", "by_page_size", "pages_needed", "processes", "page_tables", "memlock"):
+    for name in ("landed_in", "shared_memory", "by_page_size", "pages_needed", "processes", "page_tables_total", "memlock"):
         assert row[name] == outside[name], name
 
 
@@ -148,4 +148,4 @@ def test_an_old_log_is_not_live(oracle, tmp_path):
                  alert_log.of_19(instance.pmon, 16, 16, 3, setting="ONLY", age=timedelta(hours=2))):
         instance.alert_log.write_text(text)
         row = told(tmp_path, "TEST1")
-        assert (row["setting"], row["version"], row["landed"]) == (None, None, "none")
+        assert (row["use_large_pages"], row["version"], row["landed_in"]) == (None, None, "base")

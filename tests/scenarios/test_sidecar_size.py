@@ -33,7 +33,7 @@ def sized(tmp_path) -> Callable[..., dict[str, Any]]:
         out["status"] = answer.status
         out["pool"], = (pool for pool in out["pools"] if pool["page_size"] == HUGE)
         out["needs"] = {need["instance"]: need for need in out["pool"]["needs"]}
-        out["why"] = {one["instance"]: one["why"] for one in out["not_counted"]}
+        out["why"] = {one["instance"]: one["reason"] for one in out["not_counted"]}
         return out
     return size
 
@@ -48,8 +48,8 @@ def test_clusters_that_are_down(new_cluster, pool, sized):
     elsewhere = sized()["pool"]["recommended_nr_hugepages"]
     out = sized(*data)
     wanted = {str(server.data): server.pages_needed(HUGE) for server in servers}
-    assert {name: out["needs"][name]["pages"] for name in wanted} == wanted
-    assert not any(out["needs"][name]["is_running"] or out["needs"][name]["held"] for name in wanted)
+    assert {name: out["needs"][name]["pages_needed"] for name in wanted} == wanted
+    assert not any(out["needs"][name]["is_running"] or out["needs"][name]["pages_held"] for name in wanted)
     assert out["why"][str(off.data)] == "huge_pages = off"
     assert out["pool"]["recommended_nr_hugepages"] == elsewhere + sum(wanted.values())
     borrowed.resize(before.held + sum(wanted.values()))
@@ -60,8 +60,8 @@ def test_clusters_that_are_down(new_cluster, pool, sized):
     out = sized(*data)
     for server in servers:
         need = out["needs"][str(server.data)]
-        assert need["is_running"] and need["pages"] == need["held"]
-        assert need["pages"] == pages(smaps.main_mapping(server.postmaster).length, HUGE)
+        assert need["is_running"] and need["pages_needed"] == need["pages_held"]
+        assert need["pages_needed"] == pages(smaps.main_mapping(server.postmaster).length, HUGE)
 
 
 def fill_pages(server, page_size: int) -> int:
@@ -83,7 +83,7 @@ def test_a_segment_that_fills_its_pages(new_cluster, pool, sized):
     wanted = fill_pages(server, HUGE)
     borrowed = pool(HUGE, 0)
     need = sized("--postgresql-data", server.data)["needs"][str(server.data)]
-    assert (need["pages"], need["is_running"]) == (wanted, False)
+    assert (need["pages_needed"], need["is_running"]) == (wanted, False)
     borrowed.resize(borrowed.numbers().held + wanted)
     server.start()
     assert smaps.main_mapping(server.postmaster).page_size == HUGE
@@ -100,7 +100,7 @@ def test_a_cluster_as_debian_keeps_it(new_cluster, sized, tmp_path):
     Path("/etc/postgresql").mkdir(exist_ok=True)
     through = ["unshare", "--mount", "sh", "-c", script, "sh", str(server.install.major), server.data]
     need = sized(through=through)["needs"][str(server.data)]
-    assert (need["pages"], need["is_running"]) == (wanted, False)
+    assert (need["pages_needed"], need["is_running"]) == (wanted, False)
 
 
 def oracle_down(directory: Path, base: Path) -> list[str | Path]:
@@ -130,8 +130,8 @@ def test_instances_that_are_down(oracle, sized, tmp_path):
     through = oracle_down(tmp_path, oracle.base)
     out = sized(through=through)
     # Below 1 GB a granule is 4 MB.
-    assert out["needs"]["INIT"]["pages"] == 1000 * MB // HUGE + EXTRA
-    assert out["needs"]["SPF"]["pages"] == 512 * MB // HUGE + EXTRA
+    assert out["needs"]["INIT"]["pages_needed"] == 1000 * MB // HUGE + EXTRA
+    assert out["needs"]["SPF"]["pages_needed"] == 512 * MB // HUGE + EXTRA
     assert "MEMORY_TARGET" in out["why"]["AMM"] and "FALSE" in out["why"]["OFF"]
     assert "NONE" in out["why"] and out["status"] == UNKNOWN
     # The last start of the one expected more than its parameters say, of the other we know nothing else.
@@ -140,8 +140,8 @@ def test_instances_that_are_down(oracle, sized, tmp_path):
         trace.mkdir(parents=True)
         (trace / f"alert_{sid}.log").write_text(alert_log.of_19(1, expected, 0, 3))
     out = sized(through=through)
-    assert out["needs"]["INIT"]["pages"] == 600 + EXTRA
-    assert out["needs"]["NONE"]["pages"] == 33 + EXTRA
+    assert out["needs"]["INIT"]["pages_needed"] == 600 + EXTRA
+    assert out["needs"]["NONE"]["pages_needed"] == 33 + EXTRA
     assert sized("--running-only", through=through)["needs"].keys() & {"INIT", "NONE", "SPF"} == set()
 
 
@@ -168,7 +168,7 @@ def test_every_face_counts_what_is_down(oracle, pool, tmp_path):
     of_size, = (row for row in size["pools"] if row["page_size"] == HUGE)
     of_status, = (row for row in answer["pools"] if row["page_size"] == HUGE and row["node"] is None)
     # `size` alone asks PostgreSQL's programs what stopped clusters need.
-    clusters = sum(need["pages"] for need in of_size["needs"] if not need["is_running"] and need["instance"] not in stopped)
+    clusters = sum(need["pages_needed"] for need in of_size["needs"] if not need["is_running"] and need["instance"] not in stopped)
     assert of_size["recommended_nr_hugepages"] - clusters == of_status["recommended_nr_hugepages"]
     checked = sidecar.run("check", *state, through=through)
     assert checked.status == CRITICAL and refused in checked.stdout
@@ -182,11 +182,11 @@ def test_what_runs_and_what_is_down_together(oracle, pool, new_cluster, sized):
     full = oracle.instance("FULL", SysV(20 * MB, HUGE))
     empty = oracle.instance("EMPTY", SysV(12 * MB), SysV(3 * MB))
     out = sized("--postgresql-data", server.data)
-    assert {name: (need["pages"], need["held"]) for name, need in out["needs"].items() if name in ("FULL", "EMPTY")} == {
+    assert {name: (need["pages_needed"], need["pages_held"]) for name, need in out["needs"].items() if name in ("FULL", "EMPTY")} == {
         "FULL": (10, 10), "EMPTY": (6 + 2, 0)}
     assert out["memlock_kb"] == 20 * KB
     empty.stop()
-    borrowed.resize(borrowed.numbers().held + 8 + out["needs"][str(server.data)]["pages"])
+    borrowed.resize(borrowed.numbers().held + 8 + out["needs"][str(server.data)]["pages_needed"])
     oracle.instance("EMPTY", SysV(12 * MB, HUGE), SysV(3 * MB, HUGE))
     server.start()
     assert smaps.main_mapping(server.postmaster).page_size == HUGE
@@ -203,8 +203,8 @@ def test_what_does_not_fit_is_named(oracle, pool, sized, tmp_path):
     out = sized("--running-only")
     misfit, = out["pool"]["does_not_fit"]
     needed = pages(size, HUGE)
-    assert (misfit["instance"], misfit["pages"]) == ("LARGE", needed)
-    assert misfit["over"] == out["pool"]["needed_in_all"] - out["pool"]["capacity"] > 0
+    assert (misfit["instance"], misfit["pages_needed"]) == ("LARGE", needed)
+    assert misfit["pages_over"] == out["pool"]["needed_in_all"] - out["pool"]["capacity"] > 0
     assert out["pool"]["recommended_nr_hugepages"] <= out["pool"]["capacity"]
     assert out["status"] == WARNING
     answer = sidecar.run("size", "--running-only", "--state-dir", tmp_path)
@@ -264,6 +264,6 @@ def test_formats(oracle, pool, tmp_path):
     oracle.instance("ORCL", SysV(8 * MB, HUGE))
     answer = sidecar.run("size", "--running-only", "--state-dir", tmp_path, "--format", "csv")
     row, = (row for row in answer.csv() if row["instance"] == "ORCL")
-    assert (row["pages"], row["held"], row["is_running"], row["does_not_fit_by"]) == ("4", "4", "true", "")
+    assert (row["pages_needed"], row["pages_held"], row["is_running"], row["pages_over"]) == ("4", "4", "true", "")
     table = sidecar.run("size", "--running-only", "--state-dir", tmp_path)
     assert table.status == OK and max(map(len, table.stdout.splitlines())) <= 80

@@ -60,19 +60,19 @@ def agree(row: dict[str, Any], instance: Instance, landed: str, **expected: Any)
     limit = memlock(instance.pmon)
     assert row | {
         "pid": instance.pmon,
-        "landed": landed,
+        "landed_in": landed,
         "by_page_size": [{"page_size": page_size, "bytes": sizes[page_size]} for page_size in sorted(sizes)],
         "shared_memory": sizes.total(),
-        "in_huge_pages": in_huge,
-        "in_base_pages": sizes.total() - in_huge,
+        "huge_page_bytes": in_huge,
+        "base_page_bytes": sizes.total() - in_huge,
         "pages_needed": needed,
-        "pages_used": in_huge // HUGE,
+        "pages_held": in_huge // HUGE,
         "processes": 1 + len(instance.servers),
-        "page_tables": page_tables([instance.pmon, *instance.servers]),
+        "page_tables_total": page_tables([instance.pmon, *instance.servers]),
         "memlock": limit,
         "memlock_unlimited": limit is None,
         "oracle_home": str(Path(f"/proc/{instance.pmon}/exe").readlink()).removesuffix(f"/{ORACLE}"),
-        "notes": [] if row["setting"] else [UNKNOWN_SETTING],
+        "notes": [] if row["use_large_pages"] else [UNKNOWN_SETTING],
         **expected,
     } == row
 
@@ -81,7 +81,7 @@ def test_all_in_huge_pages(oracle, pool, told):
     pool(HUGE, 51)
     instance = oracle.instance("FULL", SysV(32 * MB, HUGE), SysV(66 * MB, HUGE), SysV(HUGE, HUGE), servers=3)
     row = told("FULL")
-    agree(row, instance, "all", verdict=well(), cause=None, pages_missing=0, page_size=HUGE, restart_outlook="hugetlb")
+    agree(row, instance, "hugetlb", verdict=well(), cause=None, pages_missing=0, page_size=HUGE, restart_outlook="hugetlb")
     assert row["evidence"] == ["maps, page sizes asked of the kernel", "HugetlbPages"]
 
 
@@ -94,7 +94,7 @@ def test_one_sid_in_two_containers(oracle, pool, tmp_path):
     rows = {row["pid"]: row for row in answer.json()["instances"] if row["name"] == "TWICE"}
     assert len(rows) == 2
     for instance in oracle.instances:
-        agree(rows[instance.pmon], instance, "none", cause=rows[instance.pmon]["cause"],
+        agree(rows[instance.pmon], instance, "base", cause=rows[instance.pmon]["cause"],
               pages_missing=rows[instance.pmon]["pages_missing"])
 
 
@@ -124,7 +124,7 @@ def test_all_in_base_pages(oracle, pool, told, available, cause, missing):
     instance = oracle.instance("EMPTY", SysV(12 * MB), SysV(32 * MB), SysV(HUGE - BASE_PAGE), servers=2)
     if available == 0 and kernel.meminfo()["HugePages_Total"] > 0:
         cause = "pool_too_small"
-    agree(told("EMPTY"), instance, "none", cause=cause, pages_missing=missing - 1, page_size=BASE_PAGE,
+    agree(told("EMPTY"), instance, "base", cause=cause, pages_missing=missing - 1, page_size=BASE_PAGE,
           evidence=["maps, page sizes asked of the kernel"])
 
 
@@ -135,7 +135,7 @@ def test_mixed_as_the_99_percent_instance(oracle, pool, told):
     row = told("MIXED")
     agree(row, instance, "mixed", verdict="notice", landed_in="mixed", pages_missing=1, page_size=HUGE,
           restart_outlook="mixed")
-    assert (row["pages_needed"], row["pages_used"]) == (126, 125)
+    assert (row["pages_needed"], row["pages_held"]) == (126, 125)
     assert "250 MB" in row["message"] and "other 2 MB" in row["message"]
 
 
@@ -143,7 +143,7 @@ def test_a_little_in_base_pages_belongs_there(oracle, pool, told):
     """Since 12.1 Oracle itself expects a few small pages beside the huge ones."""
     pool(HUGE, 20)
     instance = oracle.instance("TEST1", SysV(40 * MB, HUGE), SysV(20 * KB))
-    agree(told("TEST1"), instance, "all", verdict=well(), pages_needed=20, pages_missing=0)
+    agree(told("TEST1"), instance, "hugetlb", verdict=well(), pages_needed=20, pages_missing=0)
 
 
 def test_two_sizes_of_huge_pages(oracle, pool, told):
@@ -154,14 +154,14 @@ def test_two_sizes_of_huge_pages(oracle, pool, told):
     sizes = by_page_size(instance.pmon)
     assert sizes == {BASE_PAGE: 4 * MB, HUGE: 16 * MB, GB: GB}
     assert row["by_page_size"] == [{"page_size": size, "bytes": sizes[size]} for size in (BASE_PAGE, HUGE, GB)]
-    assert (row["landed"], row["in_huge_pages"], row["in_base_pages"]) == ("mixed", GB + 16 * MB, 4 * MB)
+    assert (row["landed_in"], row["huge_page_bytes"], row["base_page_bytes"]) == ("mixed", GB + 16 * MB, 4 * MB)
 
 
 def test_a_file_on_hugetlbfs(oracle, pool, told):
     pool(HUGE, 8)
     with hugetlbfs(oracle.directory / "huge", HUGE) as point:
         instance = oracle.instance("FREE", MappedFile(point / "ora_FREE_sga", 16 * MB), servers=1)
-        agree(told("FREE"), instance, "all", verdict=well(), pages_missing=0)
+        agree(told("FREE"), instance, "hugetlb", verdict=well(), pages_missing=0)
         instance.stop()
 
 
@@ -172,10 +172,10 @@ def test_automatic_memory_and_the_managed_global_area(oracle, pool, told):
     # PMON of the other has its SGA in segments, and a little of its own in files.
     managed = oracle.instance("MGA", SysV(12 * MB), *automatic_memory("MGA", 1, 2 * MB))
     row = told("AMM")
-    agree(row, automatic, "AMM", cause="memory_target", pages_needed=row["pages_needed"])
+    agree(row, automatic, "base", cause="memory_target", pages_needed=row["pages_needed"])
     assert "MEMORY_TARGET" in row["message"] and "SGA_TARGET" in row["hint"]
     row = told("MGA")
-    assert (row["landed"], row["shared_memory"], row["pages_needed"]) == ("none", 12 * MB, 6)
+    assert (row["landed_in"], row["shared_memory"], row["pages_needed"]) == ("base", 12 * MB, 6)
     assert by_page_size(managed.pmon) == {BASE_PAGE: 14 * MB}
     assert row["cause"] != "memory_target"
 
@@ -186,13 +186,13 @@ def test_the_farm_of_the_seed(oracle, pool, told, tmp_path):
     full = oracle.instance("FULL", SysV(32 * MB, HUGE), SysV(68 * MB, HUGE), servers=2)
     mixed = oracle.instance("MIXED", SysV(2 * MB, HUGE), SysV(124 * MB, HUGE), SysV(2 * MB), servers=1)
     empty = oracle.instance("EMPTY", SysV(12 * MB), SysV(32 * MB), SysV(2 * MB))
-    agree(told("FULL"), full, "all", verdict=well(), pages_missing=0)
+    agree(told("FULL"), full, "hugetlb", verdict=well(), pages_missing=0)
     agree(told("MIXED"), mixed, "mixed", pages_missing=1)
-    agree(told("EMPTY"), empty, "none", pages_missing=23)
+    agree(told("EMPTY"), empty, "base", pages_missing=23)
     answer = sidecar.run("status", "--format", "json", "--state-dir", tmp_path).json()
     host, = (row for row in answer["pools"] if row["page_size"] == HUGE and row["node"] is None)
     numbers = borrowed.numbers()
-    assert (host["nr_hugepages"], host["available"]) == (numbers.nr, 0)
+    assert (host["nr_hugepages"], host["available_hugepages"]) == (numbers.nr, 0)
     assert host["held_by_instances"] == 113 and host["held_by_others"] == numbers.held - 113
     assert host["recommended_nr_hugepages"] == numbers.nr + 1 + 23
     assert "1 of 3 instances are in huge pages" in answer["message"]
@@ -210,17 +210,17 @@ def test_beside_postgresql(oracle, pool, new_cluster, told):
     sysv = new_cluster(shared_buffers="32MB", shared_memory_type="sysv").start()
     gigantic = new_cluster(shared_buffers="32MB", huge_page_size="1GB").start()
     asm = oracle.instance("+ASM", SysV(2 * MB), kind="asm")
-    agree(told("ORCL"), instance, "all", kind="oracle", pages_missing=0)
-    agree(told("+ASM"), asm, "none", kind="asm")
-    for server, landed, page_size, cause in ((huge, "all", HUGE, None), (base, "none", BASE_PAGE, "disabled"),
-                                             (sysv, "none", BASE_PAGE, "sysv_shared_memory"), (gigantic, "all", GB, None)):
+    agree(told("ORCL"), instance, "hugetlb", kind="oracle", pages_missing=0)
+    agree(told("+ASM"), asm, "base", kind="asm")
+    for server, landed, page_size, cause in ((huge, "hugetlb", HUGE, None), (base, "base", BASE_PAGE, "disabled"),
+                                             (sysv, "base", BASE_PAGE, "sysv_shared_memory"), (gigantic, "hugetlb", GB, None)):
         mapping = smaps.main_mapping(server.postmaster)
         assert mapping.page_size == page_size
         row = told(server.data)
-        assert {"kind": "postgresql", "landed": landed, "page_size": page_size, "cause": cause,
+        assert {"kind": "postgresql", "landed_in": landed, "page_size": page_size, "cause": cause,
                 "shared_memory": mapping.length, "version": str(server.install.major),
                 "by_page_size": [{"page_size": page_size, "bytes": mapping.length}],
-                "setting": f"huge_pages = {'off' if server is base else 'try'}",
+                "huge_pages": "off" if server is base else "try",
                 "memlock": memlock(server.postmaster), "notes": []}.items() <= row.items()
         # Its processes come and go.
         until("the same page tables by hand", lambda: page_tables_agree(server.postmaster, told(server.data)))
@@ -228,7 +228,7 @@ def test_beside_postgresql(oracle, pool, new_cluster, told):
 
 def page_tables_agree(postmaster: int, row: dict[str, Any]) -> bool:
     processes = [postmaster, *children(postmaster)]
-    return (row["processes"], row["page_tables"]) == (len(processes), page_tables(processes))
+    return (row["processes"], row["page_tables_total"]) == (len(processes), page_tables(processes))
 
 
 def test_without_privilege(oracle, pool, told, tmp_path):
@@ -238,18 +238,18 @@ def test_without_privilege(oracle, pool, told, tmp_path):
         instance = oracle.instance("SHUT", SysV(32 * MB, HUGE), user=OWNER, setgid=DBA, memlock=6 * MB, servers=1)
     base = oracle.instance("BASE", SysV(8 * MB), user=OWNER, setgid=DBA)
     own = oracle.instance("OPEN", SysV(4 * MB), user=OWNER)
-    agree(told("SHUT"), instance, "all")
+    agree(told("SHUT"), instance, "hugetlb")
     tmp_path.chmod(0o755)
     tmp_path.parent.chmod(0o755)
     row = told("SHUT", user="nobody")
-    assert {"landed": "some", "verdict": "notice", "shared_memory": None, "in_huge_pages": None, "pages_needed": None,
-            "pages_used": None, "pages_missing": None, "by_page_size": [], "processes": 2, "memlock": 6 * MB,
-            "page_tables": page_tables([instance.pmon, *instance.servers]), "evidence": ["HugetlbPages"],
+    assert {"landed_in": "unknown", "verdict": "notice", "shared_memory": None, "huge_page_bytes": None, "pages_needed": None,
+            "pages_held": None, "pages_missing": None, "by_page_size": [], "processes": 2, "memlock": 6 * MB,
+            "page_tables_total": page_tables([instance.pmon, *instance.servers]), "evidence": ["HugetlbPages"],
             "oracle_home": None}.items() <= row.items()
     assert any(f"/proc/{instance.pmon}/maps" in note and "run this as root" in note for note in row["notes"])
     row = told("BASE", user="nobody")
-    assert (row["landed"], row["evidence"], row["memlock"]) == ("unknown", [], memlock(base.pmon))
-    agree(told("OPEN", user="nobody"), own, "none")
+    assert (row["landed_in"], row["evidence"], row["memlock"]) == ("unknown", [], memlock(base.pmon))
+    agree(told("OPEN", user="nobody"), own, "base")
     assert sidecar.run("check", "--state-dir", tmp_path, "--service-account", str(OWNER), user="nobody").status == UNKNOWN
     assert sidecar.run("check", "--instance", "OPEN", "--state-dir", tmp_path, "--service-account", str(OWNER), user="nobody").status == OK
 
@@ -261,7 +261,7 @@ def test_the_table_fits_80_columns_without_colour(oracle, pool):
     answer = sidecar.run("status")
     assert "\x1b" not in answer.stdout
     assert max(map(len, answer.stdout.splitlines())) <= 80
-    assert sidecar.run("status", "--format", "csv").csv()[0]["landed"] in ("all", "none")
+    assert sidecar.run("status", "--format", "csv").csv()[0]["landed_in"] in ("hugetlb", "base")
     assert sidecar.run("status", "--format", "picture").status == USAGE
 
 
@@ -278,7 +278,7 @@ class TestAlertLogs:
         write(instance, form, age=age, setting="ONLY")
         live = not age
         row = told("TEST1")
-        agree(row, instance, "mixed", setting="use_large_pages = ONLY" if live else None)
+        agree(row, instance, "mixed", use_large_pages="ONLY" if live else None)
         assert (row["version"] or "").split(".")[0] == ("" if not live else "11" if form == "11.2" else "19")
         assert "alert log" not in row["evidence"]
 
@@ -291,11 +291,11 @@ class TestAlertLogs:
         write(instance, form, age=age)
         row = told("SHUT", user="nobody", through=with_oratab(tmp_path, f"SHUT:{instance.home}:N\n"))
         if age:
-            assert (row["landed"], row["shared_memory"], row["evidence"]) == ("some", None, ["HugetlbPages"])
+            assert (row["landed_in"], row["shared_memory"], row["evidence"]) == ("unknown", None, ["HugetlbPages"])
         else:
-            assert (row["landed"], row["in_huge_pages"], row["in_base_pages"]) == ("mixed", 30 * MB, 2 * MB)
+            assert (row["landed_in"], row["huge_page_bytes"], row["base_page_bytes"]) == ("mixed", 30 * MB, 2 * MB)
             assert row["evidence"] == ["alert log", "HugetlbPages"]
-            assert (row["pages_needed"], row["pages_used"]) == (16, 15)
+            assert (row["pages_needed"], row["pages_held"]) == (16, 15)
 
     def test_the_last_block_counts(self, oracle, pool, told):
         """An old start, the one that runs, and then lines that are no start."""
@@ -304,7 +304,7 @@ class TestAlertLogs:
         old = alert_log.of_19(instance.pmon, 16, 16, 3, setting="ONLY", age=YEAR)
         live = alert_log.of_19(instance.pmon, 16, 15, 512, setting="AUTO", version="19.3.0.0.0")
         instance.alert_log.write_text(old + live + "Thread 1 advanced to log sequence 7\n" * 1000)
-        assert told("TEST1")["setting"] == "use_large_pages = AUTO"
+        assert told("TEST1")["use_large_pages"] == "AUTO"
         instance.alert_log.write_text(live + old)
         assert told("TEST1")["version"] is None
 
@@ -379,5 +379,5 @@ def test_in_a_container(oracle, pool, told, own_root):
     trace.mkdir(parents=True)
     (trace / "alert_POD1.log").write_text(alert_log.of_19(instance.pmon, 8, 8, 3, setting="ONLY"))
     row = told("POD1")
-    agree(row, instance, "all", setting="use_large_pages = ONLY", version="19.24.0.0.0")
+    agree(row, instance, "hugetlb", use_large_pages="ONLY", version="19.24.0.0.0")
     instance.stop()

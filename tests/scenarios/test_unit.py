@@ -40,7 +40,7 @@ def test_its_capabilities_are_enough_and_needed(new_cluster, pool):
     name = str(server.data)
     everything = sidecar.run("status", "--format", "json").json()["instances"]
     [own] = [instance for instance in everything if instance["name"] == name]
-    assert own["landed"] == "all" and not own["notes"]
+    assert own["landed_in"] == "hugetlb" and not own["notes"]
     assert status(capabilities())[name] == own
     for needless in capabilities():
         less = status([name for name in capabilities() if name != needless])

@@ -24,7 +24,7 @@ def test_pools_of_the_host(new_cluster, pool):
     for row in server.sql("SELECT * FROM hugepage_pools"):
         numbers = pool_numbers(row["page_size"])
         assert (row["nr_hugepages"], row["free_hugepages"], row["resv_hugepages"], row["surplus_hugepages"],
-                row["nr_overcommit_hugepages"], row["available"]) == (
+                row["nr_overcommit_hugepages"], row["available_hugepages"]) == (
                     numbers.nr, numbers.free, numbers.resv, numbers.surplus, numbers.overcommit, numbers.available)
         assert row["is_default"] == (row["page_size"] == meminfo()["Hugepagesize"])
     sizes = server.sql("SELECT page_size FROM hugepage_pools ORDER BY page_size")

@@ -34,7 +34,7 @@ pub struct StatusRow {
     pub huge_page_bytes: Option<Bytes>,
     /// The shared memory in base pages; `None` also if the landing is unknown.
     pub base_page_bytes: Option<Bytes>,
-    /// `huge_pages = try` or `use_large_pages = TRUE`, as written in the configuration; `None` if unknown.
+    /// The value of `huge_pages`, of Oracle `use_large_pages`, as written in the configuration; `None` if unknown.
     pub setting: Option<&'static str>,
     /// The page size that `huge_page_size` selects.
     pub huge_page_size: Option<PageSize>,
@@ -55,7 +55,7 @@ pub struct StatusRow {
     /// Free and not reserved.
     pub available: Option<Pages>,
     /// Page tables of the whole host.
-    pub page_tables: Option<Bytes>,
+    pub page_tables_host: Option<Bytes>,
     /// What the next start would get.
     pub outlook: Outlook,
     /// The pool that the host should have.
@@ -92,7 +92,7 @@ impl StatusRow {
             base_page_bytes: known.map(Segment::in_base_pages),
             setting: match facts.requested.product {
                 Product::Oracle { use_large_pages: None, .. } => None,
-                _ => Some(ProductTerms::current(&facts.requested)),
+                _ => ProductTerms::current(&facts.requested).split_once(" = ").map(|(_, value)| value),
             },
             huge_page_size: facts.pool_state.huge_page_size,
             needed: status.needed,
@@ -103,7 +103,7 @@ impl StatusRow {
             resv: pool.and_then(|pool| pool.resv),
             surplus: pool.and_then(|pool| pool.surplus),
             available: pool.and_then(|pool| pool.available()),
-            page_tables: facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
+            page_tables_host: facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
             outlook: status.outlook,
             recommended: status.recommended,
             crash_outlook: status.crash_outlook(),

@@ -1,49 +1,10 @@
 //! What is known of one server.
 
-use std::fmt;
-
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Cause, Landing};
 
 use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
-
-/// Where all of a server's shared memory is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InstanceLanding {
-    /// In huge pages.
-    All,
-    /// In huge pages in part.
-    Mixed,
-    /// In huge pages, at least in part: more is not visible without privilege.
-    Some,
-    /// In base pages.
-    Nothing,
-    /// In files of /dev/shm, because of MEMORY_TARGET.
-    Amm,
-    /// Not visible.
-    Unknown,
-}
-
-impl InstanceLanding {
-    /// Whether more would be visible with privilege.
-    pub const fn is_hidden(self) -> bool {
-        matches!(self, Self::Some | Self::Unknown)
-    }
-}
-
-impl fmt::Display for InstanceLanding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::All => "all",
-            Self::Mixed => "mixed",
-            Self::Some => "some",
-            Self::Nothing => "none",
-            Self::Amm => "AMM",
-            Self::Unknown => "unknown",
-        })
-    }
-}
 
 /// One server.
 #[derive(Clone, Debug)]
@@ -63,20 +24,15 @@ pub struct Instance {
 impl Instance {
     /// The kind of pages it is in, by all evidence.
     pub fn landed_in(&self) -> Landing {
-        if self.landed() == InstanceLanding::All { Landing::Hugetlb } else { self.status.facts.landing() }
+        match self.status.facts.landing() {
+            // PostgreSQL's is in huge pages as a whole, or not at all.
+            Landing::Unknown if self.memory.has_hugetlb_pages && self.id.postgresql().is_some() => Landing::Hugetlb,
+            landing => landing,
+        }
     }
 
-    /// Where its shared memory is.
-    pub fn landed(&self) -> InstanceLanding {
-        match self.status.facts.landing() {
-            Landing::Hugetlb => InstanceLanding::All,
-            Landing::Mixed => InstanceLanding::Mixed,
-            Landing::Base if self.status.cause == Some(Cause::MemoryTarget) => InstanceLanding::Amm,
-            Landing::Base | Landing::Thp | Landing::PartialThp => InstanceLanding::Nothing,
-            // PostgreSQL's is in huge pages as a whole, or not at all.
-            Landing::Unknown if self.memory.has_hugetlb_pages && self.id.postgresql().is_some() => InstanceLanding::All,
-            Landing::Unknown if self.memory.has_hugetlb_pages => InstanceLanding::Some,
-            Landing::Unknown => InstanceLanding::Unknown,
-        }
+    /// Whether its shared memory is in files of /dev/shm, because of MEMORY_TARGET.
+    pub fn is_amm(&self) -> bool {
+        self.landed_in() == Landing::Base && self.status.cause == Some(Cause::MemoryTarget)
     }
 }

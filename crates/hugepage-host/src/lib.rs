@@ -40,7 +40,7 @@ mod strangers;
 mod survey;
 
 pub use identify::{InstanceKind, InstancePlace, PostgreSqlServer, ServerIdentity, ServerProduct};
-pub use instance::{Instance, InstanceLanding};
+pub use instance::Instance;
 pub use next_start::{AskStart, ServerStart, StartProgram};
 pub use observe::ObservedMemory;
 pub use past::{RecallPast, no_past};

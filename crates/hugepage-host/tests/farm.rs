@@ -106,7 +106,7 @@ fn the_farm_of_9216_pages() {
             let cause = status.cause.map(|cause| cause.to_string());
             (
                 instance.id.name.as_str(),
-                instance.landed().to_string(),
+                instance.landed_in().to_string(),
                 count(status.needed),
                 status.own.0,
                 count(status.missing),
@@ -115,13 +115,13 @@ fn the_farm_of_9216_pages() {
         })
         .collect();
     let taken = || Some("pool_taken".to_owned());
-    let (all, mixed, none) = ("all".to_owned(), "mixed".to_owned(), "none".to_owned());
+    let (hugetlb, mixed, base) = ("hugetlb".to_owned(), "mixed".to_owned(), "base".to_owned());
     assert_eq!(
         who,
         [
-            ("FULL", all, Some(537), 537, Some(0), None),
+            ("FULL", hugetlb, Some(537), 537, Some(0), None),
             ("MIXED", mixed, Some(2001), 2000, Some(1), taken()),
-            ("EMPTY", none, Some(265), 0, Some(265), taken()),
+            ("EMPTY", base, Some(265), 0, Some(265), taken()),
         ]
     );
     for instance in &survey.instances {

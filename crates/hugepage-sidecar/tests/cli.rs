@@ -161,10 +161,9 @@ fn print_status() {
     for (name, value) in [
         ("kind", "postgresql".into()),
         ("name", "/data".into()),
-        ("landed", "all".into()),
         ("landed_in", "hugetlb".into()),
         ("cause", Value::Null),
-        ("setting", "huge_pages = on".into()),
+        ("huge_pages", "on".into()),
         ("page_size", HUGE.into()),
         ("pages_needed", 8.into()),
         ("pages_missing", 0.into()),
@@ -179,7 +178,7 @@ fn print_status() {
     let names: Vec<_> = instance.as_object().unwrap().keys().cloned().collect();
     assert_eq!(header, names);
     for (name, text) in
-        [("landed", "all"), ("cause", ""), ("page_size", "2097152"), ("by_page_size", "2097152:16777216")]
+        [("landed_in", "hugetlb"), ("cause", ""), ("page_size", "2097152"), ("by_page_size", "2097152:16777216")]
     {
         assert_eq!(row[header.iter().position(|column| column == name).unwrap()], text, "{name}");
     }
@@ -223,10 +222,10 @@ fn print_size() {
     assert_eq!(pool["recommended_nr_hugepages"], 8008);
     assert_eq!(pool["held_by_others"], 8000);
     assert_eq!(pool["command"], "sysctl -w vm.nr_hugepages=8008");
-    let need = serde_json::json!({"instance": "/data", "is_running": true, "pages": 8, "held": 0});
+    let need = serde_json::json!({"instance": "/data", "is_running": true, "pages_needed": 8, "pages_held": 0});
     assert_eq!(pool["needs"], Value::Array(vec![need]));
     let (header, rows) = csv(&host.run(&["size", "--running-only", "--format", "csv"]));
-    assert_eq!(header, ["page_size", "instance", "is_running", "pages", "held", "does_not_fit_by"]);
+    assert_eq!(header, ["page_size", "instance", "is_running", "pages_needed", "pages_held", "pages_over"]);
     assert_eq!(rows, [["2097152", "/data", "true", "8", "0", ""]]);
     // 90% of 126 GB are to be kept. The 8000 pages of other processes exceed the rest already: the pool fits, with a caution.
     let beyond = host.run(&["size", "--running-only", "--reserve-percent", "90", "--format", "json"]);
@@ -278,7 +277,7 @@ fn size_for_a_switchover() {
     let document = json(&size);
     assert_eq!((status(&size), &document["pools"][0]["recommended_nr_hugepages"]), (OK, &8524.into()), "{document}");
     let expected =
-        serde_json::json!({"instance": "ORCL (a new standby)", "db_name": "ORCL", "file": file, "pages": 516});
+        serde_json::json!({"instance": "ORCL (a new standby)", "db_name": "ORCL", "file": file, "pages_needed": 516});
     assert_eq!(document["switchover"], Value::Array(vec![expected]));
     for text in ["*.db_name='ORCL'\n", "\0\0\0"] {
         fs::write(&file, text).unwrap();

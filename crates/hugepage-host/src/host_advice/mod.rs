@@ -10,6 +10,7 @@ use hugepage_assess::advice::pool;
 use hugepage_assess::advice::recommendation::{Area, Effect};
 use hugepage_assess::assessment::host::Misfit;
 use hugepage_assess::assessment::{Severity, Sizing};
+use hugepage_assess::model::Landing;
 use hugepage_kernel::PageSize;
 use hugepage_oracle::advice::host::{self, AdvisedHost};
 use hugepage_oracle::advice::instance::{self, AdvisedOracle};
@@ -140,7 +141,7 @@ impl Survey {
         AdvisedHost {
             running: self.instances.iter().filter_map(Instance::advised_oracle).collect(),
             stopped: &self.stopped,
-            hides_pages: self.instances.iter().any(|instance| instance.landed().is_hidden()),
+            hides_pages: self.instances.iter().any(|instance| instance.landed_in() == Landing::Unknown),
             meminfo: self.meminfo.as_ref(),
             pools: &self.pools,
             transparent_hugepage: self.transparent_hugepage.as_deref(),

@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 
 use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::{Severity, Sizing};
+use hugepage_assess::model::Landing;
 
 use hugepage_oracle::stopped::StoppedOracle;
 
-use crate::{Instance, InstanceLanding, Survey};
+use crate::{Instance, Survey};
 
 /// What is said of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub struct HostVerdict {
 impl HostVerdict {
     /// The verdict on all instances that count.
     pub fn of_survey(survey: &Survey, sizings: &[Sizing]) -> Self {
-        let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed().is_hidden());
+        let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed_in() == Landing::Unknown);
         let running = survey.instances.iter().max_by_key(severity);
         let stopped = survey.stopped.iter().max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
         // That an instance is stopped is no finding on those that run.
@@ -33,7 +34,8 @@ impl HostVerdict {
         let of_running = running.map(|running| running.status.verdict().0);
         let severity = of_running.max(of_stopped).unwrap_or(Severity::Notice);
         let cannot_see = survey.meminfo.is_none() || survey.processes_are_hidden;
-        let is_hidden = cannot_see || running.is_none() || survey.instances.iter().any(|one| one.landed().is_hidden());
+        let is_hidden =
+            cannot_see || running.is_none() || survey.instances.iter().any(|one| one.landed_in() == Landing::Unknown);
         let worst = match (running, stopped) {
             (Some(running), _) if of_running >= of_stopped => Some(of_instance(running)),
             (_, Some(stopped)) if of_stopped.is_some() => Some(of_stopped_instance(stopped, sizings)),
@@ -73,8 +75,8 @@ fn with_hint(name: &str, message: String, hint: Option<String>) -> String {
 
 fn summary(survey: &Survey) -> String {
     let (count, others) = (survey.instances.len(), survey.strangers.count());
-    let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
-    let unknown = survey.instances.iter().filter(|instance| instance.landed().is_hidden()).count();
+    let landed = survey.instances.iter().filter(|instance| instance.landed_in() == Landing::Hugetlb).count();
+    let unknown = survey.instances.iter().filter(|instance| instance.landed_in() == Landing::Unknown).count();
     let mut text = match (count, landed) {
         (0, _) => return no_instance(survey),
         (1, 1) => "The one instance is in huge pages".to_owned(),

@@ -55,7 +55,7 @@ pub const LAYOUTS: &[Layout] = &[
             full(&host, "orcl", "orcl", None, "");
             host
         },
-        running: &[("orcl", "all", "4100", "-", "hugetlb", "ok")],
+        running: &[("orcl", "hugetlb", "4100", "-", "hugetlb", "ok")],
         stopped: &[],
         recommended: 4100,
         findings: &[],
@@ -70,8 +70,8 @@ pub const LAYOUTS: &[Layout] = &[
             host
         },
         running: &[
-            ("orcl1", "all", "4100", "-", "hugetlb", "ok"),
-            ("+ASM1", "AMM", "512", "memory_target", "base", "ok"),
+            ("orcl1", "hugetlb", "4100", "-", "hugetlb", "ok"),
+            ("+ASM1", "base", "512", "memory_target", "base", "ok"),
         ],
         stopped: &[],
         recommended: 4100,
@@ -86,7 +86,7 @@ pub const LAYOUTS: &[Layout] = &[
             full(&host, "orcl_1", "orcl", Some(ASM_SPFILE), set);
             host
         },
-        running: &[("orcl_1", "all", "8196", "-", "fails", "critical")],
+        running: &[("orcl_1", "hugetlb", "8196", "-", "fails", "critical")],
         stopped: &[],
         recommended: 8196,
         findings: &["vm.nr_hugepages"],
@@ -103,7 +103,7 @@ pub const LAYOUTS: &[Layout] = &[
             full(&host, "orcl", "orcl", None, "");
             host
         },
-        running: &[("orcl", "all", "4100", "-", "hugetlb", "ok")],
+        running: &[("orcl", "hugetlb", "4100", "-", "hugetlb", "ok")],
         stopped: &[("old", "stopped", "base"), ("boot", "stopped", "fails")],
         recommended: 6152,
         findings: &["vm.nr_hugepages"],
@@ -156,7 +156,7 @@ pub const LAYOUTS: &[Layout] = &[
             host.write("/oracle/PRD/saptrace/diag/rdbms/prd/PRD/trace/alert_PRD.log", &host.start(&start));
             host
         },
-        running: &[("PRD", "all", "4100", "-", "hugetlb", "ok")],
+        running: &[("PRD", "hugetlb", "4100", "-", "hugetlb", "ok")],
         stopped: &[],
         recommended: 4100,
         findings: &[],

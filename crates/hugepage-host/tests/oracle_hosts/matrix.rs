@@ -29,7 +29,7 @@ fn every_layout_answers_every_question() {
                     let status = &instance.status;
                     [
                         instance.id.name.clone(),
-                        instance.landed().to_string(),
+                        instance.landed_in().to_string(),
                         text(status.forecast.needed),
                         text(status.cause),
                         status.outlook.to_string(),

@@ -3,8 +3,8 @@
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::model::{Landing, Pending, Product, UseLargePages};
+use hugepage_host::host_advice;
 use hugepage_host::status_row::status_row;
-use hugepage_host::{InstanceLanding, host_advice};
 use hugepage_kernel::Pages;
 
 use crate::builder::*;
@@ -104,7 +104,7 @@ fn a_pending_spfile_is_foretold() {
             let text = advice::message(status);
             assert!(text.contains(said), "{file}: {text}");
             assert!(!text.contains("huge_pages ="), "{text}");
-            assert_eq!(setting(&survey, "orcl"), Some("use_large_pages = TRUE"));
+            assert_eq!(setting(&survey, "orcl"), Some("TRUE"));
         }
     }
 }
@@ -170,11 +170,11 @@ fn an_spfile_in_asm_by_its_log() {
 fn use_large_pages_is_known_or_null() {
     for (log, file, expected) in [
         (None, None, None),
-        (None, Some("*.sga_target=8G\n*.use_large_pages='ONLY'\n"), Some("use_large_pages = ONLY")),
-        (Some(Some("AUTO")), None, Some("use_large_pages = AUTO")),
-        (Some(Some("ONLY")), Some("*.use_large_pages='FALSE'\n*.sga_target=8G\n"), Some("use_large_pages = ONLY")),
+        (None, Some("*.sga_target=8G\n*.use_large_pages='ONLY'\n"), Some("ONLY")),
+        (Some(Some("AUTO")), None, Some("AUTO")),
+        (Some(Some("ONLY")), Some("*.use_large_pages='FALSE'\n*.sga_target=8G\n"), Some("ONLY")),
         // The list of what was set does not have it.
-        (Some(None), None, Some("use_large_pages = TRUE")),
+        (Some(None), None, Some("TRUE")),
     ] {
         let host = OracleHost::new(KERNELS[0], 64, (4200, 100));
         host.run(&Running { segments: vec![(8200 * MIB, 2048)], ..Running::default() });
@@ -227,7 +227,7 @@ fn rotated_logs_and_other_destinations() {
         };
         host.write(place, &text);
         let survey = host.survey();
-        assert_eq!(setting(&survey, "orcl"), Some("use_large_pages = ONLY"), "{place}");
+        assert_eq!(setting(&survey, "orcl"), Some("ONLY"), "{place}");
         assert_eq!(running(&survey, "orcl").id.version.as_deref(), Some("19.24.0.0.0"), "{place}");
     }
 }
@@ -292,7 +292,7 @@ fn asm_in_shm_is_well() {
         }
         let survey = host.survey();
         let asm = running(&survey, "+ASM1");
-        assert_eq!((asm.landed(), asm.status.facts.landing()), (InstanceLanding::Amm, Landing::Base));
+        assert_eq!((asm.is_amm(), asm.landed_in()), (true, Landing::Base));
         assert_eq!(
             (asm.status.verdict().0, advice::hint(&asm.status)),
             (Severity::Ok, None),
@@ -325,7 +325,7 @@ fn an_mga_is_no_memory_target() {
     }
     let survey = host.survey();
     let instance = running(&survey, "orcl");
-    assert_eq!((instance.landed(), instance.status.forecast.needed), (InstanceLanding::All, Some(Pages(1025))));
+    assert_eq!((instance.landed_in(), instance.status.forecast.needed), (Landing::Hugetlb, Some(Pages(1025))));
     assert!(matches!(instance.status.facts.requested.product, Product::Oracle { memory_target: false, .. }));
 }
 
@@ -342,6 +342,6 @@ fn a_table_of_base_pages_only() {
     host.log("orcl", "orcl", &host.start(&start));
     let survey = host.survey();
     let instance = running(&survey, "orcl");
-    assert_eq!((instance.landed(), &instance.evidence[..]), (InstanceLanding::Nothing, &["alert log"][..]));
+    assert_eq!((instance.landed_in(), &instance.evidence[..]), (Landing::Base, &["alert log"][..]));
     assert_eq!(instance.status.facts.segment_size().map(|size| size.0), Some(524_293 * 4096));
 }

@@ -2,9 +2,10 @@
 
 use clap::Args;
 use hugepage_assess::assessment::{Severity, Sizing};
+use hugepage_assess::model::Landing;
 use hugepage_assess::pools;
+use hugepage_host::Survey;
 use hugepage_host::host_advice::verdict::{HostVerdict, of_stopped_instance};
-use hugepage_host::{InstanceLanding, Survey};
 use hugepage_kernel::Root;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
@@ -45,7 +46,7 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
 fn text(survey: &Survey, sizings: &[Sizing], verdict: HostVerdict, name: Option<&str>) -> String {
     let count = survey.instances.len();
     if verdict.severity == Severity::Ok && count > 1 {
-        let are_all_in_huge_pages = survey.instances.iter().all(|instance| instance.landed() == InstanceLanding::All);
+        let are_all_in_huge_pages = survey.instances.iter().all(|instance| instance.landed_in() == Landing::Hugetlb);
         let how = if are_all_in_huge_pages { "in huge pages" } else { "as configured" };
         return format!("all {count} instances are {how}, also after a restart.");
     }
@@ -66,12 +67,14 @@ fn text(survey: &Survey, sizings: &[Sizing], verdict: HostVerdict, name: Option<
 
 /// Performance data: `name=value[unit]`.
 fn performance_data(survey: &Survey, sizings: &[Sizing]) -> String {
-    let landed = survey.instances.iter().filter(|instance| instance.landed() == InstanceLanding::All).count();
+    let landed = survey.instances.iter().filter(|instance| instance.landed_in() == Landing::Hugetlb).count();
     let mut values = vec![format!("instances={}", survey.instances.len()), format!("instances_in_huge_pages={landed}")];
     let missing: Option<u64> = survey.instances.iter().map(|instance| Some(instance.status.missing?.0)).sum();
     values.extend(missing.map(|missing| format!("pages_missing={missing}")));
     let meminfo = survey.meminfo.as_ref();
-    values.extend(meminfo.and_then(|meminfo| meminfo.page_tables).map(|tables| format!("page_tables={}B", tables.0)));
+    values.extend(
+        meminfo.and_then(|meminfo| meminfo.page_tables).map(|tables| format!("page_tables_host={}B", tables.0)),
+    );
     for row in pools::of_host(&survey.pools) {
         let size = row.pool.page_size.cgroup_name();
         values.push(format!("nr_{size}={}", row.pool.nr));

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use hugepage_kernel::Root;
 
 use crate::commands::survey::{SurveyOptions, survey_with_sizings};
@@ -51,10 +51,8 @@ pub enum OracleCommand {
         #[command(flatten)]
         host: HostOptions,
     },
-    /// Print the SQL*Plus script that creates all objects
+    /// Print the SQL*Plus script that creates all objects, or upgrades an older installation
     InstallSql(ScriptSettings),
-    /// Print the SQL*Plus script that upgrades an older installation
-    UpgradeSql(ScriptSettings),
     /// Print the SQL*Plus script that removes all objects
     UninstallSql(ScriptSettings),
     /// Print the script for tables that run this program at every SELECT; read its warnings first
@@ -63,16 +61,27 @@ pub enum OracleCommand {
     ClusterSql(ClusterSettings),
     /// Print the query for SYS that compares the views with x$ksmssinfo
     CrossCheckSql(ScriptSettings),
-    /// Print the query for a metric extension of Enterprise Manager
-    MetricSql(ScriptSettings),
-    /// Print that metric extension as XML, with its thresholds
-    MetricXml(ScriptSettings),
+    /// Print a metric extension of Enterprise Manager
+    Metric {
+        #[command(flatten)]
+        script: ScriptSettings,
+        /// The query alone, or with its columns and thresholds as XML
+        #[arg(long, value_enum, default_value_t = MetricFormat::Sql)]
+        format: MetricFormat,
+    },
     /// Print the script for a table of the past, and a job of the scheduler that adds to it
     TrendSql(TrendSettings),
-    /// Print the script that removes that table and its job
-    TrendUninstallSql(ScriptSettings),
     /// Print the columns of all views as Markdown
     Columns(ScriptSettings),
+}
+
+/// Formats of the metric extension.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum MetricFormat {
+    /// The query.
+    Sql,
+    /// The elements of Enterprise Manager's DTD.
+    Xml,
 }
 
 impl OracleCommand {
@@ -116,17 +125,15 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
             stdout().write_all(text.as_bytes())?;
         }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,
-        OracleCommand::UpgradeSql(names) => print(Script::Upgrade, names)?,
         OracleCommand::UninstallSql(names) => print(Script::Uninstall, names)?,
         OracleCommand::LiveSql(names) => print(Script::Live, names)?,
         OracleCommand::ClusterSql(settings) => {
             stdout().write_all(scripts::render_cluster(settings)?.as_bytes())?;
         }
         OracleCommand::CrossCheckSql(names) => print(Script::CrossCheck, names)?,
-        OracleCommand::MetricSql(names) => print(Script::Metric, names)?,
-        OracleCommand::MetricXml(names) => print(Script::MetricXml, names)?,
+        OracleCommand::Metric { script, format: MetricFormat::Sql } => print(Script::Metric, script)?,
+        OracleCommand::Metric { script, format: MetricFormat::Xml } => print(Script::MetricXml, script)?,
         OracleCommand::TrendSql(settings) => stdout().write_all(scripts::render_trend(settings)?.as_bytes())?,
-        OracleCommand::TrendUninstallSql(names) => print(Script::TrendUninstall, names)?,
         OracleCommand::Columns(names) => print(Script::Columns, names)?,
     }
     Ok(exit::OK)

@@ -67,16 +67,16 @@ fn print(out: &HostOutput, survey: &Survey) {
     say!("{}  {}\n", escape::line(out.host_name.as_deref().unwrap_or("unknown host")), out.taken_at);
     if !out.instances.is_empty() {
         let mut rows =
-            table(&["INSTANCE", "LANDED", "MEMORY", "NEEDED", "USED", "MISSING", "PAGE TABLES", "MEMLOCK"], 2);
+            table(&["INSTANCE", "LANDED", "MEMORY", "NEEDED", "HELD", "MISSING", "PAGE TABLES", "MEMLOCK"], 2);
         for (row, instance) in out.instances.iter().zip(&survey.instances) {
             rows.add_row(vec![
                 label(row).into(),
-                colored(&row.landed, instance.status.verdict().0),
+                colored(&row.landed_in, instance.status.verdict().0),
                 size(row.shared_memory).into(),
                 or_unknown(row.pages_needed).into(),
-                or_unknown(row.pages_used).into(),
+                or_unknown(row.pages_held).into(),
                 or_unknown(row.pages_missing).into(),
-                size(row.page_tables).into(),
+                size(row.page_tables_total).into(),
                 if row.memlock_unlimited == Some(true) { "unlimited".into() } else { size(row.memlock).into() },
             ]);
         }
@@ -179,7 +179,7 @@ fn print_pools(pools: &[PoolOutput]) {
             pool.free_hugepages.to_string(),
             of_pool(pool, pool.resv_hugepages),
             or_unknown(pool.surplus_hugepages),
-            of_pool(pool, pool.available),
+            of_pool(pool, pool.available_hugepages),
             pool.held_by_instances.map_or(String::new(), |pages| pages.to_string()),
             pool.held_by_others.map_or(String::new(), |pages| pages.to_string()),
             pool.recommended_nr_hugepages.map_or(String::new(), |pages| pages.to_string()),
@@ -202,7 +202,7 @@ fn of_pool(pool: &PoolOutput, number: Option<u64>) -> String {
 
 /// The kind and the name of an instance; a long path is cut at its beginning.
 fn label(row: &InstanceRow) -> String {
-    const MAX_NAME_CHARS: usize = 21;
+    const MAX_NAME_CHARS: usize = 18;
     let kind = if row.kind == "postgresql" { "pg" } else { &row.kind };
     let name: Vec<char> = escape::line(&row.name).chars().collect();
     let shown: String = match name.len() {

@@ -44,7 +44,7 @@ record! {
         /// MemAvailable in bytes; NULL if unknown (before Linux 3.14).
         memory_available: Bytes,
         /// PageTables in bytes: page tables of all processes; NULL if unknown.
-        page_tables: Bytes,
+        page_tables_host: Bytes,
         /// Default huge page size in bytes; NULL if the kernel has none.
         huge_page_size: Bytes,
         /// Memory in huge page pools of all sizes, in bytes; NULL if unknown.
@@ -92,7 +92,7 @@ record! {
         /// Maximum number of surplus pages; NULL for a NUMA node.
         nr_overcommit_hugepages: Pages,
         /// Free pages that are not reserved; NULL if unknown.
-        available: Pages,
+        available_hugepages: Pages,
         /// The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.
         cgroup_limit: Bytes,
         /// Current usage of that limit in bytes; NULL if there is none.

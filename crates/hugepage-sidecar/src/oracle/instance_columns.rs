@@ -56,7 +56,7 @@ record! {
         /// Free pages of that pool that are not reserved.
         available_hugepages: Pages,
         /// PageTables of the host, in bytes; NULL if unknown.
-        page_tables: Bytes,
+        page_tables_host: Bytes,
         /// Transparent huge pages: always, madvise or never; NULL if unknown.
         transparent_hugepage: Text(8),
         /// Expected result of the next start: hugetlb, mixed, base, fails or unknown.
@@ -74,7 +74,7 @@ record! {
         /// Number of processes of the instance; NULL if unknown.
         processes: Count,
         /// Page tables of its processes in bytes; NULL if unknown.
-        instance_page_tables: Bytes,
+        page_tables_total: Bytes,
         /// Sources of landed_in; NULL if it is unknown.
         evidence: Prose(100),
         /// Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.
@@ -128,7 +128,7 @@ record! {
         /// When the change takes effect: now, server restart or reboot.
         takes_effect: Text(16),
         /// Memory that the change frees, in bytes; NULL if unknown or none.
-        saves: Bytes,
+        saving: Bytes,
         /// The reason in one sentence.
         reason: Prose(400),
         /// Name of the host as the instance sees it, as in hp_instance.dat.

@@ -100,9 +100,9 @@ const TREND_COLUMNS: [&str; 24] = [
     "resv_hugepages",
     "available_hugepages",
     "restart_outlook",
-    "page_tables",
+    "page_tables_host",
     "processes",
-    "instance_page_tables",
+    "page_tables_total",
     "regression",
     "message",
 ];
@@ -117,7 +117,7 @@ const METRIC_COLUMNS: [(&str, &str, &str); 13] = [
     ("base_page_bytes", "NUMBER", "SGA in base pages, bytes"),
     ("pages_missing", "NUMBER", "Missing huge pages"),
     ("available_hugepages", "NUMBER", "Available huge pages"),
-    ("page_tables", "NUMBER", "Page tables of the host, bytes"),
+    ("page_tables_host", "NUMBER", "Page tables of the host, bytes"),
     ("regression", "NUMBER", "Lost huge pages at the last start"),
     ("age_seconds", "NUMBER", "Age of the snapshot, seconds"),
     ("message", "STRING", "Message"),
@@ -127,10 +127,8 @@ const METRIC_COLUMNS: [(&str, &str, &str); 13] = [
 /// A script, or text, that the sidecar prints for Oracle Database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// Creates all objects.
+    /// Creates all objects, or upgrades an older installation to this version's columns.
     Install,
-    /// Upgrades an older installation to this version's columns.
-    Upgrade,
     /// Removes all objects.
     Uninstall,
     /// External tables that run the sidecar at every SELECT.
@@ -145,8 +143,6 @@ pub enum Script {
     MetricXml,
     /// A table of the past, and the job that adds to it.
     Trend,
-    /// Removes the table of the past and its job.
-    TrendUninstall,
     /// The columns of the views, as tables for docs/oracle.md.
     Columns,
 }
@@ -161,8 +157,6 @@ struct ScriptTemplate<'a> {
     path: &'a OraclePath,
     /// The directory of the program that live tables run.
     program_directory: OracleName,
-    /// Whether the script upgrades only.
-    upgrade: bool,
     /// Whether the package may read the files by UTL_FILE.
     utl_file: bool,
     /// The way in which the views read the files.
@@ -248,7 +242,6 @@ fn render_with(
         directory,
         path,
         program_directory: directory.with_suffix("_BIN"),
-        upgrade: script == Script::Upgrade,
         utl_file: !external_tables,
         route: if *external_tables { "TABLE" } else { "FILE" },
         synonyms: !no_synonyms,

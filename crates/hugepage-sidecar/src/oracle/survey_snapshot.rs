@@ -8,7 +8,7 @@ use hugepage_assess::pools::PoolRow;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::status_row::status_row;
-use hugepage_host::{Instance, InstanceLanding, ServerProduct, Survey};
+use hugepage_host::{Instance, ServerProduct, Survey};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::memory::sysctl;
@@ -66,7 +66,7 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
             .map(|()| HostVerdict::of_survey(survey, sizings).severity.to_string()),
         memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
         memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
-        page_tables: meminfo.and_then(|meminfo| meminfo.page_tables),
+        page_tables_host: meminfo.and_then(|meminfo| meminfo.page_tables),
         huge_page_size: default.map(|size| size.bytes()),
         hugetlb: meminfo.and_then(|meminfo| meminfo.hugetlb),
         recommended_nr_hugepages: sizings
@@ -95,7 +95,7 @@ fn pool_record(row: &PoolRow) -> PoolRecord {
         resv_hugepages: pool.resv,
         surplus_hugepages: pool.surplus,
         nr_overcommit_hugepages: pool.overcommit,
-        available: pool.available(),
+        available_hugepages: pool.available(),
         cgroup_limit: row.limit.as_ref().map(|limit| limit.limit),
         cgroup_usage: row.limit.as_ref().map(|limit| limit.usage),
         obtainable_now: row.obtainable_now,
@@ -123,7 +123,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         shared_memory: row.shared_memory,
         huge_page_bytes: row.huge_page_bytes,
         base_page_bytes: row.base_page_bytes,
-        use_large_pages: row.setting.and_then(|setting| setting.split_once(" = ")).map(|(_, value)| value.to_owned()),
+        use_large_pages: row.setting.map(str::to_owned),
         huge_page_size: row.huge_page_size.map(|size| size.bytes()),
         memlock: soft.and_then(Rlimit::bytes),
         memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
@@ -134,7 +134,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         resv_hugepages: row.resv,
         surplus_hugepages: row.surplus,
         available_hugepages: row.available,
-        page_tables: row.page_tables,
+        page_tables_host: row.page_tables_host,
         transparent_hugepage: survey.transparent_hugepage.clone(),
         restart_outlook: Some(row.outlook.to_string()),
         recommended_nr_hugepages: row.recommended,
@@ -146,7 +146,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         },
         started_utc: instance.id.started,
         processes: Some(instance.memory.page_tables.processes).filter(|count| *count > 0),
-        instance_page_tables: instance.memory.page_tables.total,
+        page_tables_total: instance.memory.page_tables.total,
         evidence: (!instance.evidence.is_empty()).then(|| instance.evidence.join("; ")),
         memory_target: match facts.requested.product {
             Product::Oracle { memory_target, .. } => Some(memory_target),
@@ -189,7 +189,7 @@ fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) 
         resv_hugepages: pool.and_then(|pool| pool.resv),
         surplus_hugepages: pool.and_then(|pool| pool.surplus),
         available_hugepages: pool.and_then(|pool| pool.available()),
-        page_tables: survey.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
+        page_tables_host: survey.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
         transparent_hugepage: survey.transparent_hugepage.clone(),
         restart_outlook: Some(row.restart_outlook),
         recommended_nr_hugepages: row.recommended_nr_hugepages.map(Pages),
@@ -221,7 +221,7 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
         recommended: recommendation.recommended,
         command: recommendation.command,
         takes_effect: Some(recommendation.takes_effect.to_string()),
-        saves: recommendation.saves,
+        saving: recommendation.saves,
         reason: Some(recommendation.reason),
         instance_host: instance.and_then(|instance| instance.id.place.host_name.clone()),
     }
@@ -258,7 +258,7 @@ fn segment_records(root: &Root, instance: &Instance) -> Vec<SegmentRecord> {
         instance_host: instance.id.place.host_name.clone(),
         ..SegmentRecord::default()
     };
-    if instance.landed() == InstanceLanding::Amm
+    if instance.is_amm()
         && let Some(first) = memory.mappings.first()
     {
         let size = memory.mappings.iter().fold(Bytes(0), |sum, mapping| sum.saturating_add(mapping.size()));

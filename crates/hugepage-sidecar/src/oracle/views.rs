@@ -58,25 +58,6 @@ pub fn all() -> Vec<OracleView> {
             columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
         },
         OracleView {
-            name: "hugepage_regressions",
-            comment: "Instances that lost huge pages at their last start and have not regained them: one row per instance.",
-            function: "instances",
-            condition: "r.regression = 'Y'",
-            columns: select(
-                columns(&InstanceRecord::FILE, LeadingColumns::Instance),
-                &[
-                    "kind",
-                    "regression_detail",
-                    "regression_utc",
-                    "landed_in",
-                    "cause",
-                    "message",
-                    "hint",
-                    "started_utc",
-                ],
-            ),
-        },
-        OracleView {
             name: "hugepage_history",
             comment: "Starts of the Oracle instances in their alert logs, the oldest first: one row per start.",
             function: "starts",
@@ -157,18 +138,6 @@ fn columns(file: &'static DataFile, leading: LeadingColumns) -> Vec<ViewColumn> 
     columns
 }
 
-/// Selects the leading columns, then the columns in `names`, in that order.
-fn select(mut columns: Vec<ViewColumn>, names: &[&str]) -> Vec<ViewColumn> {
-    let leading = columns.iter().position(|column| column.name == "host_name").map_or(0, |at| at + 1);
-    let mut others = columns.split_off(leading);
-    for name in names {
-        if let Some(at) = others.iter().position(|column| column.name == *name) {
-            columns.push(others.swap_remove(at));
-        }
-    }
-    columns
-}
-
 fn stored(column: &Column) -> ViewColumn {
     let name = column.name;
     let expression = match column.column_type {
@@ -199,9 +168,6 @@ mod tests {
             assert!(view.name.len() <= 30);
             if ["instances", "findings", "starts", "segments"].contains(&view.function) {
                 assert_eq!(names[..3], ["sid", "snapshot_utc", "age_seconds"], "{}", view.name);
-            }
-            if view.name == "hugepage_regressions" {
-                assert_eq!(names.len(), 6 + 8);
             }
         }
     }

@@ -23,7 +23,7 @@ pub struct MemoryOutput {
     pub free: Option<u64>,
     pub available: Option<u64>,
     /// Page tables of all processes.
-    pub page_tables: Option<u64>,
+    pub page_tables_host: Option<u64>,
     /// Memory in huge page pools of all sizes.
     pub hugetlb: Option<u64>,
 }
@@ -103,7 +103,7 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
             total: bytes(meminfo.mem_total),
             free: bytes(meminfo.mem_free),
             available: bytes(meminfo.mem_available),
-            page_tables: bytes(meminfo.page_tables),
+            page_tables_host: bytes(meminfo.page_tables),
             hugetlb: bytes(meminfo.hugetlb),
         }),
         instances: survey.instances.iter().map(|one| instance(one, sizings)).collect(),

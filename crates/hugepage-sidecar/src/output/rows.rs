@@ -24,24 +24,25 @@ pub struct InstanceRow {
     pub message: String,
     /// The steps that help; null if there are none.
     pub hint: Option<String>,
-    /// `all`, `mixed`, `some`, `none`, `AMM`, `unknown`.
-    pub landed: String,
     pub landed_in: String,
     pub page_size: Option<u64>,
     pub cause: Option<String>,
     pub shared_memory: Option<u64>,
-    pub in_huge_pages: Option<u64>,
-    pub in_base_pages: Option<u64>,
-    /// PostgreSQL's `huge_pages` or Oracle's `use_large_pages`, as in the configuration file; null if unknown.
-    pub setting: Option<String>,
+    pub huge_page_bytes: Option<u64>,
+    pub base_page_bytes: Option<u64>,
+    /// PostgreSQL's setting, as in the configuration file; null if unknown, and for Oracle.
+    pub huge_pages: Option<String>,
+    /// Oracle's parameter, likewise.
+    pub use_large_pages: Option<String>,
     pub huge_page_size: Option<u64>,
     pub pages_needed: Option<u64>,
-    pub pages_used: Option<u64>,
+    pub pages_held: Option<u64>,
     pub pages_missing: Option<u64>,
     pub restart_outlook: String,
     pub recommended_nr_hugepages: Option<u64>,
     pub processes: u64,
-    pub page_tables: Option<u64>,
+    /// The page tables of all its processes.
+    pub page_tables_total: Option<u64>,
     /// The memlock limit; null if unlimited or unknown.
     pub memlock: Option<u64>,
     pub memlock_unlimited: Option<bool>,
@@ -105,7 +106,7 @@ pub struct PoolOutput {
     pub resv_hugepages: Option<u64>,
     pub surplus_hugepages: Option<u64>,
     pub nr_overcommit_hugepages: Option<u64>,
-    pub available: Option<u64>,
+    pub available_hugepages: Option<u64>,
     pub cgroup_limit: Option<u64>,
     pub cgroup_usage: Option<u64>,
     pub obtainable_now: Option<u64>,
@@ -128,7 +129,7 @@ pub struct RecommendationOutput {
     pub reason: String,
     pub command: Option<String>,
     pub takes_effect: String,
-    pub saves: Option<u64>,
+    pub saving: Option<u64>,
     /// The finding that leads to it; null for one that no finding leads to.
     pub finding: Option<&'static str>,
     /// Whether it is a step of an instance's hint.
@@ -146,13 +147,13 @@ pub struct StrangerRow {
     /// The resident memory of the process.
     pub resident: u64,
     /// The reason, as `runs as alice`.
-    pub why: String,
+    pub reason: String,
 }
 
 impl From<&Stranger> for StrangerRow {
     fn from(one: &Stranger) -> Self {
         let Stranger { pid, uid, resident, .. } = *one;
-        Self { pid, uid, name: one.name.clone(), resident: resident.0, why: one.why.clone() }
+        Self { pid, uid, name: one.name.clone(), resident: resident.0, reason: one.why.clone() }
     }
 }
 
@@ -163,6 +164,7 @@ pub fn time(at: SystemTime) -> String {
 
 pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
     let row = status_row(instance, sizings);
+    let is_oracle = instance.id.oracle().is_some();
     let soft = instance.memory.memlock.and_then(|memlock| memlock.soft);
     InstanceRow {
         kind: instance.id.kind().to_string(),
@@ -171,22 +173,22 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         verdict: row.verdict.to_string(),
         message: row.message,
         hint: row.hint,
-        landed: instance.landed().to_string(),
         landed_in: row.landed_in.to_string(),
         page_size: row.page_size.map(|size| size.bytes().0),
         cause: row.cause.map(|cause| cause.to_string()),
         shared_memory: bytes(row.shared_memory),
-        in_huge_pages: bytes(row.huge_page_bytes),
-        in_base_pages: bytes(row.base_page_bytes),
-        setting: row.setting.map(str::to_owned),
+        huge_page_bytes: bytes(row.huge_page_bytes),
+        base_page_bytes: bytes(row.base_page_bytes),
+        huge_pages: row.setting.filter(|_| !is_oracle).map(str::to_owned),
+        use_large_pages: row.setting.filter(|_| is_oracle).map(str::to_owned),
         huge_page_size: row.huge_page_size.map(|size| size.bytes().0),
         pages_needed: pages(row.needed),
-        pages_used: pages(row.own),
+        pages_held: pages(row.own),
         pages_missing: pages(row.missing),
         restart_outlook: row.outlook.to_string(),
         recommended_nr_hugepages: pages(row.recommended),
         processes: instance.memory.page_tables.processes,
-        page_tables: bytes(instance.memory.page_tables.total),
+        page_tables_total: bytes(instance.memory.page_tables.total),
         memlock: bytes(soft.and_then(Rlimit::bytes)),
         memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
         version: instance.id.version.clone(),
@@ -218,7 +220,7 @@ pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOutput {
         resv_hugepages: pages(pool.resv),
         surplus_hugepages: pages(pool.surplus),
         nr_overcommit_hugepages: pages(pool.overcommit),
-        available: pages(pool.available()),
+        available_hugepages: pages(pool.available()),
         cgroup_limit: row.limit.as_ref().map(|limit| limit.limit.0),
         cgroup_usage: row.limit.as_ref().map(|limit| limit.usage.0),
         obtainable_now: pages(row.obtainable_now),
@@ -240,7 +242,7 @@ pub fn recommendation(one: &HostRecommendation) -> RecommendationOutput {
         reason: recommendation.reason,
         command: recommendation.command,
         takes_effect: recommendation.takes_effect.to_string(),
-        saves: bytes(recommendation.saves),
+        saving: bytes(recommendation.saves),
         finding: recommendation.finding,
         is_in_hint: one.is_in_hint,
     }

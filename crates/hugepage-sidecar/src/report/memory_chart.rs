@@ -55,7 +55,7 @@ impl MemoryChart {
         let (tables, pools) = (meminfo.page_tables?.0, meminfo.hugetlb?.0);
         let mut shares = huge_pages(output);
         shares.extend(page_tables(output, tables));
-        let in_base: u64 = output.instances.iter().filter_map(|row| row.in_base_pages).sum();
+        let in_base: u64 = output.instances.iter().filter_map(|row| row.base_page_bytes).sum();
         let remark = (in_base > 0)
             .then(|| format!("includes the used part of {} of shared memory in base pages", Bytes(in_base)));
         let bytes = total.saturating_sub(free).saturating_sub(pools).saturating_sub(tables);
@@ -76,7 +76,7 @@ impl MemoryChart {
 /// The pools: pages of each instance, pages of other processes, unused pages.
 fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
     let of_instances = output.instances.iter().filter_map(|row| {
-        let bytes = row.pages_used?.saturating_mul(row.huge_page_size?);
+        let bytes = row.pages_held?.saturating_mul(row.huge_page_size?);
         Some(MemoryShare {
             class: "huge",
             label: format!("Huge pages of {} {}", row.kind, row.name),
@@ -98,7 +98,7 @@ fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
         class: "idle",
         label: "Huge pages, unused".to_owned(),
         remark: Some("in a pool; cannot be used for anything else".to_owned()),
-        bytes: of_pools(|pool| pool.available.unwrap_or(pool.free_hugepages)),
+        bytes: of_pools(|pool| pool.available_hugepages.unwrap_or(pool.free_hugepages)),
     };
     of_instances.chain([others, unused]).filter(|share| share.bytes > 0).collect()
 }
@@ -111,7 +111,7 @@ fn page_tables(output: &HostOutput, tables: u64) -> Vec<MemoryShare> {
             class: "tables",
             label: format!("Page tables of {} {}", row.kind, row.name),
             remark: Some(remark),
-            bytes: row.page_tables?,
+            bytes: row.page_tables_total?,
         })
     });
     let mut shares: Vec<_> = of_instances.collect();

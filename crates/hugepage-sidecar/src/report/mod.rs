@@ -14,7 +14,8 @@ use std::path::Path;
 
 use askama::Template;
 use capacity_table::CapacityTable;
-use hugepage_host::{InstanceLanding, Survey};
+use hugepage_assess::model::Landing;
+use hugepage_host::Survey;
 use hugepage_kernel::{Bytes, Root};
 use memory_chart::MemoryChart;
 use page_tables_chart::PageTableChart;
@@ -52,7 +53,7 @@ pub fn render(root: &Root, survey: &Survey, output: &HostOutput, scope: &ReportS
         host: output,
         name: output.host_name.as_deref().unwrap_or("an unknown host"),
         version: env!("CARGO_PKG_VERSION"),
-        in_huge_pages: survey.instances.iter().filter(|one| one.landed() == InstanceLanding::All).count(),
+        in_huge_pages: survey.instances.iter().filter(|one| one.landed_in() == Landing::Hugetlb).count(),
         memory: MemoryChart::new(survey, output),
         page_tables: instances()
             .map(|(instance, row)| PageTableChart::new(instance, row, base, scope.connections))

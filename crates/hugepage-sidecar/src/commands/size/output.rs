@@ -68,29 +68,29 @@ pub struct SwitchoverOutput {
     pub db_name: String,
     /// The parameter file of the primary.
     pub file: String,
-    pub pages: u64,
+    pub pages_needed: u64,
 }
 
 #[derive(Debug, Serialize)]
 pub struct NeedOutput {
     pub instance: String,
     pub is_running: bool,
-    pub pages: u64,
-    pub held: u64,
+    pub pages_needed: u64,
+    pub pages_held: u64,
 }
 
 #[derive(Debug, Serialize)]
 pub struct MisfitOutput {
     pub instance: String,
-    pub pages: u64,
-    pub over: u64,
+    pub pages_needed: u64,
+    pub pages_over: u64,
 }
 
 #[derive(Debug, Serialize)]
 pub struct UncountedServer {
     pub instance: String,
     pub kind: String,
-    pub why: String,
+    pub reason: String,
     pub is_known: bool,
 }
 
@@ -144,14 +144,18 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizi
             .map(|need| NeedOutput {
                 instance: need.name.clone(),
                 is_running: need.is_running,
-                pages: need.pages.0,
-                held: need.held.0,
+                pages_needed: need.pages.0,
+                pages_held: need.held.0,
             })
             .collect(),
         does_not_fit: sizing
             .misfits
             .iter()
-            .map(|misfit| MisfitOutput { instance: misfit.name.clone(), pages: misfit.pages.0, over: misfit.over.0 })
+            .map(|misfit| MisfitOutput {
+                instance: misfit.name.clone(),
+                pages_needed: misfit.pages.0,
+                pages_over: misfit.over.0,
+            })
             .collect(),
         by_stopped: sizing.by_stopped(),
         command: pool_step(survey, sizing).and_then(|step| step.command()),
@@ -170,7 +174,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
         let facts = &instance.status.facts;
         let not_counted = |why: &str, is_known| {
             let (instance, kind) = (instance.id.name.clone(), instance.id.kind().to_string());
-            Some(UncountedServer { instance, kind, why: why.to_owned(), is_known })
+            Some(UncountedServer { instance, kind, reason: why.to_owned(), is_known })
         };
         let (why, is_known) = match &facts.segment {
             None => ("its shared memory could not be inspected: run this as root", false),
@@ -188,12 +192,12 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
             Wants::None(why) => ((*why).to_owned(), true),
             Wants::Unknown(why) => (why.clone(), false),
         };
-        Some(UncountedServer { instance: down.name.clone(), kind: down.kind.to_owned(), why, is_known })
+        Some(UncountedServer { instance: down.name.clone(), kind: down.kind.to_owned(), reason: why, is_known })
     });
     let strangers = survey.strangers.first.iter().map(|one| UncountedServer {
         instance: format!("{} (process {})", one.name, one.pid),
         kind: "stranger".to_owned(),
-        why: one.why.clone(),
+        reason: one.why.clone(),
         is_known: true,
     });
     running.chain(down).chain(strangers).collect()
@@ -234,7 +238,7 @@ fn switchover(host: &HostSizing) -> Vec<SwitchoverOutput> {
             instance,
             db_name: primary.db_name.clone(),
             file: file.clone(),
-            pages: primary.pages.0,
+            pages_needed: primary.pages.0,
         })
     });
     rows.collect()
@@ -243,6 +247,6 @@ fn switchover(host: &HostSizing) -> Vec<SwitchoverOutput> {
 fn unknown_primaries(host: &HostSizing) -> impl Iterator<Item = UncountedServer> {
     host.primaries.iter().filter_map(|(file, need)| {
         let (instance, kind) = (file.clone(), "primary by".to_owned());
-        Some(UncountedServer { instance, kind, why: need.as_ref().err()?.clone(), is_known: false })
+        Some(UncountedServer { instance, kind, reason: need.as_ref().err()?.clone(), is_known: false })
     })
 }

@@ -10,7 +10,7 @@ use crate::output::table::{or_unknown, table, wrapped};
 
 pub fn csv(output: &SizeOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(stdout());
-    writer.write_record(["page_size", "instance", "is_running", "pages", "held", "does_not_fit_by"])?;
+    writer.write_record(["page_size", "instance", "is_running", "pages_needed", "pages_held", "pages_over"])?;
     for pool in &output.pools {
         for need in &pool.needs {
             let misfit = pool.does_not_fit.iter().find(|misfit| misfit.instance == need.instance);
@@ -18,9 +18,9 @@ pub fn csv(output: &SizeOutput) -> anyhow::Result<()> {
                 pool.page_size.to_string(),
                 escape::line(&need.instance).into_owned(),
                 need.is_running.to_string(),
-                need.pages.to_string(),
-                need.held.to_string(),
-                misfit.map(|misfit| misfit.over.to_string()).unwrap_or_default(),
+                need.pages_needed.to_string(),
+                need.pages_held.to_string(),
+                misfit.map(|misfit| misfit.pages_over.to_string()).unwrap_or_default(),
             ])?;
         }
     }
@@ -35,7 +35,7 @@ pub fn print(output: &SizeOutput) {
     for one in &output.switchover {
         let text = format!(
             "{}: as the primary it needs {} pages, by {} (DB_NAME {})",
-            one.instance, one.pages, one.file, one.db_name
+            one.instance, one.pages_needed, one.file, one.db_name
         );
         say!("{}", wrapped(&text, 0, 2));
     }
@@ -43,7 +43,7 @@ pub fn print(output: &SizeOutput) {
         sessions.print();
     }
     for one in &output.not_counted {
-        say!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.why), 0, 2));
+        say!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.reason), 0, 2));
     }
     if let Some(memlock) = output.memlock_kb {
         say!("memlock of the Oracle owner (limits.conf): at least {memlock} kB");
@@ -84,19 +84,18 @@ fn print_pool(pool: &PoolSizing) {
             say!("pages of {size}: no recommendation, the need of an instance is unknown (now {})", pool.nr_hugepages)
         }
     }
-    let mut rows = table(&["  INSTANCE", "STATE", "PAGES", "HELD", "MISSING"], 2);
+    let mut rows = table(&["  INSTANCE", "STATE", "NEEDED", "HELD"], 2);
     for need in &pool.needs {
         rows.add_row(vec![
             format!("  {}", escape::line(&need.instance)),
             if need.is_running { "running" } else { "down" }.to_owned(),
-            need.pages.to_string(),
-            need.held.to_string(),
-            need.pages.saturating_sub(need.held).to_string(),
+            need.pages_needed.to_string(),
+            need.pages_held.to_string(),
         ]);
     }
     if pool.held_by_others > 0 {
         let held = pool.held_by_others.to_string();
-        rows.add_row(vec!["  (others)".to_owned(), String::new(), held.clone(), held, "0".to_owned()]);
+        rows.add_row(vec!["  (others)".to_owned(), String::new(), held.clone(), held]);
     }
     if rows.row_count() > 0 {
         say!("{}", rows.trim_fmt());
@@ -105,7 +104,7 @@ fn print_pool(pool: &PoolSizing) {
         let capacity = or_unknown(pool.capacity);
         let text = format!(
             "{} does not fit: its {} pages are {} more than this host can provide; the capacity is {capacity} pages",
-            misfit.instance, misfit.pages, misfit.over
+            misfit.instance, misfit.pages_needed, misfit.pages_over
         );
         say!("{}", wrapped(&text, 2, 4));
     }

@@ -1,11 +1,13 @@
--- Huge pages of this host as views of Oracle Database: installation.
+-- Huge pages of this host as views of Oracle Database: installation, or upgrade of an older one.
 -- Made by hugepage-sidecar [VERSION], for Oracle Database 11.2 to 23ai on Linux
 --
 -- Run it in SQL*Plus or SQLcl as a user with the role DBA. It reads the files by external tables alone, without UTL_FILE.
 -- In a multitenant database run it in each PDB that needs the views (ALTER SESSION SET CONTAINER = name); all PDBs read
 -- the same files. For the root, print the script with a schema and a role whose names begin with C##. A PDB with
 -- PATH_PREFIX refuses an absolute path: use a directory below that prefix.
--- It goes on from an installation that ended early. It creates nothing if a name is in use by something else.
+-- It goes on from an installation or upgrade that ended early, and creates nothing if a name is in use by something else. An
+-- upgrade, with the same names and options, keeps the user, role, directory, synonyms and grants on the views. Grants on the
+-- package to grantees other than HUGEPAGE_READER are removed, and so is the view hugepage_regressions of older versions.
 -- At its end SQL*Plus has the default settings of SERVEROUTPUT, FEEDBACK, DEFINE and WHENEVER. uninstall-sql prints the
 -- script that removes everything.
 SET DEFINE OFF
@@ -54,7 +56,6 @@ BEGIN
        'HUGEPAGE_ADVISOR',
        'HUGEPAGE_STATUS',
        'HUGEPAGE_INSTANCES',
-       'HUGEPAGE_REGRESSIONS',
        'HUGEPAGE_HISTORY',
        'HUGEPAGE_SEGMENTS',
        'HUGEPAGE_POOLS',
@@ -66,7 +67,7 @@ BEGIN
        'HP_SEGMENT', 'HP_SEGMENT_T', 'HP_SEGMENT_C',
        'HP_START', 'HP_START_T', 'HP_START_C',
        'HP_HOST', 'HP_HOST_T', 'HP_HOST_C',
-       'HUGEPAGE_CLUSTER', 'HP_POOL_LIVE', 'HP_HOST_LIVE',
+       'HUGEPAGE_REGRESSIONS', 'HUGEPAGE_CLUSTER', 'HP_POOL_LIVE', 'HP_HOST_LIVE',
        'HUGEPAGE_TREND', 'HUGEPAGE_TREND_I', 'HUGEPAGE_RECORD_TREND', 'HUGEPAGE_TREND_JOB'
      );
   IF l_found > 0 THEN
@@ -133,16 +134,25 @@ END;
 -- files of root, and EXECUTE would let it run programs.
 GRANT READ ON DIRECTORY HUGEPAGE_DIR TO HUGEPAGE;
 
-PROMPT Removing tables, types and package of an earlier run
+PROMPT Removing tables, types, package and former views of an earlier run
 
 BEGIN
+  FOR l_synonym IN (
+    SELECT synonym_name
+      FROM dba_synonyms
+     WHERE owner = 'PUBLIC'
+       AND table_owner = 'HUGEPAGE'
+       AND synonym_name = 'HUGEPAGE_REGRESSIONS'
+  ) LOOP
+    EXECUTE IMMEDIATE 'DROP PUBLIC SYNONYM ' || l_synonym.synonym_name;
+  END LOOP;
   FOR l_object IN (
     SELECT object_type, object_name
       FROM dba_objects
      WHERE owner = 'HUGEPAGE'
-       AND object_type IN ('PACKAGE', 'TABLE', 'TYPE')
+       AND object_type IN ('PACKAGE', 'TABLE', 'TYPE', 'VIEW')
        AND object_name IN (
-         'HUGEPAGE_ADVISOR',
+         'HUGEPAGE_ADVISOR', 'HUGEPAGE_REGRESSIONS',
          'HP_POOL', 'HP_POOL_T', 'HP_POOL_C',
          'HP_INSTANCE', 'HP_INSTANCE_T', 'HP_INSTANCE_C',
          'HP_FINDING', 'HP_FINDING_T', 'HP_FINDING_C',
@@ -173,7 +183,7 @@ CREATE TABLE HUGEPAGE.hp_pool (
   resv_hugepages NUMBER(20),
   surplus_hugepages NUMBER(20),
   nr_overcommit_hugepages NUMBER(20),
-  available NUMBER(20),
+  available_hugepages NUMBER(20),
   cgroup_limit NUMBER(20),
   cgroup_usage NUMBER(20),
   obtainable_now NUMBER(20)
@@ -196,7 +206,7 @@ ORGANIZATION EXTERNAL (
       resv_hugepages CHAR(20),
       surplus_hugepages CHAR(20),
       nr_overcommit_hugepages CHAR(20),
-      available CHAR(20),
+      available_hugepages CHAR(20),
       cgroup_limit CHAR(20),
       cgroup_usage CHAR(20),
       obtainable_now CHAR(20)
@@ -220,7 +230,7 @@ COMMENT ON COLUMN HUGEPAGE.hp_pool.free_hugepages IS 'Free pages, including rese
 COMMENT ON COLUMN HUGEPAGE.hp_pool.resv_hugepages IS 'Free pages that are reserved; NULL for a NUMA node, where the kernel does not count them.';
 COMMENT ON COLUMN HUGEPAGE.hp_pool.surplus_hugepages IS 'Surplus pages; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_pool.nr_overcommit_hugepages IS 'Maximum number of surplus pages; NULL for a NUMA node.';
-COMMENT ON COLUMN HUGEPAGE.hp_pool.available IS 'Free pages that are not reserved; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.available_hugepages IS 'Free pages that are not reserved; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_pool.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
 COMMENT ON COLUMN HUGEPAGE.hp_pool.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
 COMMENT ON COLUMN HUGEPAGE.hp_pool.obtainable_now IS 'Pages that the kernel could allocate from free memory without compaction; NULL if unknown.';
@@ -254,7 +264,7 @@ CREATE TABLE HUGEPAGE.hp_instance (
   resv_hugepages NUMBER(20),
   surplus_hugepages NUMBER(20),
   available_hugepages NUMBER(20),
-  page_tables NUMBER(20),
+  page_tables_host NUMBER(20),
   transparent_hugepage VARCHAR2(8),
   restart_outlook VARCHAR2(8),
   recommended_nr_hugepages NUMBER(20),
@@ -263,7 +273,7 @@ CREATE TABLE HUGEPAGE.hp_instance (
   home VARCHAR2(160),
   started_utc VARCHAR2(19),
   processes NUMBER(20),
-  instance_page_tables NUMBER(20),
+  page_tables_total NUMBER(20),
   evidence VARCHAR2(100),
   memory_target VARCHAR2(1),
   version VARCHAR2(20),
@@ -312,7 +322,7 @@ ORGANIZATION EXTERNAL (
       resv_hugepages CHAR(20),
       surplus_hugepages CHAR(20),
       available_hugepages CHAR(20),
-      page_tables CHAR(20),
+      page_tables_host CHAR(20),
       transparent_hugepage CHAR(8),
       restart_outlook CHAR(8),
       recommended_nr_hugepages CHAR(20),
@@ -321,7 +331,7 @@ ORGANIZATION EXTERNAL (
       home CHAR(160),
       started_utc CHAR(19),
       processes CHAR(20),
-      instance_page_tables CHAR(20),
+      page_tables_total CHAR(20),
       evidence CHAR(100),
       memory_target CHAR(1),
       version CHAR(20),
@@ -371,7 +381,7 @@ COMMENT ON COLUMN HUGEPAGE.hp_instance.free_hugepages IS 'Free pages of that poo
 COMMENT ON COLUMN HUGEPAGE.hp_instance.resv_hugepages IS 'Free pages of that pool that are reserved.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.surplus_hugepages IS 'Surplus pages of that pool.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.available_hugepages IS 'Free pages of that pool that are not reserved.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.page_tables IS 'PageTables of the host, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.page_tables_host IS 'PageTables of the host, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
@@ -380,7 +390,7 @@ COMMENT ON COLUMN HUGEPAGE.hp_instance.pid IS 'Process ID of PMON (PostgreSQL: p
 COMMENT ON COLUMN HUGEPAGE.hp_instance.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.started_utc IS 'When the instance started, UTC; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.processes IS 'Number of processes of the instance; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.instance_page_tables IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.evidence IS 'Sources of landed_in; NULL if it is unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
@@ -410,7 +420,7 @@ CREATE TABLE HUGEPAGE.hp_finding (
   recommended VARCHAR2(64),
   command VARCHAR2(250),
   takes_effect VARCHAR2(16),
-  saves NUMBER(20),
+  saving NUMBER(20),
   reason VARCHAR2(400),
   instance_host VARCHAR2(64)
 )
@@ -434,7 +444,7 @@ ORGANIZATION EXTERNAL (
       recommended CHAR(64),
       command CHAR(250),
       takes_effect CHAR(16),
-      saves CHAR(20),
+      saving CHAR(20),
       reason CHAR(400),
       instance_host CHAR(64)
     )
@@ -459,7 +469,7 @@ COMMENT ON COLUMN HUGEPAGE.hp_finding.current_value IS 'Current value; NULL if u
 COMMENT ON COLUMN HUGEPAGE.hp_finding.recommended IS 'Recommended value; NULL if no possible value suffices.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.command IS 'The complete command; NULL if there is none, or if it exceeds the column.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.saves IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.reason IS 'The reason in one sentence.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
 
@@ -645,7 +655,7 @@ CREATE TABLE HUGEPAGE.hp_host (
   verdict VARCHAR2(8),
   memory_total NUMBER(20),
   memory_available NUMBER(20),
-  page_tables NUMBER(20),
+  page_tables_host NUMBER(20),
   huge_page_size NUMBER(20),
   hugetlb NUMBER(20),
   recommended_nr_hugepages NUMBER(20),
@@ -677,7 +687,7 @@ ORGANIZATION EXTERNAL (
       verdict CHAR(8),
       memory_total CHAR(20),
       memory_available CHAR(20),
-      page_tables CHAR(20),
+      page_tables_host CHAR(20),
       huge_page_size CHAR(20),
       hugetlb CHAR(20),
       recommended_nr_hugepages CHAR(20),
@@ -710,7 +720,7 @@ COMMENT ON COLUMN HUGEPAGE.hp_host.sidecar_version IS 'Version of hugepage-sidec
 COMMENT ON COLUMN HUGEPAGE.hp_host.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.memory_total IS 'MemTotal in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.memory_available IS 'MemAvailable in bytes; NULL if unknown (before Linux 3.14).';
-COMMENT ON COLUMN HUGEPAGE.hp_host.page_tables IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.page_tables_host IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.huge_page_size IS 'Default huge page size in bytes; NULL if the kernel has none.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.hugetlb IS 'Memory in huge page pools of all sizes, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.recommended_nr_hugepages IS 'Recommended pool of the default size for all instances, in pages; NULL if unknown.';
@@ -739,7 +749,7 @@ CREATE OR REPLACE TYPE HUGEPAGE.hp_pool_t AS OBJECT (
   resv_hugepages NUMBER(20),
   surplus_hugepages NUMBER(20),
   nr_overcommit_hugepages NUMBER(20),
-  available NUMBER(20),
+  available_hugepages NUMBER(20),
   cgroup_limit NUMBER(20),
   cgroup_usage NUMBER(20),
   obtainable_now NUMBER(20),
@@ -779,7 +789,7 @@ CREATE OR REPLACE TYPE HUGEPAGE.hp_instance_t AS OBJECT (
   resv_hugepages NUMBER(20),
   surplus_hugepages NUMBER(20),
   available_hugepages NUMBER(20),
-  page_tables NUMBER(20),
+  page_tables_host NUMBER(20),
   transparent_hugepage VARCHAR2(8),
   restart_outlook VARCHAR2(8),
   recommended_nr_hugepages NUMBER(20),
@@ -788,7 +798,7 @@ CREATE OR REPLACE TYPE HUGEPAGE.hp_instance_t AS OBJECT (
   home VARCHAR2(160),
   started_utc VARCHAR2(19),
   processes NUMBER(20),
-  instance_page_tables NUMBER(20),
+  page_tables_total NUMBER(20),
   evidence VARCHAR2(100),
   memory_target VARCHAR2(1),
   version VARCHAR2(20),
@@ -824,7 +834,7 @@ CREATE OR REPLACE TYPE HUGEPAGE.hp_finding_t AS OBJECT (
   recommended VARCHAR2(64),
   command VARCHAR2(250),
   takes_effect VARCHAR2(16),
-  saves NUMBER(20),
+  saving NUMBER(20),
   reason VARCHAR2(400),
   instance_host VARCHAR2(64),
   consistent VARCHAR2(1)
@@ -908,7 +918,7 @@ CREATE OR REPLACE TYPE HUGEPAGE.hp_host_t AS OBJECT (
   verdict VARCHAR2(8),
   memory_total NUMBER(20),
   memory_available NUMBER(20),
-  page_tables NUMBER(20),
+  page_tables_host NUMBER(20),
   huge_page_size NUMBER(20),
   hugetlb NUMBER(20),
   recommended_nr_hugepages NUMBER(20),
@@ -1003,7 +1013,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         t.resv_hugepages,
         t.surplus_hugepages,
         t.nr_overcommit_hugepages,
-        t.available,
+        t.available_hugepages,
         t.cgroup_limit,
         t.cgroup_usage,
         t.obtainable_now,
@@ -1046,7 +1056,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         t.resv_hugepages,
         t.surplus_hugepages,
         t.available_hugepages,
-        t.page_tables,
+        t.page_tables_host,
         t.transparent_hugepage,
         t.restart_outlook,
         t.recommended_nr_hugepages,
@@ -1055,7 +1065,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         t.home,
         t.started_utc,
         t.processes,
-        t.instance_page_tables,
+        t.page_tables_total,
         t.evidence,
         t.memory_target,
         t.version,
@@ -1094,7 +1104,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         t.recommended,
         t.command,
         t.takes_effect,
-        t.saves,
+        t.saving,
         t.reason,
         t.instance_host,
         NULL
@@ -1187,7 +1197,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         t.verdict,
         t.memory_total,
         t.memory_available,
-        t.page_tables,
+        t.page_tables_host,
         t.huge_page_size,
         t.hugetlb,
         t.recommended_nr_hugepages,
@@ -1496,7 +1506,7 @@ SELECT
   r.resv_hugepages AS resv_hugepages,
   r.surplus_hugepages AS surplus_hugepages,
   r.available_hugepages AS available_hugepages,
-  r.page_tables AS page_tables,
+  r.page_tables_host AS page_tables_host,
   r.transparent_hugepage AS transparent_hugepage,
   r.restart_outlook AS restart_outlook,
   r.recommended_nr_hugepages AS recommended_nr_hugepages,
@@ -1505,7 +1515,7 @@ SELECT
   r.home AS home,
   TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc,
   r.processes AS processes,
-  r.instance_page_tables AS instance_page_tables,
+  r.page_tables_total AS page_tables_total,
   r.evidence AS evidence,
   r.memory_target AS memory_target,
   r.version AS version,
@@ -1552,7 +1562,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_status.free_hugepages IS 'Free pages of that
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.resv_hugepages IS 'Free pages of that pool that are reserved.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.surplus_hugepages IS 'Surplus pages of that pool.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.available_hugepages IS 'Free pages of that pool that are not reserved.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_tables IS 'PageTables of the host, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_tables_host IS 'PageTables of the host, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
@@ -1561,7 +1571,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_status.pid IS 'Process ID of PMON (PostgreSQ
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.started_utc IS 'When the instance started, UTC; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.processes IS 'Number of processes of the instance; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.instance_page_tables IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.evidence IS 'Sources of landed_in; NULL if it is unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
@@ -1607,7 +1617,7 @@ SELECT
   r.resv_hugepages AS resv_hugepages,
   r.surplus_hugepages AS surplus_hugepages,
   r.available_hugepages AS available_hugepages,
-  r.page_tables AS page_tables,
+  r.page_tables_host AS page_tables_host,
   r.transparent_hugepage AS transparent_hugepage,
   r.restart_outlook AS restart_outlook,
   r.recommended_nr_hugepages AS recommended_nr_hugepages,
@@ -1616,7 +1626,7 @@ SELECT
   r.home AS home,
   TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc,
   r.processes AS processes,
-  r.instance_page_tables AS instance_page_tables,
+  r.page_tables_total AS page_tables_total,
   r.evidence AS evidence,
   r.memory_target AS memory_target,
   r.version AS version,
@@ -1662,7 +1672,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_instances.free_hugepages IS 'Free pages of t
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.resv_hugepages IS 'Free pages of that pool that are reserved.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.surplus_hugepages IS 'Surplus pages of that pool.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.available_hugepages IS 'Free pages of that pool that are not reserved.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_tables IS 'PageTables of the host, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_tables_host IS 'PageTables of the host, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
@@ -1671,7 +1681,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_instances.pid IS 'Process ID of PMON (Postgr
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.started_utc IS 'When the instance started, UTC; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.processes IS 'Number of processes of the instance; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.instance_page_tables IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.evidence IS 'Sources of landed_in; NULL if it is unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
@@ -1685,41 +1695,6 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_expected IS 'EXPECTED_P
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_allocated IS 'ALLOCATED_PAGES of that start; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.instance_host IS 'Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.';
-
-CREATE OR REPLACE VIEW HUGEPAGE.hugepage_regressions AS
-SELECT
-  r.sid AS sid,
-  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
-  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
-  HUGEPAGE.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
-  r.consistent AS consistent,
-  r.host_name AS host_name,
-  r.kind AS kind,
-  r.regression_detail AS regression_detail,
-  TO_DATE(r.regression_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS regression_utc,
-  r.landed_in AS landed_in,
-  r.cause AS cause,
-  r.message AS message,
-  r.hint AS hint,
-  TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc
-FROM TABLE(HUGEPAGE.hugepage_advisor.instances('TABLE')) r
-WHERE r.regression = 'Y';
-
-COMMENT ON TABLE HUGEPAGE.hugepage_regressions IS 'Instances that lost huge pages at their last start and have not regained them: one row per instance.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.sid IS 'ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.snapshot_utc IS 'When the snapshot was taken, UTC.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.age_seconds IS 'Age of the snapshot in seconds.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.this_instance IS 'Y for the instance of this session, otherwise N.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.message IS 'The state in one sentence.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.hint IS 'What to do, in one sentence; NULL if nothing.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_regressions.started_utc IS 'When the instance started, UTC; NULL if unknown.';
 
 CREATE OR REPLACE VIEW HUGEPAGE.hugepage_history AS
 SELECT
@@ -1841,7 +1816,7 @@ SELECT
   r.resv_hugepages AS resv_hugepages,
   r.surplus_hugepages AS surplus_hugepages,
   r.nr_overcommit_hugepages AS nr_overcommit_hugepages,
-  r.available AS available,
+  r.available_hugepages AS available_hugepages,
   r.cgroup_limit AS cgroup_limit,
   r.cgroup_usage AS cgroup_usage,
   r.obtainable_now AS obtainable_now
@@ -1860,7 +1835,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_pools.free_hugepages IS 'Free pages, includi
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.resv_hugepages IS 'Free pages that are reserved; NULL for a NUMA node, where the kernel does not count them.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.surplus_hugepages IS 'Surplus pages; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.nr_overcommit_hugepages IS 'Maximum number of surplus pages; NULL for a NUMA node.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_pools.available IS 'Free pages that are not reserved; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.available_hugepages IS 'Free pages that are not reserved; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.obtainable_now IS 'Pages that the kernel could allocate from free memory without compaction; NULL if unknown.';
@@ -1882,7 +1857,7 @@ SELECT
   r.recommended AS recommended,
   r.command AS command,
   r.takes_effect AS takes_effect,
-  r.saves AS saves,
+  r.saving AS saving,
   r.reason AS reason,
   r.instance_host AS instance_host
 FROM TABLE(HUGEPAGE.hugepage_advisor.findings('TABLE')) r;
@@ -1903,7 +1878,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_findings.current_value IS 'Current value; NU
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.recommended IS 'Recommended value; NULL if no possible value suffices.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.command IS 'The complete command; NULL if there is none, or if it exceeds the column.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.saves IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.reason IS 'The reason in one sentence.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
 
@@ -1921,7 +1896,7 @@ SELECT
   r.verdict AS verdict,
   r.memory_total AS memory_total,
   r.memory_available AS memory_available,
-  r.page_tables AS page_tables,
+  r.page_tables_host AS page_tables_host,
   r.huge_page_size AS huge_page_size,
   r.hugetlb AS hugetlb,
   r.recommended_nr_hugepages AS recommended_nr_hugepages,
@@ -1949,7 +1924,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.sidecar_version IS 'Version of hugepag
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.memory_total IS 'MemTotal in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.memory_available IS 'MemAvailable in bytes; NULL if unknown (before Linux 3.14).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.page_tables IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.page_tables_host IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.huge_page_size IS 'Default huge page size in bytes; NULL if the kernel has none.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.hugetlb IS 'Memory in huge page pools of all sizes, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.recommended_nr_hugepages IS 'Recommended pool of the default size for all instances, in pages; NULL if unknown.';
@@ -1968,7 +1943,6 @@ PROMPT Granting to the role HUGEPAGE_READER
 
 GRANT SELECT ON HUGEPAGE.hugepage_status TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_instances TO HUGEPAGE_READER;
-GRANT SELECT ON HUGEPAGE.hugepage_regressions TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_history TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_segments TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_pools TO HUGEPAGE_READER;

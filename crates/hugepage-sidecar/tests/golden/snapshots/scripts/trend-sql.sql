@@ -2,8 +2,11 @@
 -- Made by hugepage-sidecar [VERSION], for Oracle Database 11.2 to 23ai on Linux. Optional.
 --
 -- Run it like the installation script, with the same names, after the installation; again to change its options. The job reads the
--- views every 5 minutes and keeps 90 days. It records the host on which it runs. trend-uninstall-sql prints
--- the script that removes it; an upgrade of the views keeps it, and their removal removes it.
+-- views every 5 minutes and keeps 90 days. It records the host on which it runs. An upgrade of the views keeps
+-- it, and the uninstallation script removes it. These remove it alone:
+--    EXECUTE DBMS_SCHEDULER.DROP_JOB('HUGEPAGE.HUGEPAGE_TREND_JOB', TRUE)
+--    DROP PROCEDURE HUGEPAGE.hugepage_record_trend
+--    DROP TABLE HUGEPAGE.hugepage_trend PURGE
 SET DEFINE OFF
 SET ECHO OFF
 SET FEEDBACK OFF
@@ -64,9 +67,9 @@ BEGIN
       resv_hugepages NUMBER(20),
       available_hugepages NUMBER(20),
       restart_outlook VARCHAR2(8),
-      page_tables NUMBER(20),
+      page_tables_host NUMBER(20),
       processes NUMBER(20),
-      instance_page_tables NUMBER(20),
+      page_tables_total NUMBER(20),
       regression VARCHAR2(1),
       message VARCHAR2(300),
       recorded_utc DATE
@@ -103,9 +106,9 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_trend.free_hugepages IS 'Free pages of that 
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.resv_hugepages IS 'Free pages of that pool that are reserved.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.available_hugepages IS 'Free pages of that pool that are not reserved.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_trend.page_tables IS 'PageTables of the host, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_trend.page_tables_host IS 'PageTables of the host, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.processes IS 'Number of processes of the instance; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_trend.instance_page_tables IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_trend.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.regression IS 'Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.message IS 'The state in one sentence.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_trend.recorded_utc IS 'When the job recorded it, UTC.';
@@ -139,9 +142,9 @@ BEGIN
     resv_hugepages,
     available_hugepages,
     restart_outlook,
-    page_tables,
+    page_tables_host,
     processes,
-    instance_page_tables,
+    page_tables_total,
     regression,
     message,
     recorded_utc
@@ -166,9 +169,9 @@ BEGIN
     s.resv_hugepages,
     s.available_hugepages,
     s.restart_outlook,
-    s.page_tables,
+    s.page_tables_host,
     s.processes,
-    s.instance_page_tables,
+    s.page_tables_total,
     s.regression,
     s.message,
     l_now

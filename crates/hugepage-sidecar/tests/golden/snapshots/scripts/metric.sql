@@ -20,7 +20,7 @@ SELECT
   s.base_page_bytes,
   s.pages_missing,
   s.available_hugepages,
-  s.page_tables,
+  s.page_tables_host,
   CASE s.regression WHEN 'Y' THEN 1 ELSE 0 END AS regression,
   s.age_seconds,
   NVL(s.message, 'hugepage-sidecar found no such instance on this host.') AS message,
