@@ -19,6 +19,13 @@ run_supply_chain() {
     step "Licences and sources of the crates" "$TOOL" --locked check licenses bans sources
 }
 
+# docs as HTML.
+make_book() {
+    find_tool mdbook 0.5.4
+    step "Building the book" "$TOOL" build
+    say "$PWD/build/book/index.html"
+}
+
 # A CycloneDX list of the crates in the library.
 make_sbom() {
     local out=$CACHE/sbom/pg_hugepages.cdx.json
