@@ -26,6 +26,13 @@ make_book() {
     say "$PWD/build/book/index.html"
 }
 
+# Those of docs/images that show what the sidecar prints.
+make_pictures() {
+    step "Building the sidecar" env RUSTFLAGS="${RUSTFLAGS:-} $(scripts/compile-flags static)" cargo build --locked \
+        "${RUST_FLAGS[@]}" --profile quick --target "$(scripts/static-target)" --package hugepage-sidecar
+    step "Pictures of what it prints" "$PYTHON" scripts/pictures "$CARGO_TARGET_DIR/$(scripts/static-target)/quick/hugepage-sidecar"
+}
+
 # A CycloneDX list of the crates in the library.
 make_sbom() {
     local out=$CACHE/sbom/pg_hugepages.cdx.json
