@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # What goes into the library, and that anybody can make the same one.
 
-# find_tool NAME VERSION: sets TOOL to a cargo subcommand of that version, installed once into the cache.
+# find_tool NAME VERSION OPTION...: sets TOOL to a program of that version from crates.io, installed once into the cache.
 find_tool() {
     local name=$1 version=$2
     TOOL=$CACHE/$name-$version/bin/$name
     [ ! -x "$TOOL" ] || return 0
     # Unoptimized: it runs for seconds, and optimizing it takes minutes.
     step "Installing $name $version" env CARGO_PROFILE_DEV_DEBUG=0 \
-        cargo install "$name" --version "=$version" --locked --debug "${RUST_FLAGS[@]}" \
+        cargo install "$name" --version "=$version" --locked --debug "${RUST_FLAGS[@]}" "${@:3}" \
         --root "$CACHE/$name-$version" --target-dir "$CACHE/$name-build"
     rm -rf "$CACHE/$name-build"
 }
@@ -21,7 +21,7 @@ run_supply_chain() {
 
 # docs as HTML.
 make_book() {
-    find_tool mdbook 0.5.4
+    find_tool mdbook 0.5.4 --no-default-features --features search
     step "Building the book" "$TOOL" build
     say "$PWD/build/book/index.html"
 }
