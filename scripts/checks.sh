@@ -74,6 +74,7 @@ run_lint() {
     step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/prose scripts/pictures
     step "budgets of lines" scripts/budgets
     step "sentences and links of the documents" scripts/prose
+    make_book
 }
 
 # The sidecar compiles for the other architectures of servers, too. Their standard libraries are optional.
