@@ -93,7 +93,7 @@ def sentences_of(picture: Picture, points: list[Point]) -> list[str]:
             where = [f"{bytes_of(case['size'])} of shared_buffers", *([f"{case['sessions']} sessions"] if "sessions" in case else [])]
             medians = ", ".join(f"{picture.show(statistics.median(took))} in {pages} pages" for pages, took in found.items())
             same = [pages for pages, took in found.items() if pages != "base" and not differ(found["base"], took)]
-            verdict = f" No difference from base pages in {' and '.join(same)} pages, beyond what the turns differ." if same else ""
+            verdict = f" No difference from base pages in {' and '.join(same)} pages, beyond the spread of the turns." if same else ""
             name = f"{figure}, " if len(picture.figures) > 1 else ""
             sentences.append(f"{name}{', '.join(where)}: {medians}.{verdict}")
     return sentences
