@@ -19,7 +19,7 @@ from harness.markers import between_markers
 from report import Results, Target
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-BENCH, BENEFIT = "bench.md", "benefit.md"
+BENCH, RESULTS = "bench.md", "results.md"
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ PARTS = {
     "scrape": Part(scrape.rows_of, scrape.table, scrape.targets),
     "worker": Part(worker.rows_of, targets=worker.targets, on_one_cpu=False),
     "sidecar": Part(sidecar.rows_of, targets=sidecar.targets),
-    "benefit": Part(benefit.rows_of, benefit.table, page=BENEFIT, on_one_cpu=False),
-    "headlines": Part(headlines_by_size, pictures.measured_part, page=BENEFIT, on_one_cpu=False, draw=pictures.draw),
+    "benefit": Part(benefit.rows_of, benefit.table, page=RESULTS, on_one_cpu=False),
+    "headlines": Part(headlines_by_size, pictures.measured_part, page=RESULTS, on_one_cpu=False, draw=pictures.draw),
 }
 
 

@@ -1,4 +1,4 @@
-"""The pictures of headlines.py, each with its sentences, in a part of docs/benefit.md that is filled from a run's numbers."""
+"""The pictures of headlines.py, each with its sentences, in a part of docs/results.md that is filled from a run's numbers."""
 
 import statistics
 from collections.abc import Callable
@@ -41,15 +41,15 @@ PICTURES = (
             "Pythian (2008, Oracle): 5 GB of page tables on a server of 20 GB with an SGA of 10 GB; a few hundred MB in huge "
             "pages. A comment on Bobby's blog (Oracle): 701 MB, and 11.5 MB in huge pages."),
     Picture("login", "A new session touches all of shared_buffers", ("login",), "ms", time_of, by="size", scale=1e-3, means=
-            "A session pays a page fault for each page, or for each few pages, that it is the first time at.", source=
+            "The first access of a session to a page, or to a group of 16, costs a page fault.", source=
             "Bobby (Oracle 11.2, SGA of 5 GB, pre_page_sga): a login took 2.5 s, and 0.15 s in huge pages."),
     Picture("hits", f"Random reads that hit shared_buffers, {READERS} sessions", ("hits",), "thousand hits/s",
             lambda value: f"{value / 1e3:,.0f} thousand/s", scale=1e3, means=
             "Reads at random addresses miss the TLB; huge pages need fewer entries and shorter walks.", source=
             "dbi services (pgio, shared_buffers of 500 MB, 4 threads): 2.72 million a second in base pages, 3.02 in 2 MB."),
     Picture("fork", "A connection that does nothing: fork, start and exit", ("fork and exit",), "ms", time_of, by="size", scale=1e-3, means=
-            "fork(2) does not copy the page tables of shared memory, so what the postmaster has of them matters little.", source=
-            "Sources tell of slow logins as a whole (above), and not of fork."),
+            "fork(2) does not copy the page tables of shared memory, so fork is no slower in base pages.", source=
+            "Published reports are of slow logins, not of slow forks."),
     Picture("restart", "The first touch after a start, pg_prewarm, a checkpoint and a crash restart", ("first touch", "prewarm", "checkpoint", "crash restart"),
             "s", time_of, means="The first touch zeroes the memory, by pages of 4 kB or of 2 MB and 1 GB; on a "
             "virtual machine it may also wait for the hypervisor. A checkpoint writes pages wherever they are (half of the "
@@ -62,12 +62,12 @@ PICTURES = (
 
 
 def measured_part(points: list[Point]) -> str:
-    """The text with its pictures, for docs/benefit.md."""
+    """The text with its pictures, for docs/results.md."""
     lines = ["Base pages, 2 MB and 1 GB were measured in turns; values are medians of the turns.", ""]
     lines += [line for why in not_measured(points) for line in (why, "")]
     for picture in PICTURES:
         if any(values(points, figure) for figure in picture.figures):
-            lines += [f"### {picture.title}", "", f"![{picture.title}](benefit/{picture.name}.svg)", "",
+            lines += [f"### {picture.title}", "", f"![{picture.title}](results/{picture.name}.svg)", "",
                       f"{picture.means} {picture.source}", "", *(f"- {line}" for line in sentences_of(picture, points)), ""]
     return "\n".join(lines)
 
@@ -93,7 +93,7 @@ def sentences_of(picture: Picture, points: list[Point]) -> list[str]:
             where = [f"{bytes_of(case['size'])} of shared_buffers", *([f"{case['sessions']} sessions"] if "sessions" in case else [])]
             medians = ", ".join(f"{picture.show(statistics.median(took))} in {pages} pages" for pages, took in found.items())
             same = [pages for pages, took in found.items() if pages != "base" and not differ(found["base"], took)]
-            verdict = f" No difference from base pages in {' and '.join(same)} pages, beyond what the turns differ." if same else ""
+            verdict = f" No difference from base pages in {' and '.join(same)} pages, beyond the spread of the turns." if same else ""
             name = f"{figure}, " if len(picture.figures) > 1 else ""
             sentences.append(f"{name}{', '.join(where)}: {medians}.{verdict}")
     return sentences

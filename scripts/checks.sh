@@ -71,9 +71,10 @@ run_lint() {
     check_targets
     step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
         tests/fuzz/run
-    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/columns
+    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/prose scripts/pictures
     step "budgets of lines" scripts/budgets
-    step "docs/columns.md is what src/views declares" scripts/columns --check
+    step "sentences and links of the documents" scripts/prose
+    make_book
 }
 
 # The sidecar compiles for the other architectures of servers, too. Their standard libraries are optional.

@@ -14,6 +14,7 @@ packages_for() {
             any-major) printf '%s\n' bc python3-venv python3-yaml ansible-core python3-selenium \
                 prometheus prometheus-postgres-exporter prometheus-sql-exporter prometheus-node-exporter
                 browser_packages ;;
+            pictures) browser_packages ;;
             bench-test) echo python3-matplotlib ;;
             oracle)    # the parsers of its SQL, by whatever Java, Maven and npm are there, and orafce: see below
                 echo python3-hypothesis

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # What goes into the library, and that anybody can make the same one.
 
-# find_tool NAME VERSION: sets TOOL to a cargo subcommand of that version, installed once into the cache.
+# find_tool NAME VERSION OPTION...: sets TOOL to a program of that version from crates.io, installed once into the cache.
 find_tool() {
     local name=$1 version=$2
     TOOL=$CACHE/$name-$version/bin/$name
     [ ! -x "$TOOL" ] || return 0
     # Unoptimized: it runs for seconds, and optimizing it takes minutes.
     step "Installing $name $version" env CARGO_PROFILE_DEV_DEBUG=0 \
-        cargo install "$name" --version "=$version" --locked --debug "${RUST_FLAGS[@]}" \
+        cargo install "$name" --version "=$version" --locked --debug "${RUST_FLAGS[@]}" "${@:3}" \
         --root "$CACHE/$name-$version" --target-dir "$CACHE/$name-build"
     rm -rf "$CACHE/$name-build"
 }
@@ -17,6 +17,20 @@ find_tool() {
 run_supply_chain() {
     find_tool cargo-deny 0.20.2
     step "Licences and sources of the crates" "$TOOL" --locked check licenses bans sources
+}
+
+# docs as HTML.
+make_book() {
+    find_tool mdbook 0.5.4 --no-default-features --features search
+    step "Building the book" "$TOOL" build
+    say "$PWD/build/book/index.html"
+}
+
+# Those of docs/images that show what the sidecar prints.
+make_pictures() {
+    step "Building the sidecar" env RUSTFLAGS="${RUSTFLAGS:-} $(scripts/compile-flags static)" cargo build --locked \
+        "${RUST_FLAGS[@]}" --profile quick --target "$(scripts/static-target)" --package hugepage-sidecar
+    step "Pictures of what it prints" "$PYTHON" scripts/pictures "$CARGO_TARGET_DIR/$(scripts/static-target)/quick/hugepage-sidecar"
 }
 
 # A CycloneDX list of the crates in the library.

@@ -184,5 +184,5 @@ def test_cluster_needs_valid_nodes(options):
 
 
 def test_documents_list_the_columns():
-    text = (REPOSITORY / "docs/oracle.md").read_text()
-    assert script("columns").strip() in text, "replace the tables in docs/oracle.md by what `oracle columns` prints"
+    text = (REPOSITORY / "docs/oracle-reference.md").read_text()
+    assert script("columns").strip() in text, "replace the tables in docs/oracle-reference.md by what `oracle columns` prints"

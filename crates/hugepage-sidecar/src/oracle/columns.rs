@@ -1,7 +1,7 @@
 //! Definition of the files.
 //!
 //! The structs, the header lines, the external tables, types, package, views and comments in Oracle and the tables in
-//! docs/oracle.md are derived from these definitions. New columns are only appended to a record: a new table then reads NULL
+//! docs/oracle-reference.md are derived from these definitions. New columns are only appended to a record: a new table then reads NULL
 //! from an old file, and an old table ignores the additional columns of a new file.
 
 use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord, StartRecord};

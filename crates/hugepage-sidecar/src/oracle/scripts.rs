@@ -1,4 +1,4 @@
-//! The SQL scripts, and the tables of docs/oracle.md, from their templates in sql/ and the columns.
+//! The SQL scripts, and the tables of docs/oracle-reference.md, from their templates in sql/ and the columns.
 
 use std::fmt::Display;
 
@@ -143,7 +143,7 @@ pub enum Script {
     MetricXml,
     /// A table of the past, and the job that adds to it.
     Trend,
-    /// The columns of the views, as tables for docs/oracle.md.
+    /// The columns of the views, as tables for docs/oracle-reference.md.
     Columns,
 }
 
