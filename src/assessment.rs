@@ -68,8 +68,17 @@ fn assess(
         let own = OwnServer { pool_state: PoolState { ring_limits, ..own.pool_state }, ..own };
         let size = own.pool_state.huge_page_size.filter(|_| recovery.is_some());
         let next_boot = size.and_then(|size| Some(pool_at_boot(&notes.keep(NextBoot::read(root))?, size)));
+        // The scores of sessions say nothing about the postmaster.
+        let postmaster = server::postmaster_in_proc().filter(|_| recovery.is_some());
+        let oom_group = match (view, postmaster) {
+            (CgroupView::Present(hierarchy), Some(process)) => {
+                notes.keep(hierarchy.oom_group(root, &process)).flatten()
+            }
+            _ => None,
+        };
         Facts {
             kept_at_crash,
+            oom_group,
             other_pools,
             pending,
             past: shmem::past(),

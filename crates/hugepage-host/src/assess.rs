@@ -68,6 +68,7 @@ impl InspectedServer {
             other_pools: others.other_pools.clone(),
             largest_holder: host.holders.first().cloned(),
             next_boot,
+            oom_group: request.oom_group.clone(),
             ..Facts::new(requested, request.segment.clone(), pool_state, host.meminfo.clone(), reserve_percent)
         }
     }

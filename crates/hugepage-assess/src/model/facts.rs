@@ -43,6 +43,9 @@ pub struct Facts {
     pub other_pools: Vec<OtherPool>,
     /// The program beside database servers that has most huge pages; `None` where others can't be seen, or have none.
     pub largest_holder: Option<PoolHolder>,
+    /// The file by which the kernel kills all processes of a PostgreSQL server at once when memory runs out; `None` where it
+    /// does not, and where that is unknown.
+    pub oom_group: Option<String>,
     /// What the pool of `pool_state` has after the next boot; `None` if that was not read.
     pub next_boot: Option<PoolAtBoot>,
 }
@@ -72,6 +75,7 @@ impl Facts {
             other_pools: Vec::new(),
             largest_holder: None,
             next_boot: None,
+            oom_group: None,
         }
     }
 
