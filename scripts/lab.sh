@@ -9,9 +9,9 @@
 # sidecar are cross-compiled against it.
 
 LAB=$CACHE/lab
-# The series of kernels, and the suites of Debian that have them. What sid has is the newest.
+# The series of kernels, and the suites of Debian that have them. What the backports have is the newest.
 LAB_KERNELS='5.10 6.1 6.12 newest'
-declare -A LAB_SUITES=([5.10]=bullseye [6.1]=bookworm [6.12]=trixie [newest]=sid
+declare -A LAB_SUITES=([5.10]=bullseye [6.1]=bookworm [6.12]=trixie [newest]=trixie-backports
     [6.1-arm64]=bookworm [6.12-arm64-16k]=trixie)
 LAB_SHORT='5.10 newest'
 # Only run if they are named: a guest of theirs takes several times as long. With base pages of 4 kB and of 16 kB.
@@ -71,7 +71,7 @@ lab_kernel() {
         echo "Rust has no standard library for $LAB_ARM64_TARGET here, and rustup could not fetch it" >"$directory/missing"
         return 0
     fi
-    # A week: what sid has changes.
+    # A week: what the backports have changes.
     [ ! -s "$directory/release" ] || [ -n "$(find "$directory/release" -mtime +7)" ] || return 0
     rm -rf "$directory"
     mkdir -p "$directory"

@@ -1,9 +1,13 @@
 //! The assessment of this server: the state of it and of its host, and what the configuration on disk asks for.
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Facts, Pending, PoolState, RingDemand};
+use hugepage_assess::model::{
+    CrashRecovery, CurrentStart, Demand, Facts, Landing, OtherPool, Pending, PoolState, RingDemand,
+};
+use hugepage_kernel::memory::pool;
 use hugepage_kernel::next_boot::boot::NextBoot;
-use hugepage_kernel::{Notes, PageSize, Root};
+use hugepage_kernel::{Notes, PageSize, Pages, Root};
+use hugepage_server::CgroupView;
 use hugepage_server::pool_at_boot::pool_at_boot;
 use hugepage_server::ring_limits::ring_limits;
 use hugepage_server::server::{OwnServer, observe, pool_state};
@@ -60,11 +64,22 @@ fn assess(
         };
         let pending = pending(answer, or_unchanged, &own.current_start(), changed, notes);
         let ring_limits = limits(demand, notes);
+        let other_pools = other_pools(root, &own, &pending, view);
         let own = OwnServer { pool_state: PoolState { ring_limits, ..own.pool_state }, ..own };
         let size = own.pool_state.huge_page_size.filter(|_| recovery.is_some());
         let next_boot = size.and_then(|size| Some(pool_at_boot(&notes.keep(NextBoot::read(root))?, size)));
+        // The scores of sessions say nothing about the postmaster.
+        let postmaster = server::postmaster_in_proc().filter(|_| recovery.is_some());
+        let oom_group = match (view, postmaster) {
+            (CgroupView::Present(hierarchy), Some(process)) => {
+                notes.keep(hierarchy.oom_group(root, &process)).flatten()
+            }
+            _ => None,
+        };
         Facts {
             kept_at_crash,
+            oom_group,
+            other_pools,
             pending,
             past: shmem::past(),
             crash_recovery: recovery.unwrap_or_default(),
@@ -72,6 +87,20 @@ fn assess(
             ..own.facts(settings::reserve_percent())
         }
     }))
+}
+
+/// The pools of other sizes with free pages, where the server may need one: not where it has all that it asks for.
+fn other_pools(root: &Root, own: &OwnServer, pending: &Pending, view: CgroupView<'_>) -> Vec<OtherPool> {
+    let is_landed = own.segment.as_ref().is_some_and(|segment| segment.landing == Landing::Hugetlb);
+    if is_landed && *pending == Pending::Unchanged {
+        return Vec::new();
+    }
+    let sizes = pool::sizes(root).unwrap_or_default().into_iter();
+    let others = sizes.filter(|size| Some(*size) != own.pool_state.huge_page_size);
+    // What is unknown of these limits is unknown of the server's own, which has the notes.
+    let state = |size| pool_state(root, Some(size), own.meminfo.as_ref(), view, &mut Notes::default());
+    let with_pages = others.map(state).filter(|state| state.pool.known().is_some_and(|pool| pool.free > Pages(0)));
+    with_pages.map(|pool_state| OtherPool { pool_state, others_lack: None, can_be_set: true }).collect()
 }
 
 /// What the answer about the next start comes to. `changed`: the start with a demand that the running server does not

@@ -104,7 +104,7 @@ def report(chosen: argparse.Namespace, world: World, seconds: float, install: In
     command = shlex.join(["./dev", "foretell", "--steps", str(chosen.steps), "--seed", str(chosen.seed)])
     lines = [f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, Linux {platform.release()}, {install.ask('version')}:",
              f"{Walk.steps} steps, {world.events} restarts and crashes, {seconds / 60:.0f} minutes.", "",
-             table(tally, "restart"), "", table(tally, "crash"), ""]
+             table(tally, "restart"), "", table(tally, "crash"), "", table(tally, "boot"), ""]
     if tally.reasons():
         lines += ["Reasons of `unknown`, numbers left out:", ""]
         lines += [f"- {count} times: {why}" for why, count in tally.reasons()]

@@ -31,7 +31,7 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The outlook of one face before an event (`restart` or `crash`), and where the server landed."""
+    """The outlook of one face before an event (`restart`, `crash` or `boot`), and where the server landed."""
 
     face: str
     event: str

@@ -83,6 +83,22 @@ class Walk(RuleBasedStateMachine):
     def limit(self, of: str, kind: str, spare: int | None) -> None:
         self.step(self.world.limit, of, kind, spare)
 
+    @rule(count=st.sampled_from([None, 40, 61, 62, 63, 124, 300]))
+    def memlock(self, count: int | None) -> None:
+        self.step(self.world.memlock, count)
+
+    @rule(method=st.sampled_from(["io_uring", "io_uring", "worker", None]))
+    def io_method(self, method: str | None) -> None:
+        self.step(self.world.io_method, method)
+
+    @rule(spare=st.sampled_from([None, -1000, 0, 0, -1, 1]))
+    def reserve_at_boot(self, spare: int | None) -> None:
+        self.step(self.world.reserve_at_boot, spare)
+
+    @rule()
+    def reboot(self) -> None:
+        self.step(self.world.reboot)
+
     @rule(of=names, into=st.booleans())
     def move(self, of: str, into: bool) -> None:
         self.step(self.world.move, of, into)

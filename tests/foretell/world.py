@@ -2,15 +2,17 @@
 
 import mmap
 import os
+import resource
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg2
 
-from foretell import faces
+from foretell import boot, faces
 from foretell.histories import ANYWHERE, Allocation, assert_equal, set_clock_back
 from foretell.scores import RANK, Outlook, Prediction, Score
 from harness.cgroup import Cgroup
@@ -32,6 +34,12 @@ MEMBERS = ("server", "neighbour", "standby")
 REPLAY_TIMEOUT = 10
 """Seconds that a standby has to replay; without its primary it tries again after 5 (wal_retrieve_retry_interval)."""
 
+IO_URING = 18
+"""The first major with io_method."""
+
+RING = 8 * KB
+"""The memory of a ring of 64 entries, on 4 kB pages."""
+
 CGROUP_AGE = 1
 """Seconds for which the extension may know an earlier cgroup of the postmaster (docs/reference.md)."""
 
@@ -49,6 +57,7 @@ class Member:
         self.allocations: list[Allocation] = []
         self.log_from = 0
         self.log_of_start = 0
+        self.memlock: int | None = None
 
     def landed(self) -> str:
         """Where the kernel says that it is; `fails` if it does not run."""
@@ -103,6 +112,7 @@ class World:
                 with open(member.cluster.data / "postgresql.conf", "a") as conf:
                     conf.write(text)
             (member.cluster.data / "conf.d").mkdir()
+        host.hold(boot.sysctl_file())
         self.held: mmap.mmap | None = None
         self.predictions: list[Prediction] = []
         self.events = 0
@@ -112,6 +122,7 @@ class World:
     def reset(self) -> None:
         """The state in which each walk begins: the server and its neighbour in huge pages, and not a page to spare."""
         self.release_held()
+        boot.reserve(None)
         if "standby" in self.members:
             member = self.members.pop("standby")
             member.close()
@@ -122,7 +133,7 @@ class World:
             self._restore(member)
             (member.cluster.data / "pg_hugepages.history").unlink(missing_ok=True)
             member.cluster.log_file.write_text("")
-            member.allocations, member.log_of_start = [], 0
+            member.allocations, member.log_of_start, member.memlock = [], 0, None
         self._lift_limits()
         for size, pool in self.pools.items():
             pool.overcommit(0)
@@ -166,13 +177,14 @@ class World:
         if "standby" in self.members or not upstream:
             return
         cluster = self.host.cluster(upstream=upstream.cluster)
-        cluster.conf(primary_conninfo=f"host={upstream.cluster.root} port=5432 user=postgres")
+        # Rings of all servers of one user count together, and a server sees its own alone.
+        cluster.conf(primary_conninfo=f"host={upstream.cluster.root} port=5432 user=postgres", io_method=None)
         member = self.members["standby"] = Member("standby", cluster)
         self._start(member, self.group)
 
     def _start(self, member: Member, within: Cgroup | None) -> str:
         member.log_of_start = len(member.cluster.log())
-        with suppress(StartFailed):
+        with suppress(StartFailed), locked_memory(member.memlock):
             member.cluster.start(within)
         return self._started(member)
 
@@ -192,6 +204,7 @@ class World:
     def repair(self, member: Member) -> None:
         """Start a member that failed to start, with the settings of the beginning."""
         self._restore(member)
+        member.memlock = None
         if member.name == "standby":
             # It must not have less than its primary, and more pages than a limit on faults allows would kill it.
             member.cluster.conf(max_connections=500)
@@ -275,6 +288,67 @@ class World:
             value = "max" if spare is None else str(max(self.needed(member) + spare, 1) * 2 * MB)
             with suppress(OSError):
                 (self.group.directory / f"hugetlb.2MB.{kind}").write_text(value)
+
+    def memlock(self, count: int | None) -> None:
+        """Locked memory for so many rings of io_uring, of the server that runs and of its next start; None: as this process."""
+        member = self.member("server")
+        if member and member.cluster.install.major >= IO_URING:
+            member.memlock = None if count is None else count * RING
+            soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+            limit = soft if member.memlock is None else member.memlock
+            resource.prlimit(member.cluster.postmaster, resource.RLIMIT_MEMLOCK, (limit, hard))
+
+    def io_method(self, method: str | None) -> None:
+        """The method of the server alone, on disk."""
+        member = self.members["server"]
+        if member.cluster.install.major >= IO_URING:
+            member.cluster.conf(io_method=method)
+
+    # The next boot
+
+    def running(self) -> list[Member]:
+        """Those that run, the standby last."""
+        return [member for member in self.members.values() if member.cluster.running()]
+
+    def reserve_at_boot(self, spare: int | None) -> None:
+        """What all that run need and so many more; None: the file sets nothing."""
+        boot.reserve(None if spare is None else max(sum(map(self.needed, self.running())) + spare, 0))
+
+    def reboot(self) -> None:
+        """Foretell, stop all, set the pools as the boot does, start all, and compare. Only of a server whose restart would land
+        in pages of 2 MB something is foretold: nothing but the pool can be in its way."""
+        if not boot.SYSCTL.exists():
+            return
+        members = self.running()
+        needs = {member.name: self.needed(member) for member in members}
+        outlooks = {member.name: self._foretell_boot(member, needs) for member in members}
+        groups = {member.name: self._within(member) for member in members}
+        for member in reversed(members):
+            member.close()
+            member.cluster.stop()
+        self.release_held()
+        for pool in self.pools.values():
+            pool.overcommit(0)
+            (pool.directory / "nr_hugepages").write_text("0")
+        # What others of this host hold, they would not hold after a boot.
+        others = self.pools[2 * MB].numbers().held
+        self._set_nr(2 * MB, boot.apply() + others)
+        landed = {member.name: self._start(member, groups[member.name]) for member in members}
+        for member in members:
+            self._compare(member, "boot", outlooks[member.name], landed[member.name])
+
+    def _foretell_boot(self, member: Member, needs: dict[str, int]) -> dict[str, Outlook]:
+        [row] = rows(member.session, "SELECT huge_pages, restart_outlook FROM hugepage_status")
+        [start] = rows(member.session, "SELECT page_size FROM hugepage_preflight()")
+        if (row["restart_outlook"], start["page_size"]) != ("hugetlb", 2 * MB):
+            return {}
+        settings = member.cluster.sql("SELECT setting FROM pg_file_settings WHERE name = 'huge_pages' ORDER BY seqno DESC")
+        alarm = "fails" if (settings[0]["setting"] if settings else row["huge_pages"]) == "on" else "base"
+        own, everyone = needs[member.name], sum(needs.values())
+        sidecar = boot.of_sidecar(own, everyone, alarm)
+        # The finding counts all that lack pages: whether this server lands is certain where the pool is too small for it alone.
+        view = boot.of_view(member.session, alarm) if sidecar.lands_in in (alarm, "hugetlb") else sidecar
+        return {"view, old session": view, "sidecar": sidecar}
 
     # The configuration
 
@@ -392,7 +466,7 @@ class World:
             self.disk.fill(leave=4 * KB)
             member.log_of_start = len(member.cluster.log())
             try:
-                with suppress(StartFailed):
+                with suppress(StartFailed), locked_memory(member.memlock):
                     member.cluster.start(within)
             finally:
                 self.disk.empty()
@@ -413,6 +487,17 @@ class World:
         if wrong:
             raise FalsePrediction(f"{event} of the {member.name} landed in {landed}; " +
                                   "; ".join(f"{prediction.face} foretold {prediction.outlook.lands_in}" for prediction in wrong))
+
+
+@contextmanager
+def locked_memory(limit: int | None) -> Iterator[None]:
+    """A limit on locked memory for what this process starts; None: as it is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (soft if limit is None else limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (soft, hard))
 
 
 def _answers(session: Any) -> bool:

@@ -53,8 +53,6 @@ impl InspectedServer {
         let pending = request.pending.clone().beside(others.held_by_user, others.locked_by_user);
         let changed = |demand| Pending::Changed(demand, pool_state.clone());
         let (requested, pending) = requested_with_past(&current, pending, changed, &past, notes);
-        let is_other = |size| Some(size) != pool_state.huge_page_size;
-        let others_may_serve = host.pools.iter().any(|row| is_other(row.pool.page_size) && row.pool.may_serve());
         let next_boot = pool_state
             .huge_page_size
             .zip(host.next_boot.as_ref().filter(|_| host.has_command_line))
@@ -67,9 +65,10 @@ impl InspectedServer {
             crash_recovery: request.crash_recovery.clone(),
             commands: self.id.oracle().and_then(|oracle| oracle.clusterware.as_ref()?.commands()),
             requested_may_differ: request.requested_may_differ,
-            others_may_serve,
+            other_pools: others.other_pools.clone(),
             largest_holder: host.holders.first().cloned(),
             next_boot,
+            oom_group: request.oom_group.clone(),
             ..Facts::new(requested, request.segment.clone(), pool_state, host.meminfo.clone(), reserve_percent)
         }
     }

@@ -54,7 +54,7 @@ pub(super) struct DiscoveredHost {
     /// The memory in huge pages of processes of service accounts that are of no server.
     pub(super) held_by_services: Bytes,
     /// Every process that has huge pages and is of no server.
-    pub(super) holders: Vec<ProcessGlance>,
+    pub(super) holders: Vec<(i32, ProcessGlance)>,
 }
 
 impl DiscoveredHost {
@@ -107,7 +107,7 @@ impl Pass<'_> {
             self.host.held_by_services = self.host.held_by_services.saturating_add(held);
         }
         if !self.is_of_server(pid, &glance, is_of_service) && glance.holds_huge_pages() {
-            self.host.holders.push(glance);
+            self.host.holders.push((pid, glance));
         }
     }
 

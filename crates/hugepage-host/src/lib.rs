@@ -28,6 +28,7 @@ pub mod memory;
 mod metrics;
 mod next_start;
 mod observe;
+mod other_pools;
 mod past;
 mod pool_needs;
 mod postgresql;

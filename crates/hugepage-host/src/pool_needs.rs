@@ -1,8 +1,10 @@
 //! The pools that a host needs, for all servers that run and those that are only configured.
 
-use hugepage_assess::assessment::Capacity;
+use std::borrow::Cow;
+
 use hugepage_assess::assessment::capacity::HostMemory;
 use hugepage_assess::assessment::host::{PoolNeed, Room, Sizing};
+use hugepage_assess::assessment::{Capacity, Status};
 use hugepage_assess::model::{Pending, Segment};
 use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
@@ -35,7 +37,7 @@ impl Survey {
         };
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
-            let of_size = |instance: &&Instance| instance.status.facts.pool_state.huge_page_size == Some(size);
+            let of_size = |instance: &&Instance| instance.planned().facts.pool_state.huge_page_size == Some(size);
             let running = self.instances.iter().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
             let room = self.room(pool, reserve_percent);
@@ -78,7 +80,7 @@ impl Survey {
     fn room(&self, pool: &Pool, reserve_percent: u32) -> Option<Room> {
         let size = pool.page_size;
         let in_base_pages = |instance: &Instance| {
-            let facts = &instance.status.facts;
+            let facts = &instance.planned().facts;
             let lacks = facts.pool_state.huge_page_size == Some(size) && facts.lack() > Pages(0);
             facts.segment.as_ref().filter(|_| lacks).map_or(Bytes(0), Segment::in_base_pages)
         };
@@ -91,9 +93,14 @@ impl Survey {
 }
 
 impl Instance {
+    /// The status as if the server asked for the page size that its hint tells to set.
+    fn planned(&self) -> Cow<'_, Status> {
+        self.status.with_planned_page_size().map_or(Cow::Borrowed(&self.status), Cow::Owned)
+    }
+
     /// What it needs of the pool of its page size.
     pub fn need(&self) -> PoolNeed {
-        let facts = &self.status.facts;
+        let facts = &self.planned().facts;
         PoolNeed {
             name: self.id.name.clone(),
             pages: facts.own().saturating_add(facts.lack()),

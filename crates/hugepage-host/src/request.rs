@@ -35,9 +35,11 @@ pub(super) struct ServerRequest {
     pub(super) requested_may_differ: bool,
     pub(super) segment: Option<Segment>,
     pub(super) pool_state: PoolState,
+    pub(super) other_pools: Vec<PoolState>,
     pub(super) pending: Pending,
     pub(super) kept_at_crash: KeptPages,
     pub(super) crash_recovery: CrashRecovery,
+    pub(super) oom_group: Option<String>,
 }
 
 impl ServerRequest {
@@ -62,14 +64,17 @@ impl InspectContext<'_> {
         let (segment, evidence) = self.segment(id, &requested, memory, notes);
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let size = in_use.and_then(|segment| segment.page_size).or(requested.huge_page_size).or(self.default);
+        let hierarchy = self.hierarchy.iter().flatten().next().filter(|_| id.postgresql().is_some());
         let mut unchanged = ServerRequest {
             requested,
             requested_may_differ: false,
             pool_state: self.pool_state(id.pid, size, notes),
+            other_pools: self.other_pools(id, size),
             segment,
             pending: Pending::Unchanged,
             kept_at_crash: KeptPages::default(),
             crash_recovery: CrashRecovery::default(),
+            oom_group: hierarchy.and_then(|one| notes.keep(one.oom_group(self.root, &id.pid.to_string())).flatten()),
         };
         if let Some(segment) = &mut unchanged.segment {
             real_need::bound(self.root, id.pid, unchanged.pool_state.limits.as_ref(), segment, notes);

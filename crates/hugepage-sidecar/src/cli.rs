@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use hugepage_kernel::Root;
 
-use crate::commands::{apply, benefit, capture, check, lint, metrics, oracle, report, size, status, watch};
+use crate::commands::{apply, benefit, capture, check, explain, lint, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
 use crate::host_options::{HostOptions, ReadingOptions};
 use crate::privileges::Needs;
@@ -53,6 +53,8 @@ pub enum Command {
     Apply(With<ReadingOptions, apply::ApplyOptions>),
     /// Check Kubernetes manifests: whether each PostgreSQL gets the huge pages that it needs
     Lint(lint::LintOptions),
+    /// Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do
+    Explain(explain::ExplainOptions),
     /// Copy the files that were read, without secrets, for analysis elsewhere with --root
     Capture(With<HostOptions, capture::CaptureOptions>),
     /// Write files for Oracle Database, and print the SQL that reads them
@@ -66,7 +68,7 @@ impl Cli {
         let kind = match &self.command {
             Command::Check(_) => Kind::Check,
             Command::Watch(watch) if watch.options.is_continuous() => Kind::Watch,
-            Command::Lint(_) => return None,
+            Command::Lint(_) | Command::Explain(_) => return None,
             Command::Oracle(command) if command.host().is_none() => return None,
             _ => Kind::Once,
         };
@@ -82,7 +84,7 @@ impl Cli {
     pub fn needs(&self) -> Needs {
         match &self.command {
             Command::Status(_) | Command::Check(_) => Needs::default().servers(),
-            Command::Benefit(_) => Needs::default(),
+            Command::Benefit(_) | Command::Explain(_) => Needs::default(),
             Command::Size(size) => size.options.needs(),
             Command::Watch(watch) => watch.options.needs(self.root().is_some()),
             Command::Metrics(metrics) => metrics.options.needs(),
@@ -108,6 +110,7 @@ impl Cli {
             Command::Report(report) => report::run(root, &report.options),
             Command::Apply(apply) => apply::run(root, &apply.options),
             Command::Lint(options) => lint::run(root.is_live(), options),
+            Command::Explain(options) => Ok(explain::run(options)),
             Command::Capture(capture) => capture::run(root, &capture.options),
             Command::Oracle(command) => oracle::run(root, command),
         }
@@ -126,7 +129,7 @@ impl Command {
             Self::Report(report) => Some(&report.shared),
             Self::Capture(capture) => Some(&capture.shared),
             Self::Oracle(command) => command.host(),
-            Self::Benefit(_) | Self::Apply(_) | Self::Lint(_) => None,
+            Self::Benefit(_) | Self::Apply(_) | Self::Lint(_) | Self::Explain(_) => None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The input of the recommendations: the status of one server, its settings, and its host.
 
+use std::borrow::Cow;
+
 use hugepage_kernel::Bytes;
 use hugepage_kernel::next_boot::boot::NextBoot;
 
@@ -45,4 +47,14 @@ pub struct AdviceContext {
     pub overcommit_memory: Option<u64>,
     /// Percentage of the last five minutes in which at least one task waited for memory.
     pub pressure: Option<f64>,
+}
+
+impl AdviceContext {
+    /// The context as if the server asked for the page size that its hint tells to set, if it tells one.
+    pub(super) fn with_planned_page_size(&self) -> Cow<'_, Self> {
+        match self.status.with_planned_page_size() {
+            Some(status) => Cow::Owned(Self { status, ..self.clone() }),
+            None => Cow::Borrowed(self),
+        }
+    }
 }

@@ -50,7 +50,7 @@ impl Facts {
             // It may have been started with "off", or with another page size.
             (_, Outlook::Hugetlb) => self.past.cause_at_start.is_none() || !self.is_recorded_to_need(crash.needed),
             (_, Outlook::Mixed | Outlook::Base | Outlook::Fails) => {
-                self.others_may_serve && !self.is_recorded_to_need(crash.needed)
+                !self.other_pools.is_empty() && !self.is_recorded_to_need(crash.needed)
             }
             (_, Outlook::Unknown) => false,
         }

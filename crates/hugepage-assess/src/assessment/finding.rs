@@ -122,13 +122,15 @@ pub enum Finding {
     HostMemoryUnknown,
     /// In huge pages now, and the next boot sets too small a pool, or none.
     BootLoses,
+    /// The kernel kills all processes of the server at once when memory runs out.
+    OomGroup,
     /// As asked.
     AsRequested,
 }
 
 impl Finding {
     /// The names of all findings, in the order of this list. `AsRequested` is the absence of findings.
-    pub const NAMES: [&'static str; 16] = [
+    pub const NAMES: [&'static str; 17] = [
         "cgroup_limit",
         "restart_fails",
         "regressed",
@@ -145,6 +147,7 @@ impl Finding {
         "shared_limit",
         "host_memory_unknown",
         "boot_loses",
+        "oom_group",
     ];
 
     /// The name for monitoring, one of [`Finding::NAMES`]. A [`Threat`] has the same name.
@@ -166,6 +169,7 @@ impl Finding {
             Self::SharedLimit => "shared_limit",
             Self::HostMemoryUnknown => "host_memory_unknown",
             Self::BootLoses => "boot_loses",
+            Self::OomGroup => "oom_group",
             Self::AsRequested => "as_asked",
         }
     }

@@ -277,6 +277,9 @@ impl Status {
             Some(boot) if boot.pages < boot.needed => findings.push((Severity::Notice, Finding::BootLoses)),
             _ => {}
         }
+        if facts.oom_group.is_some() {
+            findings.push((Severity::Notice, Finding::OomGroup));
+        }
         // The sort is stable, so findings of one severity keep the order above.
         findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
         findings

@@ -5,7 +5,7 @@ use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::{
-    Cause, CrashRecovery, CurrentStart, Landing, Loss, Pending, PoolHolder, PoolState, Requested, Segment,
+    Cause, CrashRecovery, CurrentStart, Landing, Loss, OtherPool, Pending, PoolHolder, PoolState, Requested, Segment,
     ServerCommands,
 };
 
@@ -39,10 +39,13 @@ pub struct Facts {
     pub commands: Option<ServerCommands>,
     /// Whether `requested` is from files that have changed since the start, so that the server may have been started with others.
     pub requested_may_differ: bool,
-    /// Whether a pool of another page size has pages for a server that asks for them, or may get some.
-    pub others_may_serve: bool,
+    /// The pools of other page sizes that have pages, or may get some.
+    pub other_pools: Vec<OtherPool>,
     /// The program beside database servers that has most huge pages; `None` where others can't be seen, or have none.
     pub largest_holder: Option<PoolHolder>,
+    /// The file by which the kernel kills all processes of a PostgreSQL server at once when memory runs out; `None` where it
+    /// does not, and where that is unknown.
+    pub oom_group: Option<String>,
     /// What the pool of `pool_state` has after the next boot; `None` if that was not read.
     pub next_boot: Option<PoolAtBoot>,
 }
@@ -69,9 +72,10 @@ impl Facts {
             crash_recovery: CrashRecovery::default(),
             commands: None,
             requested_may_differ: false,
-            others_may_serve: false,
+            other_pools: Vec::new(),
             largest_holder: None,
             next_boot: None,
+            oom_group: None,
         }
     }
 

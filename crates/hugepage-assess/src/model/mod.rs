@@ -26,7 +26,7 @@ pub use landing::Landing;
 pub use loss::{Loss, Lost, PageKind};
 pub use nodes::NodePools;
 pub use pool_holder::PoolHolder;
-pub use pool_state::{LockLimit, PoolFact, PoolState};
+pub use pool_state::{LockLimit, OtherPool, PoolFact, PoolState};
 pub use postgresql_settings::requested_by_settings;
 pub use segment::Segment;
 pub use server::{HugePages, Product, Requested, UseLargePages};

@@ -11,7 +11,7 @@ pub struct PoolHolder {
     pub name: String,
     /// Their user.
     pub user: String,
-    /// How many.
+    /// How many; none of files that no process has mapped.
     pub processes: u64,
     /// What they have mapped of pools of all sizes.
     pub memory: Bytes,
@@ -23,14 +23,21 @@ impl PoolHolder {
     /// A clause behind a sentence on the `others` pages that others hold; empty where it is unknown how many of them these are.
     pub fn clause(&self, others: Pages) -> String {
         match self.pages.filter(|pages| *pages > Pages(0) && *pages <= others) {
-            Some(pages) => format!("; {self} holds {pages} pages"),
+            Some(pages) => format!("; {self} {} {pages} pages", self.verb()),
             None => String::new(),
         }
     }
 }
 
+impl PoolHolder {
+    /// `holds`, of files `hold`.
+    pub const fn verb(&self) -> &'static str {
+        if self.processes == 0 { "hold" } else { "holds" }
+    }
+}
+
 impl fmt::Display for PoolHolder {
-    /// `qemu-system-x86 (libvirt-qemu)`.
+    /// `qemu-system-x86 (libvirt-qemu)`, `files in /dev/hugepages (hugetlbfs)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.name, self.user)
     }

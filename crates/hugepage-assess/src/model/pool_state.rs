@@ -2,7 +2,7 @@
 
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::{Bytes, PageSize};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::{Cause, NodePools, RingLimits};
 
@@ -36,6 +36,17 @@ impl PoolState {
         let ring_limits = self.ring_limits.map(|limits| RingLimits { locked_by_others: locked, ..limits });
         Self { lock_limit, ring_limits, ..self }
     }
+}
+
+/// A pool of another page size than the server's, as a start that asks for that size would find it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherPool {
+    /// The pool, and what limits its use.
+    pub pool_state: PoolState,
+    /// The pages of it that other servers lack; `None` where other servers can't be seen.
+    pub others_lack: Option<Pages>,
+    /// Whether the server certainly has the setting `huge_page_size` (PostgreSQL 14).
+    pub can_be_set: bool,
 }
 
 /// The pool that the segment is in, or would be in.

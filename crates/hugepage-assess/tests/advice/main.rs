@@ -9,7 +9,7 @@ use hugepage_assess::advice::{Recommendation, recommendations};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::model::{
-    Demand, Facts, HugePages, Landing, NodePools, Pending, PoolFact, PoolState, Product, Requested, Segment,
+    Demand, Facts, HugePages, Landing, NodePools, OtherPool, Pending, PoolFact, PoolState, Product, Requested, Segment,
 };
 use hugepage_assess::pools::PoolRow;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
@@ -164,7 +164,16 @@ impl Host {
         let command_lines = self.at_boot.iter().chain(&self.of_other_entry).map(of_entry).collect();
         let machine = Machine { own_default: Some(huge), ..Machine::default() };
         let boot = NextBoot { command_lines, machine, ..NextBoot::default() };
+        let (other_size, other) = pools[usize::from(self.page_size == huge)];
+        let other = PoolState {
+            huge_page_size: Some(other_size),
+            pool: PoolFact::Known(pool(other_size, other)),
+            nodes: None,
+            ..pool_state.clone()
+        };
+        let other = OtherPool { pool_state: other, others_lack: None, can_be_set: true };
         let facts = Facts {
+            other_pools: Vec::from_iter(other.pool_state.pool.known().is_some_and(Pool::may_serve).then_some(other)),
             next_boot: Some(boot.pool(self.page_size)),
             pending: pending.unwrap_or(Pending::Unchanged),
             others_lack: self.sees_others.then_some(Pages(0)),

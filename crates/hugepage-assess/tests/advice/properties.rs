@@ -6,6 +6,7 @@ use hugepage_assess::advice::fix::{self, Target};
 use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::advice::recommendation::{Area, Recommendation};
 use hugepage_assess::advice::{self, log};
+use hugepage_assess::assessment::Status;
 use hugepage_assess::model::HugePages;
 use hugepage_kernel::PageSize;
 use proptest::prelude::*;
@@ -13,23 +14,31 @@ use proptest::prelude::*;
 use super::{GIB, Host, MIB, page_size, shared_memory};
 
 fn hosts() -> impl Strategy<Value = Host> {
-    let sizes = (16u64..20_000, 1u64..64, any::<bool>(), any::<bool>(), 0u64..12_000, 0u64..12_000, 0u64..200);
+    let sizes =
+        (16u64..20_000, 1u64..64, any::<bool>(), any::<bool>(), 0u64..12_000, 0u64..12_000, 0u64..200, 0u64..4000);
     let requested = prop_oneof![Just(HugePages::Try), Just(HugePages::On), Just(HugePages::Off)];
     let seen = (proptest::option::of(0u64..64), any::<bool>(), proptest::option::weighted(0.3, 16u64..60_000));
     (sizes, requested, proptest::option::of(0u64..20_000), 1u64..5000, seen).prop_map(
-        |((megabytes, memory, huge, gigantic, idle, others, surplus), huge_pages, at_boot, connections, seen)| {
+        |(
+            (megabytes, memory, huge, gigantic, idle, others, surplus, elsewhere),
+            huge_pages,
+            at_boot,
+            connections,
+            seen,
+        )| {
             let size = if gigantic { page_size(GIB) } else { page_size(2 * MIB) };
             let own =
                 if huge { size.pages_to_hold(hugepage_kernel::Bytes(shared_memory(megabytes * MIB))).0 } else { 0 };
             let nr = own + idle + others;
             let counters = [nr, idle + own, own, surplus.min(nr), 0];
+            let unused = [elsewhere, elsewhere, 0, 0, 0];
             Host {
                 huge_pages: if huge && huge_pages == HugePages::Off { HugePages::Try } else { huge_pages },
                 huge,
                 shared_buffers: megabytes * MIB,
                 page_size: size,
-                pool: if gigantic { [0; 5] } else { counters },
-                gigantic: if gigantic { counters } else { [0; 5] },
+                pool: if gigantic { unused } else { counters },
+                gigantic: if gigantic { counters } else { unused },
                 memory: memory * GIB,
                 connections,
                 at_boot,
@@ -46,7 +55,8 @@ fn hosts() -> impl Strategy<Value = Host> {
 proptest! {
     #[test]
     fn never_more_than_the_host_holds_and_never_fewer_than_needed(host in hosts()) {
-        let status = host.context().status;
+        let status = planned(&host.context().status);
+        let page_size = status.facts.pool_state.huge_page_size.unwrap();
         let capacity = status.capacity.unwrap().most.0;
         let share = status.share.unwrap();
         for row in host.recommendations() {
@@ -54,7 +64,7 @@ proptest! {
                 prop_assert!(row.command.is_none());
                 continue;
             };
-            if row.setting.contains("nr_hugepages") && row.setting.contains("1048576") == (host.page_size >= page_size(GIB)) {
+            if row.setting.contains("nr_hugepages") && row.setting.contains("1048576") == (page_size.bytes().0 >= GIB) {
                 let pages: u64 = recommended.parse().unwrap();
                 prop_assert!(pages <= capacity, "{row:?} of {capacity}");
                 let pool = status.facts.pool_state.pool.known().unwrap();
@@ -67,7 +77,7 @@ proptest! {
             if row.setting == "shared_buffers" {
                 let megabytes: u64 = recommended.strip_suffix("MB").unwrap().parse().unwrap();
                 let size = hugepage_kernel::Bytes(shared_memory(megabytes * MIB));
-                prop_assert!(host.page_size.pages_to_hold(size).0 + share.others.0 <= capacity, "{row:?}");
+                prop_assert!(page_size.pages_to_hold(size).0 + share.others.0 <= capacity, "{row:?}");
             }
             if row.setting == "vm.nr_overcommit_hugepages" {
                 let pages: u64 = recommended.parse().unwrap();
@@ -105,11 +115,12 @@ proptest! {
     #[test]
     fn no_command_takes_pages_from_anybody(host in hosts()) {
         let context = host.context();
-        let status = &context.status;
+        let status = &planned(&context.status);
+        let size = status.facts.pool_state.huge_page_size.unwrap();
         let pool = status.facts.pool_state.pool.known().unwrap();
         let in_use = pool.in_use().unwrap().0;
         for (output, text, why) in outputs(&context) {
-            for pages in pages_set(&text, host.page_size) {
+            for pages in pages_set(&text, size) {
                 prop_assert!(pages > 0 && pages >= in_use, "{output}: {text}");
                 let is_less = pages < pool.persistent().0;
                 prop_assert!(!is_less || why.contains("unused"), "{output}: {text} of {}: {why}", pool.persistent());
@@ -126,6 +137,11 @@ proptest! {
         let (before, after) = (host.context().status, larger.context().status);
         prop_assert!(after.to_land >= before.to_land && after.recommended >= before.recommended);
     }
+}
+
+/// The status with the page size that the hint tells to set.
+fn planned(status: &Status) -> Status {
+    status.with_planned_page_size().unwrap_or_else(|| status.clone())
 }
 
 /// Each text with commands, and the text that says why.

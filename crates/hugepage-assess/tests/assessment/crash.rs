@@ -5,7 +5,7 @@ use hugepage_assess::assessment::{Finding, Outlook, Severity, Status, Threat};
 use hugepage_assess::history::record::{InstanceIdentity, Origin};
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::{
-    Cause, CrashRecovery, Demand, Facts, HugePages, KeptPages, Past, Pending, PoolState, Product,
+    Cause, CrashRecovery, Demand, Facts, HugePages, KeptPages, OtherPool, Past, Pending, PoolState, Product,
 };
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
@@ -65,11 +65,15 @@ fn crash_of_a_server_whose_settings_at_its_start_are_unknown() {
 /// it needed, by which the size is the same, or may not be.
 #[test]
 fn crash_in_base_pages_with_the_page_size_of_the_start() {
-    let of = |enough, needed_at_start, others_may_serve| {
+    let of = |enough, needed_at_start, others_may_serve: bool| {
         let free = if enough { 512 } else { 0 };
         let server = Server { pool: known(pool(free, free, 0)), ..Server::in_base_pages() };
         let past = Past { cause_at_start: Some(Cause::PoolEmpty), needed_at_start, loss: None };
-        let changed = Facts { requested_may_differ: true, past, others_may_serve, ..server.facts() };
+        let facts = server.facts();
+        let pool_state = facts.pool_state.clone();
+        let other = OtherPool { pool_state, others_lack: None, can_be_set: false };
+        let other_pools = Vec::from_iter(others_may_serve.then_some(other));
+        let changed = Facts { requested_may_differ: true, past, other_pools, ..facts };
         Status::assess(changed).crash_outlook().unwrap()
     };
     for needed in [None, Some(Pages(1)), Some(Pages(64))] {

@@ -3,12 +3,14 @@
 use hugepage_assess::advice;
 use hugepage_assess::advice::plan::{Plan, Step, gravity};
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
-use hugepage_assess::model::{Cause, Demand, Facts, HugePages, Landing, Pending, PoolFact};
+use hugepage_assess::model::{
+    Cause, Demand, Facts, HugePages, Landing, OtherPool, Pending, PoolFact, PoolState, Requested, Segment,
+};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
-use super::{GIB, MIB, Server, fault, known, limit, pool, reservation};
+use super::{GIB, MIB, Server, fault, hidden, known, limit, page_size, pool, reservation};
 
 fn hint(server: Server) -> Option<String> {
     advice::hint(&server.status())
@@ -138,6 +140,57 @@ fn of_the_configuration_on_disk() {
         advice::hint(&off).as_deref(),
         Some("Set huge_pages = try in the configuration, or do not restart the server.")
     );
+}
+
+/// 10 pages of 1 GB lie idle beside a pool of 2 MB that is empty: no more memory is taken from the host.
+#[test]
+fn a_pool_of_another_size_is_enough() {
+    let other = |free, change: fn(&mut OtherPool)| {
+        let gigantic = Pool { page_size: page_size(GIB), ..pool(10, free, 0) };
+        let facts = Server::in_base_pages().facts();
+        let size = Some(gigantic.page_size);
+        let pool_state = PoolState { huge_page_size: size, pool: known(gigantic), ..facts.pool_state.clone() };
+        let mut other = OtherPool { pool_state, others_lack: Some(Pages(0)), can_be_set: true };
+        change(&mut other);
+        Facts { other_pools: vec![other], ..facts }
+    };
+    let pool = Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the server.");
+    let set = "Set huge_page_size = 1GB (2 pages of 1 GB are available, 1 are needed) and restart the server.";
+    let with_own = |facts: Facts, pages| {
+        let pool_state = PoolState { pool: known(super::pool(pages, pages, 0)), ..facts.pool_state.clone() };
+        Facts { pool_state, ..facts }
+    };
+    let of_limit = |other: &mut OtherPool| other.pool_state.limits = reservation(&[(GIB / 2, 0)]);
+    for (what, facts, expected) in [
+        ("enough", other(2, |_| {}), Some(set)),
+        (
+            "limits that are hidden do not refuse for certain",
+            other(2, |other| other.pool_state.limits = hidden()),
+            Some(set),
+        ),
+        ("none is free", other(0, |_| {}), pool),
+        ("another server needs it", other(2, |other| other.others_lack = Some(Pages(2))), pool),
+        ("PostgreSQL 13 has no such setting", other(2, |other| other.can_be_set = false), pool),
+        ("a limit refuses", other(2, of_limit), pool),
+        ("own pages that are nearly enough", with_own(other(2, |_| {}), 256), pool),
+        ("own pages that are not", with_own(other(2, |_| {}), 255), Some(set)),
+    ] {
+        let status = Status::assess(facts);
+        assert_eq!(advice::hint(&status).as_deref(), expected, "{what}");
+        check(status.facts);
+    }
+    let small = other(2, |_| {});
+    let segment = small.segment.map(|segment| Segment {
+        size: Bytes(16 * MIB),
+        reserved: Bytes(16 * MIB),
+        to_reserve: Bytes(16 * MIB),
+        ..segment
+    });
+    let small = Status::assess(Facts { segment, ..small });
+    assert_eq!(advice::hint(&small).as_deref(), Some("Run \"sysctl -w vm.nr_hugepages=8\" and restart the server."));
+    let sysv = other(2, |_| {});
+    let sysv = Facts { requested: Requested { sysv: true, ..sysv.requested }, ..sysv };
+    assert!(!advice::hint(&Status::assess(sysv)).unwrap().starts_with("Set huge_page_size"), "mmap comes first");
 }
 
 /// The number of pages that a sentence or command sets.

@@ -167,6 +167,21 @@ impl Hierarchy {
         self.limits_on(root, &pid.to_string(), page_size, notes)
     }
 
+    /// Where the hierarchy is mounted.
+    pub(super) fn mount_point(&self) -> &str {
+        &self.mount_point
+    }
+
+    /// The cgroup of `process` below the mount point; `None` in a hierarchy of version 1.
+    pub(super) fn path_of(&self, root: &Root, process: &str) -> Result<Option<String>, ReadError> {
+        let file = format!("/proc/{process}/cgroup");
+        let memberships = root.read_once(&file, str::to_owned)?;
+        match membership(&memberships) {
+            Some((Version::V2, path)) => Ok(below(&self.mount_root, path)),
+            _ => Ok(None),
+        }
+    }
+
     fn limits_on(&self, root: &Root, process: &str, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         let file = format!("/proc/{process}/cgroup");
         let Some(memberships) = notes.keep(root.read_once(&file, str::to_owned)) else {

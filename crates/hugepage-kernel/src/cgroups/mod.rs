@@ -3,3 +3,4 @@
 pub mod cgroup;
 pub mod memory_cgroup;
 pub mod memory_limit;
+pub mod oom_group;

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{CWD, Dir, Mode, OFlags, StatFs, fstatfs, openat, readlinkat};
+use rustix::fs::{CWD, Dir, Mode, OFlags, fstatfs, openat, readlinkat};
 use rustix::io::Errno;
 
 use crate::source::survey_cache::SurveyCache;
@@ -202,9 +202,13 @@ impl BeneathFile {
     pub fn is_of_kernel(&self) -> bool {
         /// PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC (magic.h).
         const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163];
-        let kind = |system: StatFs| u64::try_from(system.f_type).unwrap_or(0);
         // What can't be told is not opened.
-        fstatfs(&self.place.descriptor).map_or(true, |system| KERNEL.contains(&kind(system)))
+        self.file_system().is_none_or(|kind| KERNEL.contains(&kind))
+    }
+
+    /// The type of its file system (statfs(2)); `None` if unknown.
+    pub fn file_system(&self) -> Option<u64> {
+        fstatfs(&self.place.descriptor).ok().and_then(|system| u64::try_from(system.f_type).ok())
     }
 
     /// The names in it, if it is a directory, without `.` and `..`; bytes that are not UTF-8 are replaced.

@@ -4,6 +4,7 @@ pub mod apply;
 pub mod benefit;
 pub mod capture;
 pub mod check;
+pub mod explain;
 pub mod lint;
 pub mod metrics;
 pub mod oracle;

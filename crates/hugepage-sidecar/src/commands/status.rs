@@ -190,9 +190,12 @@ fn print_pools(pools: &[PoolOutput]) {
 
 fn print_holder(holder: &PoolHolder) {
     let pages = holder.pages.map_or(String::new(), |pages| format!("{pages} pages, "));
-    let processes =
-        if holder.processes == 1 { "1 process".to_owned() } else { format!("{} processes", holder.processes) };
-    say!("{}", wrapped(&format!("{holder} holds {pages}{} ({processes})", holder.memory), 0, 2));
+    let processes = match holder.processes {
+        0 => "no process has mapped them".to_owned(),
+        1 => "1 process".to_owned(),
+        count => format!("{count} processes"),
+    };
+    say!("{}", wrapped(&format!("{holder} {} {pages}{} ({processes})", holder.verb(), holder.memory), 0, 2));
 }
 
 /// A number that the kernel counts for the host alone: empty for a node, `?` if it is unknown.

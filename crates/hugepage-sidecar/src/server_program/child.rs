@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use hugepage_start::Ending;
@@ -40,7 +40,7 @@ const POLL_INTERVAL: i64 = 20_000_000;
 /// What a program printed, cut at 64 KiB.
 #[derive(Debug)]
 pub struct Output {
-    pub is_success: bool,
+    pub status: ExitStatus,
     pub stdout: String,
     pub stderr: String,
 }
@@ -56,12 +56,16 @@ pub fn run(program: &Path, arguments: &[OsString], timeout: Duration) -> Result<
 /// does an end without the words of the server.
 pub fn ending(output: Result<Output, String>) -> Ending {
     const OF_THE_ACCOUNT: [&str; 2] = ["Permission denied", "Operation not permitted"];
-    let Output { is_success, stdout, stderr } = match output {
+    let Output { status, stdout, stderr } = match output {
         Ok(output) => output,
         Err(why) => return Ending::NoAnswer(why),
     };
-    if is_success {
+    if status.success() {
         return Ending::Success(stdout);
+    }
+    // Whatever it said before, it did not come to its answer.
+    if status.signal().is_some() || stderr.trim().is_empty() {
+        return Ending::NoAnswer(format!("the check of the configuration ended with {status}"));
     }
     // write_stderr begins with the name of the program where elog has a level.
     let is_of_server = ["FATAL:  ", "ERROR:  "].iter().any(|level| stderr.contains(level))
@@ -78,7 +82,7 @@ pub fn ending(output: Result<Output, String>) -> Ending {
 fn error_of(stderr: &str) -> String {
     let after = |level: &str| stderr.lines().find_map(|line| Some(line.split_once(level)?.1.trim().to_owned()));
     let message = after("FATAL:").or_else(|| after("ERROR:")).or_else(|| stderr.lines().last().map(str::to_owned));
-    let message = message.unwrap_or_else(|| "no message".to_owned());
+    let message = message.unwrap_or_default();
     match after("DETAIL:") {
         Some(detail) => format!("{message}: {detail}"),
         None => message,
@@ -142,7 +146,7 @@ fn answer(mut child: Child, timeout: Duration) -> Result<Output, String> {
     }
     let status = child.wait().map_err(|error| error.to_string())?;
     match read.map_err(|error| error.to_string())? {
-        Some([stdout, stderr]) => Ok(Output { is_success: status.success(), stdout, stderr }),
+        Some([stdout, stderr]) => Ok(Output { status, stdout, stderr }),
         None => Err(format!("it did not end within {:.1} s", timeout.as_secs_f64())),
     }
 }
@@ -229,7 +233,7 @@ mod tests {
     #[test]
     fn return_what_a_program_prints() {
         let output = shell("echo 17; echo oops >&2; exit 3", 10 * SECOND).unwrap();
-        assert_eq!((output.is_success, &*output.stdout, &*output.stderr), (false, "17\n", "oops\n"));
+        assert_eq!((output.status.code(), &*output.stdout, &*output.stderr), (Some(3), "17\n", "oops\n"));
         assert!(run(Path::new("/none"), &[], SECOND).unwrap_err().contains("could not run"));
     }
 
@@ -262,7 +266,7 @@ mod tests {
     #[test]
     fn keep_little_of_endless_output() {
         let output = shell("while :; do echo 0123456789012345678901234567890123456789; done", 20 * SECOND).unwrap();
-        assert_eq!((output.is_success, output.stdout.len()), (false, MAX_OUTPUT_BYTES));
+        assert_eq!((output.status.success(), output.stdout.len()), (false, MAX_OUTPUT_BYTES));
     }
 
     #[test]
@@ -271,7 +275,6 @@ mod tests {
             ("2026-01-01 GMT [1] LOG:  x\n2026-01-01 GMT [1] FATAL:  no \"a\"\n", "no \"a\""),
             ("FATAL:  a\nDETAIL:  b\n", "a: b"),
             ("odd\n", "odd"),
-            ("", "no message"),
         ] {
             assert_eq!(error_of(stderr), message);
         }
@@ -284,10 +287,23 @@ mod tests {
             ("LOG:  x\npostgres: a must be less than b\n", true),
             ("FATAL:  could not access file \"a\": Permission denied\n", false),
             ("Killed\n", false),
-            ("", false),
         ] {
-            let output = Output { is_success: false, stdout: String::new(), stderr: stderr.to_owned() };
+            let output =
+                Output { status: ExitStatus::from_raw(1 << 8), stdout: String::new(), stderr: stderr.to_owned() };
             assert_eq!(matches!(ending(Ok(output)), Ending::Failure(_)), is_one, "{stderr}");
+        }
+    }
+
+    /// Killed by the kernel for want of memory, or by its limit on processor time.
+    #[test]
+    fn who_was_killed_or_said_nothing_did_not_refuse() {
+        for (script, end) in [
+            ("kill -9 $$", "signal: 9 (SIGKILL)"),
+            ("echo 'FATAL:  a' >&2; kill -15 $$", "signal: 15 (SIGTERM)"),
+            ("exit 1", "exit status: 1"),
+        ] {
+            let expected = format!("the check of the configuration ended with {end}");
+            assert_eq!(ending(shell(script, 10 * SECOND)), Ending::NoAnswer(expected), "{script}");
         }
     }
 }

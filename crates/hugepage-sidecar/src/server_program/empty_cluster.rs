@@ -47,7 +47,10 @@ impl EmptyCluster {
                 StartAnswer::Starts(_) => Ok(cluster),
                 StartAnswer::Refuses(why) | StartAnswer::Unknown(why) => Err(why),
             },
-            false => Err(format!("pg_resetwal failed: {}", output.stderr.lines().last().unwrap_or("no message"))),
+            false => Err(format!(
+                "pg_resetwal failed: {}",
+                output.stderr.lines().last().unwrap_or(&output.status.to_string())
+            )),
         }
     }
 

@@ -49,6 +49,16 @@ fn every_command_is_called() {
     }
 }
 
+/// The names that can be explained, and one of them.
+#[test]
+fn explanations() {
+    let tree = Tree::bare();
+    let mut snapshots = Snapshots::new("explanations");
+    snapshots.compare("all.txt", &run(&tree.path, &["explain"]).stdout);
+    snapshots.compare("pool_empty.txt", &run(&tree.path, &["explain", "pool_empty"]).stdout);
+    snapshots.finish();
+}
+
 /// Every script that `oracle` prints, and some with options.
 #[test]
 fn scripts() {
@@ -93,6 +103,7 @@ const REFUSED: &[&[&str]] = &[
     &["report"],
     &["lint"],
     &["lint", "none.yaml"],
+    &["explain", "nothing"],
     &["oracle", "print", "nothing"],
     &["oracle", "install-sql", "--schema", "a; drop user sys"],
     &["oracle", "cluster-sql"],

@@ -76,6 +76,7 @@ pub fn text(target: Target, context: &AdviceContext) -> Result<String, NoFix> {
     if target == Target::Postgresql {
         return Ok(statements(context));
     }
+    let context = &context.with_planned_page_size();
     let status = &context.status;
     if status.does_not_fit() {
         return Err(NoFix::DoesNotFit(message(status), hint(status)));

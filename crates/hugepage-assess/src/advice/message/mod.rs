@@ -113,6 +113,13 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
             text.memory(),
             text.current_pages()
         ),
+        Finding::OomGroup => format!(
+            "{} is in {}, but when memory runs out the kernel kills all processes of the server at once, without a line in \
+             its log ({} is 1).",
+            text.memory(),
+            text.current_pages(),
+            status.facts.oom_group.as_deref().unwrap_or_default()
+        ),
         Finding::BootLoses => text.at_boot(),
         Finding::LandingUnknown => "The pages of shared memory could not be determined; see notes.".to_owned(),
         Finding::OutlookUnknown => {
@@ -136,6 +143,10 @@ fn steps_or_setting(status: &Status, finding: &Finding) -> Option<String> {
     let text = StatusText(status);
     match finding {
         Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
+        Finding::OomGroup => Some(
+            "Set OOMPolicy=continue in the unit of the server, in Kubernetes singleProcessOOMKill: true of the kubelet (1.32)."
+                .to_owned(),
+        ),
         Finding::CrashLoses => text.hint_on_crash(finding),
         Finding::OutlookUnknown if status.outlook != Outlook::Unknown => text.hint_on_crash(finding),
         Finding::PageTables => {

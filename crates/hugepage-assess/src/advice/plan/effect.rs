@@ -74,14 +74,8 @@ impl Step {
             Self::EnableIoUring => facts.on_ring_limits(|limits| limits.is_disabled = Ok(false)),
             Self::SetHugePagesTry => facts.asking_next(|requested| requested.huge_pages = HugePages::Try),
             Self::SetMmap => facts.asking_next(|requested| requested.sysv = false),
-            Self::SetDefaultPageSize => {
-                let facts = facts.asking_next(|requested| requested.huge_page_size = None);
-                let default = default_pool_state(&facts);
-                match facts.pending {
-                    Pending::Changed(demand, _) => Facts { pending: Pending::Changed(demand, default), ..facts },
-                    _ => Facts { pool_state: default, next_boot: None, ..facts },
-                }
-            }
+            Self::SetDefaultPageSize => facts.asking_for_size(None),
+            Self::SetHugePageSize { size, .. } => facts.asking_for_size(Some(*size)),
             Self::ReplaceMemoryTarget => facts.asking_next(|requested| {
                 if let Product::Oracle { memory_target, .. } = &mut requested.product {
                     *memory_target = false;
@@ -123,7 +117,7 @@ impl Facts {
     }
 
     /// The facts with another demand of the next start.
-    fn asking_next(self, change: impl FnOnce(&mut Requested)) -> Self {
+    pub(super) fn asking_next(self, change: impl FnOnce(&mut Requested)) -> Self {
         let (mut requested, mut pending) = (self.requested, self.pending);
         change(match &mut pending {
             Pending::Changed(demand, _) => &mut demand.requested,
@@ -175,18 +169,6 @@ fn give_back(pool: &mut Pool, pages: Pages) {
     pool.surplus = pool.surplus.map(|surplus| surplus.saturating_sub(gone));
 }
 
-fn default_pool_state(facts: &Facts) -> PoolState {
-    let pool = facts.meminfo.as_ref().and_then(from_meminfo);
-    PoolState {
-        huge_page_size: facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
-        pool: pool.map_or(PoolFact::Unknown, PoolFact::Known),
-        limits: None,
-        nodes: None,
-        lock_limit: None,
-        ring_limits: facts.pool_state.ring_limits.clone(),
-    }
-}
-
 /// The facts while the server is stopped, and has given its pages back.
 fn stopped(facts: Facts) -> Facts {
     let own = facts.own();
@@ -214,6 +196,18 @@ fn stopped(facts: Facts) -> Facts {
     Facts { pool_state, kept_at_crash, ..facts }
 }
 
+impl Forecast {
+    /// Whether a plan may count on huge pages.
+    pub(super) fn lands(&self) -> bool {
+        match self.outlook {
+            Outlook::Hugetlb => true,
+            // All that can be seen is there; the verdict after it says that more can't be.
+            Outlook::Unknown => self.missing == Some(Pages(0)),
+            Outlook::Mixed | Outlook::Base | Outlook::Fails => false,
+        }
+    }
+}
+
 fn restart(facts: Facts) -> Facts {
     let facts = stopped(facts);
     let facts_size = facts.pool_state.huge_page_size;
@@ -227,12 +221,7 @@ fn restart(facts: Facts) -> Facts {
         Pending::Refused(_) | Pending::Unknown => return facts,
     };
     let forecast = Forecast::of_start(&requested, to_reserve, &pool_state, Pages(0));
-    let lands = match forecast.outlook {
-        Outlook::Hugetlb => true,
-        // All that can be seen is there; the verdict after it says that more can't be.
-        Outlook::Unknown => forecast.missing == Some(Pages(0)),
-        Outlook::Mixed | Outlook::Base | Outlook::Fails => false,
-    };
+    let lands = forecast.lands();
     let past = Past { cause_at_start: if lands { None } else { forecast.cause }, ..facts.past };
     let pages = pool_state.huge_page_size.zip(forecast.needed).filter(|_| lands);
     let next_boot = facts.next_boot.filter(|_| facts_size == pool_state.huge_page_size);

@@ -5,6 +5,7 @@ mod effect;
 mod host;
 mod nodes;
 mod obstacle;
+mod other_pool;
 pub mod rows;
 mod sentence;
 
@@ -80,6 +81,15 @@ pub enum Step {
     SetMmap,
     /// `huge_page_size = 0`.
     SetDefaultPageSize,
+    /// `huge_page_size` of a pool that has enough pages.
+    SetHugePageSize {
+        /// The size.
+        size: PageSize,
+        /// The pages of that pool that the server could have.
+        available: Pages,
+        /// The pages of that size that it needs.
+        needed: Pages,
+    },
     /// SGA_TARGET in place of MEMORY_TARGET.
     ReplaceMemoryTarget,
     /// `io_method = worker`, whose processes have no rings.
@@ -110,6 +120,7 @@ impl Step {
             Self::SetHugePagesTry
             | Self::SetMmap
             | Self::SetDefaultPageSize
+            | Self::SetHugePageSize { .. }
             | Self::ReplaceMemoryTarget
             | Self::SetIoMethodWorker => 5,
             Self::Restart => 6,
@@ -141,7 +152,7 @@ impl Plan {
     pub fn of_finding(status: &Status, finding: &Finding) -> Option<Self> {
         match finding {
             Finding::BootLoses => Self::of_boot(status),
-            Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
+            Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown | Finding::OomGroup => None,
             Finding::PageTables if status.cause.is_none() => None,
             // Whoever can't be seen may need these pages.
             Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
@@ -151,7 +162,9 @@ impl Plan {
                 let [pool, worker] = Self::of_rings(status);
                 pool.or(worker)
             }
-            _ => Self::of_all_obstacles(status, finding).or_else(|| Self::of_limits(status)),
+            _ => Self::of_all_obstacles(status, finding)
+                .or_else(|| Self::of_own_pool(status, finding))
+                .or_else(|| Self::of_limits(status)),
         }
     }
 
@@ -206,6 +219,15 @@ impl Plan {
         Some(plan).filter(|plan| plan.helps(status))
     }
 
+    /// The plan without pools of other sizes, where one of those does not help.
+    fn of_own_pool(status: &Status, finding: &Finding) -> Option<Self> {
+        if status.facts.other_pools.is_empty() {
+            return None;
+        }
+        let facts = Facts { other_pools: Vec::new(), ..status.facts.clone() };
+        Self::of_all_obstacles(&Status::assess(facts), finding)
+    }
+
     /// Sets a pool that is too large to `pages`; `None` if that is no better, fewer than are in use or promised, or none:
     /// a pool without users is there for one that is stopped.
     pub fn of_waste(status: &Status, pages: Pages) -> Option<Self> {
@@ -220,6 +242,10 @@ impl Plan {
     }
 
     fn of_boot(status: &Status) -> Option<Self> {
+        let all = Self::of_all_obstacles(status, &Finding::BootLoses).filter(|_| !status.facts.other_pools.is_empty());
+        if all.is_some_and(|plan| plan.steps.iter().any(|step| matches!(step, Step::SetHugePageSize { .. }))) {
+            return None;
+        }
         let (boot, size) = (status.at_boot()?, status.facts.pool_state.huge_page_size?);
         let pages = boot.needed.max(status.recommended?);
         let is_default = status.facts.is_default(size);

@@ -40,12 +40,22 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     if before.forecast.cause == Some(Cause::IoUring) && before.cause == Some(Cause::Disabled) {
         return Some(None);
     }
+    let has_no_pool = forecast.cause == Some(Cause::PageSizeUnsupported);
     if let Some(Cause::Disabled | Cause::MemoryTarget | Cause::SysvSharedMemory | Cause::PageSizeUnsupported) =
         forecast.cause
     {
-        return setting(&requested, &pool_state.pool, forecast.cause?).map(Some);
+        let setting = setting(&requested, &pool_state.pool, forecast.cause?);
+        return if has_no_pool { Step::to_other_pool(at).or(setting) } else { setting }.map(Some);
     }
     let (Some(size), Some(needed)) = (forecast.huge_page_size, forecast.needed) else { return None };
+    let own_pool = pool_state.pool.known().and_then(|pool| Share::of_server(pool, own));
+    // A pool that lacks a few pages is easier to enlarge.
+    let lacks_most = own_pool.is_some_and(|share| share.guaranteed.saturating_add(share.guaranteed) < needed);
+    if (lacks_most || forecast.cause == Some(Cause::NodeLimit))
+        && let Some(step) = Step::to_other_pool(at)
+    {
+        return Some(Some(step));
+    }
     let (bytes, own_bytes) = (size.times(needed), size.times(own));
     let limits = pool_state.limits.as_ref();
     let mut found = at.excesses();
@@ -92,7 +102,8 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     };
     let capacity = capacity(before, pool)?;
     if pages > capacity.most {
-        return reduce(at, capacity, size, pages.saturating_sub(needed)).map(Some);
+        let reduce = || reduce(at, capacity, size, pages.saturating_sub(needed));
+        return Step::to_other_pool(at).or_else(reduce).map(Some);
     }
     let is_default = before.facts.is_default(size);
     // Never fewer than are in use or promised now, even if the server is to need fewer.
@@ -189,7 +200,7 @@ fn setting(requested: &Requested, pool: &PoolFact, cause: Cause) -> Option<Step>
 }
 
 /// What the start that the outlook speaks of asks for, what it finds, and what the server has of that pool.
-fn start(status: &Status) -> (Requested, PoolState, Pages) {
+pub(super) fn start(status: &Status) -> (Requested, PoolState, Pages) {
     let facts = &status.facts;
     match &facts.pending {
         Pending::Changed(demand, pool_state) if status.of_pending => {

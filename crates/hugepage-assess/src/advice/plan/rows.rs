@@ -96,6 +96,12 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
         Step::SetHugePagesTry => of_server("use_large_pages", "FALSE".to_owned(), "TRUE"),
         Step::SetMmap => of_server("shared_memory_type", "sysv".to_owned(), "mmap"),
         Step::SetDefaultPageSize => of_server("huge_page_size", asked.huge_page_size?.setting(), "0"),
+        Step::SetHugePageSize { size, available, needed } => {
+            let current = asked.huge_page_size.map_or("0".to_owned(), PageSize::setting);
+            let row = of_server("huge_page_size", current, &size.setting());
+            let reason = format!("{} {available} pages of {size} are available, and the server needs {needed}.", row.reason);
+            Recommendation { reason, ..row }
+        }
         Step::SetIoMethodWorker => of_server("io_method", "io_uring".to_owned(), "worker"),
         Step::ReplaceMemoryTarget => Recommendation {
             command: Some(

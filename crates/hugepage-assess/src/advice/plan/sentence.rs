@@ -118,6 +118,10 @@ impl Step {
             Self::SetHugePagesTry => format!("set {}", terms.setting(HugePages::Try)),
             Self::SetMmap => "set shared_memory_type = mmap".to_owned(),
             Self::SetDefaultPageSize => "set huge_page_size = 0, the kernel's default size,".to_owned(),
+            Self::SetHugePageSize { size, available, needed } => format!(
+                "set huge_page_size = {} ({available} pages of {size} are available, {needed} are needed)",
+                size.setting()
+            ),
             Self::ReplaceMemoryTarget => "set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET".to_owned(),
             Self::SetIoMethodWorker => "set io_method = worker".to_owned(),
             Self::Restart => format!("restart the {server}"),

@@ -25,7 +25,8 @@ pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
     let steps = rows::of_findings(&context.status).into_iter();
     let mut all: Vec<_> =
         steps.map(|row| Recommendation { saves: row.saves.or_else(|| context.saving()), ..row }).collect();
-    for row in RULES.iter().flat_map(|rule| rule(context)) {
+    let planned = context.with_planned_page_size();
+    for row in RULES.iter().flat_map(|rule| rule(&planned)) {
         let of_setting = |known: &Recommendation| (known.area, &known.setting) == (row.area, &row.setting);
         if !all.iter().any(of_setting) {
             all.push(row);
