@@ -6,7 +6,7 @@ check_arguments() {
     local command=$1 major
     shift
     case $command in
-        demo | lint | book | pictures | setup | build | install | supply-chain | sbom | reproducible)
+        demo | lint | book | pictures | sql | setup | build | install | supply-chain | dist | sbom | reproducible)
             [ $# -eq 0 ] || fail "'$command' takes no arguments, such as '$1'"
             ;;
         matrix)

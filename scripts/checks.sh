@@ -71,8 +71,10 @@ run_lint() {
     check_targets
     step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
         tests/fuzz/run
-    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/prose scripts/pictures
+    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/columns scripts/prose scripts/pictures scripts/sql
     step "budgets of lines" scripts/budgets
+    step "docs/columns.md is what src/views declares" scripts/columns --check
+    step "the SQL scripts are what src/ has" scripts/sql --check
     step "sentences and links of the documents" scripts/prose
     make_book
 }
