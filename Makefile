@@ -3,11 +3,12 @@
 # files alone, with its Dockerfile (PostgreSQL 18 and newer).
 #
 #   PG_CONFIG     the PostgreSQL to build for (default: pg_config of the PATH)
-#   bindir        where the sidecar goes (default: where that PostgreSQL's programs are)
+#   bindir        where the sidecar goes (default: where that PostgreSQL's programs are); mandir its manual pages
 #   WITH_SIDECAR  empty: leave it out of make and make install
 #   DESTDIR       where a packager wants the files; for make image, where they were installed, or a package was unpacked
 #   BUILD_PROFILE cargo's: release, or quick, which is sooner compiled (default: release)
 #   BUILD_DIR     what `make` leaves for `make install` (default: build/pgN; the profile is part of the name, if not release)
+#   PROJECT_URL   the project's page in the metadata for PGXN, which is also that of its repository (default: none)
 #   IMAGE_DIR     where make image puts the image's files (default: build/pgN-image)
 #   IMAGE_OS      the distribution that the library was compiled on (default: this one's code name)
 
@@ -69,6 +70,17 @@ install: install-library $(if $(WITH_SIDECAR),install-sidecar)
 install-sidecar: sidecar
 	$(MKDIR_P) '$(DESTDIR)$(bindir)'
 	$(INSTALL_PROGRAM) $(SIDECAR) '$(DESTDIR)$(bindir)/'
+	$(MKDIR_P) '$(DESTDIR)$(mandir)/man1'
+	$(INSTALL_DATA) packaging/man/*.1 '$(DESTDIR)$(mandir)/man1/'
+
+# For packages: the drop-ins of the service, and the files for monitoring systems without what generates them.
+SIDECAR_SHARE = $(DESTDIR)/usr/share/hugepage-sidecar
+install-sidecar-share:
+	$(MKDIR_P) '$(SIDECAR_SHARE)'
+	$(INSTALL_DATA) packaging/systemd/*.conf '$(SIDECAR_SHARE)/'
+	cp -R monitoring '$(SIDECAR_SHARE)/'
+	find '$(SIDECAR_SHARE)' \( -name '*.py' -o -name requirements.txt -o -name '*_test.yaml' \) -delete
+	chmod -R u=rwX,go=rX '$(SIDECAR_SHARE)'
 
 install-library: $(LIBRARY)
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
@@ -76,13 +88,15 @@ install-library: $(LIBRARY)
 
 uninstall: uninstall-library $(if $(WITH_SIDECAR),uninstall-sidecar)
 uninstall-sidecar:
-	rm -f '$(DESTDIR)$(bindir)/hugepage-sidecar'
+	rm -f '$(DESTDIR)$(bindir)/hugepage-sidecar' $(patsubst packaging/man/%,'$(DESTDIR)$(mandir)/man1/%',$(wildcard packaging/man/*.1))
 
 uninstall-library:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so'
 
+RESOURCES = $(if $(PROJECT_URL),"resources": { "homepage": "$(PROJECT_URL)"$(comma) "repository": { "url": "$(PROJECT_URL).git"$(comma) "type": "git" } }$(comma))
+comma = ,
 META.json: META.json.in Cargo.toml
-	sed 's/@VERSION@/$(EXTVERSION)/g' $< >$@
+	sed 's/@VERSION@/$(EXTVERSION)/g; s|@RESOURCES@|$(RESOURCES)|' $< >$@
 
 # CloudNativePG's layout: lib and share/extension at the root. Nothing else of the server or the distribution.
 IMAGE_DIR ?= build/pg$(PG_MAJOR)-image
@@ -111,4 +125,4 @@ dist: META.json
 	cd build/dist/$(DIST) && cargo vendor --quiet --locked --versioned-dirs vendor >.cargo/config.toml
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$$(git log -1 --format=%ct)" -C build/dist -cJf $(DIST)-vendored.tar.xz $(DIST)
 
-.PHONY: sidecar install-library install-sidecar uninstall-library uninstall-sidecar dist image
+.PHONY: sidecar install-library install-sidecar install-sidecar-share uninstall-library uninstall-sidecar dist image

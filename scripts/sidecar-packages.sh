@@ -28,14 +28,16 @@ lint_role() { (cd packaging/ansible && ansible-lint --offline --profile producti
 make_rpms() {
     local out=$1 version=$2 release=$3 sources=$1/build/sources old epoch
     epoch=$(git log -1 --format=%ct)
-    mkdir -p "$sources"
-    cp -p "$out/build/hugepage-sidecar" packaging/systemd/* LICENSE docs/sidecar.md docs/oracle.md "$sources"
+    rm -rf "$sources" && mkdir -p "$sources"
+    cp -pR "$out/build/hugepage-sidecar" packaging/systemd/hugepage-sidecar.service packaging/man docs LICENSE "$sources"
+    chmod -R u=rwX,go=rX "$sources/docs"
+    make --no-print-directory install-sidecar-share PG_CONFIG="$PG_CONFIG" DESTDIR="$sources/share"
     for old in '' 1; do
         SOURCE_DATE_EPOCH=$epoch rpmbuild -bb --quiet --define "_topdir $out/build/rpm" --define "_sourcedir $sources" \
             --define "_rpmdir $out/rpm-$release" --define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' \
             --define "version $version" --define "release $release" ${old:+--define 'old_systemd 1'} \
             --define "changelog_date $(LC_ALL=C date -ud "@$epoch" '+%a %b %d %Y')" --define '_buildhost localhost' \
-            --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
+            ${PROJECT_URL:+--define "project_url $PROJECT_URL"} --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
             packaging/rpm/hugepage-sidecar.spec
     done
 }
