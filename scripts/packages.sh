@@ -37,7 +37,7 @@ packages_for() {
             lab-arm64) printf '%s\n' qemu-system-arm gcc-aarch64-linux-gnu cpio e2fsprogs xz-utils ;;
             # What the guests of the lab have besides what `run test` needs.
             guest) printf '%s\n' numactl busybox-static ;;
-            lint) printf '%s\n' shellcheck python3-pyflakes ;;
+            lint) printf '%s\n' shellcheck python3-pyflakes python3-pip ;;
         esac
     done
 }
