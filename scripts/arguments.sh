@@ -15,7 +15,7 @@ check_arguments() {
             done
             ;;
         package)
-            [ "$*" != sidecar ] || return 0
+            [[ ! "$*" =~ ^sidecar(\ arm64)?$ ]] || return 0
             for major in "$@"; do
                 supported "$major" || fail "'package' takes sidecar, or majors of $SUPPORTED, not '$major'"
                 [ "$major" != 16 ] || fail "Debian has no PostgreSQL 16, so nothing a package could depend on"

@@ -31,6 +31,8 @@ packages_for() {
             package-15) echo postgresql-server-dev-all ;;
             package-*) echo postgresql-common-dev ;;
             rpm) printf '%s\n' rpm rpm2cpio rpmlint cpio busybox-static ansible-core ansible-lint ;;
+            # Cross-compiled, and run in an emulator.
+            arm64) printf '%s\n' gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static ;;
             trees) printf '%s\n' debootstrap python3-pip ;;
             lab-amd64) printf '%s\n' qemu-system-x86 cpio e2fsprogs xz-utils ;;
             # The compiler links; the libraries are those of the guests' tree.
