@@ -122,7 +122,7 @@ dist: META.json
 	$(MKDIR_P) build/dist/$(DIST)/.cargo
 	git archive HEAD | tar -x -C build/dist/$(DIST)
 	cp META.json build/dist/$(DIST)/
-	cd build/dist/$(DIST) && cargo vendor --quiet --locked --versioned-dirs vendor >.cargo/config.toml
+	cd build/dist/$(DIST) && cargo vendor --locked --versioned-dirs vendor >.cargo/config.toml
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$$(git log -1 --format=%ct)" -C build/dist -cJf $(DIST)-vendored.tar.xz $(DIST)
 
 .PHONY: sidecar install-library install-sidecar install-sidecar-share uninstall-library uninstall-sidecar dist image
