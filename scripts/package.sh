@@ -18,7 +18,7 @@ run_package() {    # [MAJOR...]
         step "Making the package for PostgreSQL $major" in_tree "${TOOLCHAIN[@]}" \
             --rw "$TREES/pg$major.cache=/var/cache/build" --rw "$out/$major=/var/results" "$TREES/pg$major" \
             "${TOOLCHAIN_ENV[@]}" CARGO_TARGET_DIR=/var/cache/build/package \
-            DEBFULLNAME="${DEBFULLNAME:-}" DEBEMAIL="${DEBEMAIL:-}" SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \
+            DEBFULLNAME="${DEBFULLNAME:-}" DEBEMAIL="${DEBEMAIL:-}" PROJECT_URL="${PROJECT_URL:-}" SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \
             scripts/tree/package "$major" "$version" /var/results
         if in_tree --rw "$out/$major=/var/results" "$TREES/$(suite_of "$major")" /usr/bin/env -i \
             PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \

@@ -25,18 +25,21 @@ packages_for() {
             walks) printf '%s\n' python3-hypothesis python3-yaml ;;
             # What builds the image of the extension for PostgreSQL 18 and newer, without a daemon.
             image) printf '%s\n' buildah netavark ;;
+            dist) echo xz-utils ;;
             package) printf '%s\n' debhelper dpkg-dev lintian ;;
             # Debian's tools for packages of PostgreSQL extensions, under their newer name where there is one.
             package-15) echo postgresql-server-dev-all ;;
             package-*) echo postgresql-common-dev ;;
             rpm) printf '%s\n' rpm rpm2cpio rpmlint cpio busybox-static ansible-core ansible-lint ;;
+            # Cross-compiled, and run in an emulator.
+            arm64) printf '%s\n' gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static ;;
             trees) printf '%s\n' debootstrap python3-pip ;;
             lab-amd64) printf '%s\n' qemu-system-x86 cpio e2fsprogs xz-utils ;;
             # The compiler links; the libraries are those of the guests' tree.
             lab-arm64) printf '%s\n' qemu-system-arm gcc-aarch64-linux-gnu cpio e2fsprogs xz-utils ;;
             # What the guests of the lab have besides what `run test` needs.
             guest) printf '%s\n' numactl busybox-static ;;
-            lint) printf '%s\n' shellcheck python3-pyflakes ;;
+            lint) printf '%s\n' shellcheck python3-pyflakes python3-pip ;;
         esac
     done
 }

@@ -5,7 +5,7 @@ PROFILE=release      # or quick: sooner compiled, for the demo and the tests
 WITH_SIDECAR=yes     # or empty, where only the server's side is wanted
 
 make_extension() {
-    "${@:2}" make --no-print-directory PG_CONFIG="$PG_CONFIG" CARGO_PGRX="$CARGO_PGRX" BUILD_PROFILE="$PROFILE" \
+    "${@:2}" make --no-print-directory PG_CONFIG="$PG_CONFIG" BUILD_PROFILE="$PROFILE" \
         WITH_SIDECAR="$WITH_SIDECAR" BUILD_DIR="$CACHE/build${PWD// /_}/pg$PG_MAJOR-$PROFILE" "$1"
 }
 

@@ -1,11 +1,12 @@
 # shellcheck shell=bash
-# The Rust that is there, else one of our own beside it, and the cargo-pgrx that Cargo.toml asks for.
+# The Rust that is there, else one of our own beside it.
 
 RUSTUP="curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
 OWN_RUST=$CACHE/rust
 
 # find_rust NEED...: puts a Rust that does for them on the PATH: the PATH's, the user's, or our own, which is installed where
 # none does. Sets RUST_FLAGS (an array).
+# shellcheck disable=SC2034
 find_rust() {
     local wanted here
     wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
@@ -72,22 +73,6 @@ rust_packages() {    # WANTED NEED...
         printf '%s\n' python3 ca-certificates
         ! has_candidate rustup || echo rustup
     fi
-}
-
-# Sets CARGO_PGRX. A version of the user's own stays what it is; ours is installed beside it, once.
-find_cargo_pgrx() {
-    local wanted
-    wanted=$(sed -n 's/^pgrx = .*version = "=\([0-9.]*\)".*/\1/p' Cargo.toml)
-    CARGO_PGRX="cargo pgrx"
-    [ "$(cargo pgrx --version 2>/dev/null)" != "cargo-pgrx $wanted" ] || return 0
-    CARGO_PGRX="$CACHE/cargo-pgrx-$wanted/bin/cargo-pgrx pgrx"
-    [ ! -x "${CARGO_PGRX% pgrx}" ] || return 0
-    # Unoptimized: it runs for seconds, and optimizing it takes minutes. Without features: they are for downloading
-    # PostgreSQL.
-    step "Installing cargo-pgrx $wanted" env CARGO_PROFILE_DEV_DEBUG=0 \
-        cargo install cargo-pgrx --version "=$wanted" --locked --debug --no-default-features "${RUST_FLAGS[@]}" \
-        --root "$CACHE/cargo-pgrx-$wanted" --target-dir "$CACHE/cargo-pgrx-build"
-    rm -rf "$CACHE/cargo-pgrx-build"
 }
 
 # has_target TARGET: whether Rust's standard library for it is there. rustup fetches it where it can; nothing depends on that.

@@ -52,6 +52,19 @@ cyclonedx() {
     rm -rf "$copy"
 }
 
+# Makes the source archives of the commit, and compiles the one with the crates as a builder without a network does.
+check_dist() {
+    local place=$CACHE/dist name
+    name=pg_hugepages-$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)
+    rm -rf "$place" && mkdir -p "$place"
+    step "Making the source archives" make --no-print-directory dist PG_CONFIG="$PG_CONFIG"
+    step "Unpacking the one with the crates" tar -xJf "$name-vendored.tar.xz" -C "$place" --strip-components 1
+    step "Compiling it with nothing else" env CARGO_HOME="$place/empty" CARGO_NET_OFFLINE=true CARGO_TARGET_DIR="$place/compiled" \
+        make --no-print-directory -C "$place" PG_CONFIG="$PG_CONFIG" BUILD_PROFILE=quick
+    rm -rf "$place"
+    stat -c "%s bytes  $PWD/%n" "$name.zip" "$name-vendored.tar.xz"
+}
+
 # Builds twice, in places that have nothing in common but the toolchain, and compares the libraries.
 check_reproducible() {
     local place first='' library places="$CACHE/reproducible"
@@ -59,7 +72,7 @@ check_reproducible() {
     for place in one another/place; do
         copy_sources "$places/$place"
         step "A clean build for PostgreSQL $PG_MAJOR in $place" env CARGO_TARGET_DIR="$places/$place/compiled" \
-            make --no-print-directory -C "$places/$place" PG_CONFIG="$PG_CONFIG" CARGO_PGRX="$CARGO_PGRX"
+            make --no-print-directory -C "$places/$place" PG_CONFIG="$PG_CONFIG"
         library=$(find "$places/$place/build" -name 'pg_hugepages.so')
         sha256sum "$library"
         [ -z "$first" ] || cmp "$first" "$library" || fail "the two libraries differ; they are kept in $places"

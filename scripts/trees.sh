@@ -85,17 +85,12 @@ take_trees() {
 in_tree() { as_root scripts/tree/enter --ro "$TREES/source=/source" "$@"; }
 
 # shellcheck disable=SC2034
-# Sets TOOLCHAIN, the options of in_tree that show Rust, cargo-pgrx and the crates inside, and TOOLCHAIN_ENV.
+# Sets TOOLCHAIN, the options of in_tree that show Rust and the crates inside, and TOOLCHAIN_ENV.
 find_toolchain() {
-    local sysroot pgrx=${CARGO_PGRX% pgrx} home=${CARGO_HOME:-$HOME/.cargo}
+    local sysroot home=${CARGO_HOME:-$HOME/.cargo}
     sysroot=$(rustc --print sysroot)
     TOOLCHAIN=(--ro "$sysroot" --ro "$home")
-    local path=$sysroot/bin:$home/bin
-    if [ "$pgrx" != cargo ]; then
-        TOOLCHAIN+=(--ro "${pgrx%/*}")
-        path=${pgrx%/*}:$path
-    fi
-    TOOLCHAIN_ENV=(/usr/bin/env -i "PATH=$path:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    TOOLCHAIN_ENV=(/usr/bin/env -i "PATH=$sysroot/bin:$home/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         HOME=/root LANG=C.UTF-8 NO_COLOR=1 "CARGO_HOME=$home" CARGO_NET_OFFLINE=true)
     step "Fetching the crates" cargo fetch --locked
 }

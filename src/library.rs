@@ -9,9 +9,6 @@ use pgrx::prelude::*;
 
 use crate::shmem;
 
-// Runs first, so that an old library is reported before a function that it lacks.
-pgrx::extension_sql_file!("library.sql", name = "library", bootstrap);
-
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The library's version; an error if it is older than `needed`.
@@ -49,9 +46,7 @@ pub fn other_columns(function: pg_sys::Oid) -> ErrorReport {
     // SAFETY: text that the server allocates, of a function that is being called.
     #[allow(unsafe_code)]
     let function = unsafe { std::ffi::CStr::from_ptr(pg_sys::format_procedure(function)) }.to_string_lossy();
-    const QUERY: &str =
-        "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'pg_hugepages'";
-    let extension = Spi::get_one::<String>(QUERY).ok().flatten();
+    let extension = extension_version();
     let (older, newer) = match &extension {
         Some(extension) => (numbers(VERSION) < numbers(extension), numbers(VERSION) > numbers(extension)),
         None => (false, false),
@@ -75,6 +70,17 @@ pub fn other_columns(function: pg_sys::Oid) -> ErrorReport {
     )
     .set_detail(format!("The version of the library in this session is {VERSION}, {extension}."))
     .set_hint(hint)
+}
+
+/// Whether the library is of a newer version than the extension in this database.
+pub fn is_newer() -> bool {
+    extension_version().is_some_and(|extension| numbers(&extension) < numbers(VERSION))
+}
+
+fn extension_version() -> Option<String> {
+    const QUERY: &str =
+        "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'pg_hugepages'";
+    Spi::get_one(QUERY).ok().flatten()
 }
 
 /// The numbers of `1.10.2`, to compare versions; a pre-release counts as its release.

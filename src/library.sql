@@ -2,7 +2,7 @@ CREATE FUNCTION hugepage_library_version(needed text DEFAULT NULL) RETURNS text
     STABLE PARALLEL SAFE
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_library_version_wrapper';
 
--- Every upgrade script begins with this statement too.
+-- An older library that still runs is reported before a function that it lacks.
 SELECT hugepage_library_version(needed => extversion)
 FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'pg_hugepages';
 

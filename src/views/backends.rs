@@ -11,8 +11,6 @@ use super::convert::bigint;
 use super::rows;
 use crate::processes;
 
-pgrx::extension_sql_file!("backends.sql", name = "backends");
-
 #[pg_extern(sql = false)]
 fn hugepage_backends(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, |notes| {

@@ -27,8 +27,6 @@ use super::rows;
 use crate::latch::{self, LatchGuard};
 use crate::{processes, server, sessions};
 
-pgrx::extension_sql_file!("benefit.sql", name = "benefit");
-
 const MIN_MICROSECONDS: i128 = 100_000;
 /// The longest observation; the query holds a snapshot for as long.
 const MAX_MICROSECONDS: i128 = 60_000_000;

@@ -13,8 +13,6 @@ use super::convert::text;
 use super::rows;
 use crate::assessment;
 
-pgrx::extension_sql_file!("findings.sql", name = "findings");
-
 #[pg_extern(sql = false)]
 fn hugepage_findings(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, |notes| {

@@ -13,9 +13,7 @@ use super::convert::text;
 use super::rows;
 use crate::{advice, memory};
 
-pgrx::extension_sql_file!("fix.sql", name = "fix", requires = [hugepage_fix]);
-
-#[pg_extern(volatile, parallel_restricted, strict)]
+#[pg_extern(sql = false)]
 fn hugepage_fix(target: &str) -> Result<SetOfIterator<'static, String>, ErrorReport> {
     memory::with_reserve(memory::USUAL, || {
         let Ok(wanted) = target.parse::<Target>() else {

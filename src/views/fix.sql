@@ -1,3 +1,7 @@
+CREATE FUNCTION hugepage_fix(target text) RETURNS SETOF text
+    STRICT VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_fix_wrapper';
+
 ALTER FUNCTION hugepage_fix(text) ROWS 20;
 
 REVOKE ALL ON FUNCTION hugepage_fix(text) FROM PUBLIC;

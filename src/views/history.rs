@@ -16,8 +16,6 @@ use super::convert::text;
 use super::rows;
 use crate::{history, memory, settings};
 
-pgrx::extension_sql_file!("history.sql", name = "history");
-
 #[pg_extern(sql = false)]
 fn hugepage_history(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, |notes| {

@@ -8,8 +8,6 @@ use pgrx::prelude::*;
 use super::convert::text;
 use super::rows;
 
-pgrx::extension_sql_file!("host.sql", name = "host");
-
 #[pg_extern(sql = false)]
 fn hugepage_host(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, |notes| {

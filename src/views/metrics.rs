@@ -11,9 +11,7 @@ use super::convert::text;
 use super::rows;
 use crate::{assessment, memory, processes, server, shmem};
 
-pgrx::extension_sql_file!("metrics.sql", name = "metrics", requires = [hugepage_metrics]);
-
-#[pg_extern(volatile, parallel_restricted)]
+#[pg_extern(sql = false)]
 fn hugepage_metrics() -> String {
     memory::with_reserve(memory::USUAL, || {
         let root = Root::live();

@@ -1,3 +1,7 @@
+CREATE FUNCTION hugepage_metrics() RETURNS text
+    VOLATILE PARALLEL RESTRICTED
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_metrics_wrapper';
+
 REVOKE ALL ON FUNCTION hugepage_metrics() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_metrics() TO pg_monitor;
 

@@ -11,8 +11,6 @@ use super::convert::{ToBigint, bigint, text};
 use super::rows;
 use crate::{assessment, server};
 
-pgrx::extension_sql_file!("nodes.sql", name = "nodes");
-
 #[pg_extern(sql = false)]
 fn hugepage_nodes(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, |notes| {

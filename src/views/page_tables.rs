@@ -10,8 +10,6 @@ use super::convert::{ToBigint, bigint};
 use super::rows;
 use crate::{processes, server};
 
-pgrx::extension_sql_file!("page_tables.sql", name = "page_tables");
-
 #[pg_extern(sql = false)]
 fn hugepage_page_tables(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, |notes| {

@@ -9,8 +9,6 @@ use super::convert::{ToBigint, bigint};
 use super::rows;
 use crate::server;
 
-pgrx::extension_sql_file!("pools.sql", name = "pools");
-
 #[pg_extern(sql = false)]
 fn hugepage_pools(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, |notes| {

@@ -20,8 +20,6 @@ use crate::preflight::arguments::{self, InvalidArgument};
 use crate::preflight::on_disk::OnDisk;
 use crate::preflight::{self, Answer, Overrides};
 
-pgrx::extension_sql_file!("preflight.sql", name = "preflight");
-
 #[pg_extern(sql = false)]
 fn hugepage_preflight(
     call: pg_sys::FunctionCallInfo,

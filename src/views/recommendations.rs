@@ -9,8 +9,6 @@ use super::convert::{bigint, text};
 use super::rows;
 use crate::advice;
 
-pgrx::extension_sql_file!("recommendations.sql", name = "recommendations");
-
 #[pg_extern(sql = false)]
 fn hugepage_recommendations(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, |notes| {

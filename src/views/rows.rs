@@ -2,7 +2,8 @@
 //!
 //! The columns of a function stand in the catalogs, and a session may have loaded the library of another version than the
 //! extension in its database has. So the columns that the caller expects are compared with those of the rows before any
-//! row is formed.
+//! row is formed. Later versions add columns at the end alone (docs/stability.md), so a newer library leaves those out that
+//! an older extension lacks.
 //!
 //! A function that returns one value has no columns to compare. The server takes that value as the type in the catalogs, which is
 //! text in every version, because a symbol keeps its signature (CONTRIBUTING.md). Nor can an argument be missing: pgrx
@@ -86,8 +87,10 @@ impl ResultSet {
         };
         // SAFETY: as above; the columns live as long as the tuplestore.
         let columns = unsafe { PgTupleDesc::from_pg_unchecked(set.setDesc) };
-        let expected = columns.iter().map(|column| (!column.attisdropped).then_some(column.atttypid));
-        if !expected.eq(R::types().into_iter().map(Some)) {
+        let expected =
+            columns.iter().map(|column| (!column.attisdropped).then_some(column.atttypid)).collect::<Vec<_>>();
+        let types = R::types().into_iter().map(Some).collect::<Vec<_>>();
+        if expected != types && !(types.starts_with(&expected) && library::is_newer()) {
             library::other_columns(function).report(PgLogLevel::ERROR);
         }
         Self { rows: set.setResult, columns: set.setDesc }
@@ -96,7 +99,7 @@ impl ResultSet {
     /// Adds a row, formed in `context`, which is empty afterwards.
     #[allow(unsafe_code)]
     fn put<R: ResultRow>(&self, row: R, context: &mut PgMemoryContexts) {
-        // SAFETY: the row has the columns, as `begin` has compared, and the tuplestore copies it.
+        // SAFETY: the row begins with the columns, as `begin` has compared, and the tuplestore copies it.
         unsafe {
             context.switch_to(|_| pg_sys::tuplestore_puttuple(self.rows, row.into_heap_tuple(self.columns)));
             context.reset();

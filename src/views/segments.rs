@@ -10,8 +10,6 @@ use super::convert::{ToBigint, bigint, text};
 use super::rows;
 use crate::server;
 
-pgrx::extension_sql_file!("segments.sql", name = "segments");
-
 #[pg_extern(sql = false)]
 fn hugepage_segments(call: pg_sys::FunctionCallInfo, measure_resident: bool) {
     rows::return_rows(call, |notes| {

@@ -10,8 +10,6 @@ use super::convert::{ToBigint, bigint, text};
 use super::rows;
 use crate::{assessment, shmem};
 
-pgrx::extension_sql_file!("status.sql", name = "status");
-
 #[pg_extern(sql = false)]
 fn hugepage_status(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, |notes| {

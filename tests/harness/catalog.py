@@ -31,8 +31,8 @@ def members(server: Cluster, dbname: str) -> dict[str, dict]:
     return found
 
 
-def read_everything(server: Cluster, dbname: str) -> None:
-    """Select from each view of the extension and from each function that needs no argument."""
+def sources(server: Cluster, dbname: str) -> list[str]:
+    """Each view of the extension, and the call of each function that needs no argument."""
     readable = """
         SELECT d.objid::regproc || '()' AS source
         FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
@@ -43,7 +43,12 @@ def read_everything(server: Cluster, dbname: str) -> None:
         FROM pg_depend d JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
         WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = %s) AND d.deptype = 'e' AND c.relkind = 'v'
     """
-    sources = server.sql(readable, EXTENSION, EXTENSION, dbname=dbname)
-    assert sources
-    for each in sources:
-        server.sql(f"SELECT * FROM {each['source']}", dbname=dbname)
+    found = [row["source"] for row in server.sql(readable, EXTENSION, EXTENSION, dbname=dbname)]
+    assert found
+    return found
+
+
+def read_everything(server: Cluster, dbname: str) -> None:
+    """Select from all of these."""
+    for source in sources(server, dbname):
+        server.sql(f"SELECT * FROM {source}", dbname=dbname)

@@ -1,7 +1,5 @@
 """A library and a catalog of different versions: an error that names both, and a server that goes on."""
 
-from pathlib import Path
-
 import psycopg2
 import pytest
 
@@ -9,11 +7,9 @@ from harness.cluster import Cluster, rows
 from harness.preloaded import PRELOADED
 from harness.status import EXTENSION, create_extension
 
-SIGNATURES = Path(__file__).parents[1] / "signatures.txt"
 FUNCTIONS = """
-SELECT p.proname AS name, p.prosrc AS symbol, p.proretset AS returns_rows, p.probin AS library,
+SELECT p.proname AS name, p.prosrc AS symbol, p.probin AS library,
        pg_get_function_arguments(p.oid) AS arguments,
-       format('(%%s) %%s', pg_get_function_identity_arguments(p.oid), pg_get_function_result(p.oid)) AS signature,
        (SELECT array_agg(format_type(type, NULL) ORDER BY number)
         FROM unnest(p.proallargtypes, p.proargmodes) WITH ORDINALITY AS one (type, mode, number) WHERE mode = 't') AS columns
 FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
@@ -60,7 +56,7 @@ def test_other_columns(new_cluster):
     """Every function that returns rows, declared with more columns, fewer, and others, wherever it is called."""
     server = create_extension(new_cluster().start())
     beside = Beside(server)
-    found = [function for function in functions(server) if function["returns_rows"]]
+    found = [function for function in functions(server) if function["columns"]]
     assert len(found) >= 12
     for function in found:
         right = function["columns"]
@@ -124,16 +120,19 @@ def test_both_versions_and_what_to_do(new_cluster, settings, version, hint):
     assert hint in error.diag.message_hint
 
 
-def test_a_symbol_keeps_its_signature(new_cluster):
-    """What was released: sessions of other versions of the library call these symbols."""
+def test_an_older_extension_gets_the_columns_that_it_knows(new_cluster):
+    """What a later version has behind them is left out; other columns are refused as ever."""
     server = create_extension(new_cluster().start())
-    kept = dict(line.split(" ", 1) for line in SIGNATURES.read_text().splitlines() if not line.startswith("#"))
-    now = {function["symbol"]: function["signature"] for function in functions(server)}
-    for symbol, signature in now.items():
-        assert symbol in kept, f"add a line to {SIGNATURES}: {symbol} {signature}"
-        assert signature == kept[symbol], (f"{symbol} has another signature than before. Sessions of an older library would answer for the "
-                                           "new one: leave the old function as it is, and give the new signature a symbol and a line of its own.")
-    session = server.connect()
-    for symbol in kept:
-        rows(session, f"CREATE FUNCTION still_there() RETURNS void LANGUAGE c AS '$libdir/{EXTENSION}', '{symbol}'")
-        rows(session, "DROP FUNCTION still_there()")
+    beside = Beside(server)
+    rows(beside.session, "UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = %s", EXTENSION)
+    for function in (function for function in functions(server) if function["columns"]):
+        right = function["columns"]
+        same = beside.declare(function, right)
+        for count in range(1, len(right)):
+            older = beside.declare(function, right[:count])
+            whole, part = (rows(beside.session, f"SELECT * FROM {call} LIMIT 1") for call in (same, older))
+            assert [list(row) for row in part] == [list(row)[:count] for row in whole], (function["name"], count)
+        other = "text" if right[-1] == "bigint" else "bigint"
+        for columns in ([*right, "bigint"], [*right[:-1], other], [*right[1:-1], "point"]):
+            beside.mismatch(f"SELECT * FROM {beside.declare(function, columns)}")
+    assert "ALTER EXTENSION" in beside.error(f"SELECT * FROM {beside.declare(function, [*right, 'bigint'])}").diag.message_hint

@@ -46,3 +46,25 @@ def test_its_capabilities_are_enough_and_needed(new_cluster, pool):
         less = status([name for name in capabilities() if name != needless])
         # Only what Oracle reads is given to somebody.
         assert (less.get(name) == own) == (needless == "CAP_CHOWN"), needless
+
+
+@pytest.mark.parametrize("drop_in", sorted(UNIT.parent.glob("*.conf")), ids=lambda path: path.name)
+def test_systemd_understands_it_with_a_drop_in(root, tmp_path, drop_in):
+    unit = tmp_path / UNIT.name
+    place = tmp_path / f"{UNIT.name}.d"
+    place.mkdir()
+    for path, source in ((unit, UNIT), (place / drop_in.name, drop_in)):
+        path.write_text(source.read_text().replace("/usr/bin/hugepage-sidecar", str(sidecar.binary())))
+    verify = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
+    assert (verify.returncode, verify.stderr) == (0, "")
+
+
+def test_everybody_can_read_the_text_file_of_the_drop_in(root, tmp_path):
+    """node_exporter has an account of its own. The directory is one that the unit may write to."""
+    lines = (UNIT.parent / "textfile.conf").read_text().splitlines()
+    [command] = [line.split()[1:] for line in lines if line.startswith("ExecStart=/usr/bin/hugepage-sidecar")]
+    [directory] = [line.removeprefix("ReadWritePaths=") for line in lines if line.startswith("ReadWritePaths=")]
+    assert f"{directory}/hugepages.prom" in command
+    tmp_path.chmod(0o755)
+    sidecar.run(*(word.replace(directory, str(tmp_path)) for word in command), "--once", "--state-dir", tmp_path / "state")
+    assert (tmp_path / "hugepages.prom").stat().st_mode & 0o777 == 0o644

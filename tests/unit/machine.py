@@ -182,10 +182,9 @@ class Machine:
             (self.programs / name).unlink()
 
     def rust(self, version: str, directory: Path) -> None:
-        """A Rust of that version there, with cargo-pgrx."""
-        pgrx = next(line for line in (REPOSITORY / "Cargo.toml").read_text().splitlines() if line.startswith("pgrx = "))
+        """A Rust of that version there."""
         self._executable(directory / "rustc", f"#!/bin/sh\necho 'rustc {version} (of no machine)'\n")
-        self._executable(directory / "cargo", f"#!/bin/sh\necho cargo-pgrx {pgrx.split('=')[3].split(chr(34))[0]}\n")
+        self._executable(directory / "cargo", "#!/bin/sh\n")
 
     def no_rust(self) -> None:
         """None on the PATH, none installed by dpkg; apt has what Debian 12 has."""

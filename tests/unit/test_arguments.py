@@ -9,6 +9,7 @@ from machine import Machine
     (["matrix", "15", "14"], "no major is called '14'; there are: 15 16 17 18 19"),
     (["matrix", "17", "-k"], "no major is called '-k'; there are: 15 16 17 18 19"),
     (["package", "sidecars"], "'package' takes sidecar, or majors of 15 16 17 18 19, not 'sidecars'"),
+    (["package", "sidecar", "ppc64"], "'package' takes sidecar, or majors of 15 16 17 18 19, not 'sidecar'"),
     (["package", "16"], "Debian has no PostgreSQL 16"),
     (["soak"], "'soak' takes a number of hours first, not ''"),
     (["soak", "--seed", "1"], "'soak' takes a number of hours first, not '--seed'"),

@@ -29,6 +29,17 @@ def test_nothing_downloaded_goes_to_a_shell(path):
     assert not re.search(r"\b(?:curl|wget)\b.*https://", text)
 
 
+def test_a_release_has_all_that_dev_package_makes_on_both_architectures():
+    text = (REPOSITORY / ".github/workflows/release.yml").read_text()
+    for part in ("./dev package\n", "./dev package sidecar\n", "./dev dist\n", "./dev sbom\n", "ubuntu-24.04-arm", "attest-build-provenance",
+                 "SHA256SUMS", "PROJECT_URL"):
+        assert part in text, part
+
+
+def test_the_form_for_faults_asks_for_a_capture():
+    assert "hugepage-sidecar capture DIRECTORY" in (REPOSITORY / ".github/ISSUE_TEMPLATE/bug.yml").read_text()
+
+
 def test_the_patterns_find_what_they_are_for():
     assert not PINNED.fullmatch("actions/checkout@v4") and not PINNED.fullmatch("actions/checkout@" + "a" * 40)
     assert PIPED_TO_A_SHELL.search("curl -sSf https://sh.rustup.rs | sh -s -- -y")

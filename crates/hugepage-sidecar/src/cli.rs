@@ -141,3 +141,43 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    /// SNAPSHOTS=overwrite writes them anew, as the goldens.
+    #[test]
+    fn the_manual_pages_are_what_the_help_says() {
+        let kept = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/man"));
+        let made = tempfile::tempdir().expect("a directory for the pages");
+        // Without the version, which would change every page at a release.
+        let command = Cli::command().version(None).disable_help_subcommand(true);
+        clap_mangen::generate_to(command, made.path()).expect("pages are written");
+        let names = |directory: &Path| {
+            let entries = directory.read_dir().into_iter().flatten().flatten();
+            let mut names = entries.map(|entry| entry.file_name()).collect::<Vec<_>>();
+            names.sort();
+            names
+        };
+        if std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
+            let _ = std::fs::remove_dir_all(kept);
+            std::fs::create_dir(kept).expect("packaging/man is made");
+            for name in names(made.path()) {
+                std::fs::copy(made.path().join(&name), kept.join(&name)).expect("a page is copied");
+            }
+        }
+        assert_eq!(names(made.path()), names(kept));
+        for name in names(kept) {
+            let read = |directory: &Path| std::fs::read_to_string(directory.join(&name)).expect("a page is read");
+            assert!(
+                read(made.path()) == read(kept),
+                "packaging/man/{name:?} is old: run this test with SNAPSHOTS=overwrite"
+            );
+        }
+    }
+}

@@ -1,0 +1,115 @@
+"""The extension's SQL scripts: what src/ has, what the library answers to, and what was released."""
+
+import re
+import shutil
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from types import ModuleType
+
+import pytest
+from machine import REPOSITORY
+
+EXPORTED = re.compile(r"#\[pg_extern\(sql = false\)\]\s+fn (\w+)\((.*?)\)\s*(?:->|\{)", re.DOTALL)
+TYPES = {"&str": "text", "i64": "bigint", "i32": "integer", "bool": "boolean", "Interval": "interval"}
+FIRST_STABLE = "1.0.0"
+RENAMED = {"page_tables bigint": "page_tables_host bigint", "saves bigint": "saving bigint"}
+"""Columns of before the first stable release that have the same meaning under another name."""
+
+
+def loaded() -> ModuleType:
+    loader = SourceFileLoader("scripts_sql", str(REPOSITORY / "scripts/sql"))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+sql = loaded()
+MADE = (REPOSITORY / f"sql/pg_hugepages--{sql.version()}.sql").read_text()
+NOW = sql.functions(MADE)
+
+
+def exported() -> dict[str, tuple[bool, list[str]]]:
+    """Of each function of the library: whether it returns rows, and the types of its arguments."""
+    found = {}
+    for path in (REPOSITORY / "src").glob("**/*.rs"):
+        for name, listed in EXPORTED.findall(path.read_text()):
+            types = [argument.split(":", 1)[1].strip() for argument in listed.split(",") if argument.strip()]
+            found[name] = (types[:1] == ["pg_sys::FunctionCallInfo"], [kind for kind in types if not kind.startswith("pg_sys::")])
+    return found
+
+
+@pytest.fixture
+def copy(tmp_path) -> ModuleType:
+    """scripts/sql with a repository of its own."""
+    for name in ("Cargo.toml", "src/library.sql", "src/views", "sql"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy)(REPOSITORY / name, tmp_path / name)
+    copied = loaded()
+    copied.ROOT = tmp_path
+    return copied
+
+
+def test_the_scripts_are_what_the_sources_have():
+    assert sql.wrong() == []
+
+
+def test_a_change_of_either_side_is_found(copy):
+    for name in ("src/views/fix.sql", f"sql/pg_hugepages--{copy.version()}.sql", "sql/pg_hugepages--0.1.0.sql"):
+        path = copy.ROOT / name
+        before = path.read_text()
+        path.write_text(before.replace("STRICT", "", 1))
+        assert before != path.read_text() and copy.wrong(), name
+        path.write_text(before)
+    assert copy.wrong() == []
+    (copy.ROOT / "sql/pg_hugepages--0.0.7.sql").touch()
+    assert len(copy.wrong()) == 1
+
+
+def test_what_is_released_is_not_written_again(copy, monkeypatch, capsys):
+    script = f"pg_hugepages--{copy.version()}.sql"
+    with open(copy.ROOT / "sql/released.sha256", "a") as released:
+        released.write(f"{copy.hashlib.sha256(MADE.encode()).hexdigest()}  {script}\n")
+    monkeypatch.setattr("sys.argv", ["sql"])
+    (copy.ROOT / "src/views/fix.sql").write_text("-- another\n")
+    assert copy.main() == 1 and "is released" in capsys.readouterr().err
+    assert (copy.ROOT / "sql" / script).read_text() == MADE
+
+
+def test_an_update_drops_all_that_the_last_release_has():
+    last = (REPOSITORY / f"sql/pg_hugepages--{sql.releases()[-1]}.sql").read_text()
+    created = set(re.findall(r"^CREATE (?:VIEW|FUNCTION) (\w+)", last, re.MULTILINE)) - {"hugepage_refuse_overloads"}
+    assert set(re.findall(r"^    (\w+)", sql.drops(last), re.MULTILINE)) == created
+
+
+def test_each_function_is_one_of_the_library_with_the_same_arguments():
+    library = exported()
+    assert {function.symbol for function in NOW} == {f"{name}_wrapper" for name in library} - {"hugepage_refuse_overloads_wrapper"}
+    for function in NOW:
+        returns_rows, types = library[function.symbol.removesuffix("_wrapper")]
+        assert returns_rows == bool(function.columns), function.name
+        nullable = [kind.startswith("Option<") for kind in types]
+        assert [TYPES[kind.removeprefix("Option<").removesuffix(">")] for kind in types] == \
+            [argument.split(" ", 1)[1] for argument in function.arguments], function.name
+        strict = re.search(rf"^CREATE FUNCTION {function.name}\b[^;]*\bSTRICT\b", sql.COMMENT.sub("", MADE), re.MULTILINE) is not None
+        assert not types or nullable == [not strict] * len(types), f"{function.name}: STRICT, or Option<>"
+
+
+def test_no_function_of_a_user_can_stand_beside_one():
+    names = set(re.findall(r"'(hugepage_\w+)'", re.search(r"ARRAY\[(.*?)\]", MADE, re.DOTALL)[1]))
+    assert names == {function.name for function in NOW}
+
+
+@pytest.mark.parametrize("version", sql.releases())
+def test_the_library_serves_what_was_released_or_refuses(version):
+    """A released symbol stays; its arguments stay, and its columns, with new ones behind them."""
+    now = {function.symbol: function for function in NOW}
+    for old in sql.functions((REPOSITORY / f"sql/pg_hugepages--{version}.sql").read_text()):
+        new = now.get(old.symbol)
+        types = [column.split(" ", 1)[1] for column in old.columns]
+        stable = sql.order(version) >= sql.order(FIRST_STABLE)
+        assert new or not stable, f"{old.symbol} is gone, and databases with version {version} call it"
+        # Before the first stable release the columns may be others: the library compares their types, and refuses.
+        if new and (stable or types == [column.split(" ", 1)[1] for column in new.columns][:len(types)]):
+            assert all(then == today or not stable and RENAMED.get(then) == today for then, today in zip(old.columns, new.columns)) and \
+                len(old.columns) <= len(new.columns), f"{version}: the columns of {old.symbol} have other names now"
+        assert not stable or (old.arguments, old.value) == (new.arguments, new.value), f"{old.symbol} has another signature now"
