@@ -5,8 +5,8 @@ use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::{
-    Cause, CrashRecovery, CurrentStart, Landing, Loss, Pending, PoolHolder, PoolState, Requested, Segment,
-    ServerCommands,
+    Cause, CrashRecovery, CurrentStart, Landing, Loss, PagesOfStrangers, Pending, PoolHolder, PoolState, Requested,
+    Segment, ServerCommands,
 };
 
 /// All that an assessment needs, gathered before it; `None` for what could not be read.
@@ -43,6 +43,8 @@ pub struct Facts {
     pub others_may_serve: bool,
     /// The program beside database servers that has most huge pages; `None` where others can't be seen, or have none.
     pub largest_holder: Option<PoolHolder>,
+    /// What strangers have of the pool; none where others can't be seen.
+    pub strangers: PagesOfStrangers,
     /// What the pool of `pool_state` has after the next boot; `None` if that was not read.
     pub next_boot: Option<PoolAtBoot>,
 }
@@ -71,6 +73,7 @@ impl Facts {
             requested_may_differ: false,
             others_may_serve: false,
             largest_holder: None,
+            strangers: PagesOfStrangers::default(),
             next_boot: None,
         }
     }

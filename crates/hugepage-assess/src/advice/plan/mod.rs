@@ -11,7 +11,7 @@ mod sentence;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::{Finding, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Facts, Landing, NodePools, RingAnswer};
+use crate::model::{Cause, CrashRecovery, Facts, Landing, NodePools, PagesOfStrangers, RingAnswer};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,15 @@ pub enum Step {
         path: String,
         /// The least that does.
         to: Bytes,
+    },
+    /// Strangers give up pages of a pool.
+    FreePages {
+        /// The size of the pages.
+        size: PageSize,
+        /// How many.
+        pages: Pages,
+        /// Whose they are, with all that they have.
+        strangers: PagesOfStrangers,
     },
     /// Reduces shared memory.
     Reduce {
@@ -104,7 +113,7 @@ impl Step {
         match self {
             Self::RaiseLimit { .. } => 0,
             Self::Reduce { .. } => 1,
-            Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
+            Self::FreePages { .. } | Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
             Self::SetShmGroup(_) => 3,
             Self::RaiseMemlock { .. } | Self::RaiseOpenFiles { .. } | Self::EnableIoUring => 4,
             Self::SetHugePagesTry
