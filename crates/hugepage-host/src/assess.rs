@@ -57,6 +57,8 @@ impl InspectedServer {
             .huge_page_size
             .zip(host.next_boot.as_ref().filter(|_| host.has_command_line))
             .map(|(size, boot)| pool_at_boot(boot, size));
+        let strangers =
+            pool_state.huge_page_size.and_then(|size| host.pages_of_strangers.get(&size)).cloned().unwrap_or_default();
         Facts {
             pending,
             others_lack: others.lack,
@@ -67,6 +69,7 @@ impl InspectedServer {
             requested_may_differ: request.requested_may_differ,
             other_pools: others.other_pools.clone(),
             largest_holder: host.holders.first().cloned(),
+            strangers,
             next_boot,
             oom_group: request.oom_group.clone(),
             ..Facts::new(requested, request.segment.clone(), pool_state, host.meminfo.clone(), reserve_percent)

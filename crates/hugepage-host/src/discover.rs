@@ -17,6 +17,8 @@ use super::container::container;
 use super::service_accounts::ServiceAccounts;
 use super::strangers::Strangers;
 
+/// The most processes beside servers of which it is kept that they have huge pages.
+const MAX_HOLDERS: usize = 1000;
 /// What is kept of the arguments of a postmaster, in bytes.
 const MAX_ARGUMENT_BYTES: usize = 64 << 10;
 
@@ -51,10 +53,14 @@ pub(super) struct DiscoveredHost {
     pub(super) servers: Vec<DiscoveredServer>,
     /// Who calls itself a server and does not count.
     pub(super) strangers: Strangers,
-    /// The memory in huge pages of processes of service accounts that are of no server.
+    /// The memory in huge pages of processes of service accounts that are of no server, outside of containers.
     pub(super) held_by_services: Bytes,
-    /// Every process that has huge pages and is of no server.
-    pub(super) holders: Vec<(i32, ProcessGlance)>,
+    /// The memory in huge pages of all others, of which each process that has a page of several counts it.
+    pub(super) held_by_strangers: Bytes,
+    /// Root's processes that are of no server, and what each has touched of huge pages.
+    pub(super) of_root: Vec<(i32, Bytes)>,
+    /// The first processes that have huge pages and are of no server, and whether each counts.
+    pub(super) holders: Vec<(i32, ProcessGlance, bool)>,
 }
 
 impl DiscoveredHost {
@@ -90,7 +96,7 @@ struct Pass<'a> {
     root: &'a Root,
     accounts: &'a ServiceAccounts,
     all: Processes<'a>,
-    /// What was found so far; of service accounts all that they hold.
+    /// What was found so far.
     host: DiscoveredHost,
     /// The other processes of Oracle's instances.
     sessions: Vec<(i32, OracleInstance, Option<Credentials>, ProcessStatus)>,
@@ -102,12 +108,23 @@ impl Pass<'_> {
     fn add(&mut self, pid: i32, glance: ProcessGlance) {
         let users = glance.credentials.as_ref();
         let is_of_service = users.is_none_or(|users| self.accounts.is_service(self.root, users.effective));
-        if is_of_service {
-            let held = glance.status.hugetlb_pages.unwrap_or_default();
-            self.host.held_by_services = self.host.held_by_services.saturating_add(held);
+        let is_of_root = users.is_some_and(|users| users.users().iter().all(|uid| *uid == 0));
+        if self.is_of_server(pid, &glance, is_of_service) {
+            return;
         }
-        if !self.is_of_server(pid, &glance, is_of_service) && glance.holds_huge_pages() {
-            self.host.holders.push((pid, glance));
+        if is_of_root && glance.status.rss_anon.is_some() {
+            self.host.of_root.push((pid, glance.status.hugetlb_pages.unwrap_or_default()));
+        }
+        if !glance.holds_huge_pages() {
+            return;
+        }
+        // The root of a container is as good as anybody.
+        let counts = is_of_service && container(self.root, pid).is_none();
+        let sum = if counts { &mut self.host.held_by_services } else { &mut self.host.held_by_strangers };
+        *sum = sum.saturating_add(glance.status.hugetlb_pages.unwrap_or_default());
+        if self.host.holders.len() < MAX_HOLDERS {
+            process::keep_status(self.root, pid);
+            self.host.holders.push((pid, glance, counts));
         }
     }
 
@@ -176,9 +193,6 @@ impl Pass<'_> {
                 Whose::Server(_) | Whose::Nobody => {}
             }
         }
-        let by_servers = found.iter().flat_map(|found| &found.processes).filter_map(|status| status.hugetlb_pages);
-        let by_servers = by_servers.fold(Bytes(0), Bytes::saturating_add);
-        host.held_by_services = host.held_by_services.saturating_sub(by_servers);
         host
     }
 }

@@ -2,15 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hugepage_assess::model::PoolHolder;
+use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
 use hugepage_assess::pools::{self, PoolRow};
-use hugepage_kernel::mapping::maps;
+use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::memory::hugetlb_files::{self, HugetlbFile};
+use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root, escape};
 
+use super::container::container;
+use super::context::InspectContext;
+use super::discover::DiscoveredHost;
+use super::inspect::InspectedServer;
 use super::service_accounts::ServiceAccounts;
 
 /// So many programs are named, those with the most pages.
@@ -25,27 +30,28 @@ pub(super) fn holders(
     root: &Root,
     accounts: &ServiceAccounts,
     pools: &[PoolRow],
-    processes: &[(i32, ProcessGlance)],
+    processes: &[(i32, ProcessGlance, bool)],
 ) -> Vec<PoolHolder> {
-    let mut found: BTreeMap<(String, String), (u64, Bytes)> = BTreeMap::new();
-    for (_, process) in processes {
+    let mut found: BTreeMap<(String, String, bool), (u64, Bytes)> = BTreeMap::new();
+    for (_, process, counts) in processes {
         let user = match &process.credentials {
             Some(Credentials { real, .. }) => accounts
                 .account_name(root, *real)
                 .map_or_else(|| real.to_string(), |name| escape::line(name).into_owned()),
             None => "unknown user".to_owned(),
         };
-        let sum = found.entry((escape::line(&process.name).into_owned(), user)).or_default();
+        let sum = found.entry((escape::line(&process.name).into_owned(), user, *counts)).or_default();
         *sum = (sum.0 + 1, sum.1.saturating_add(process.status.hugetlb_pages.unwrap_or_default()));
     }
     // The kernel does not say of which pool they are.
     let size = size_in_use(pools);
-    let holder = |((name, user), (processes, memory))| PoolHolder {
+    let holder = |((name, user, counts), (processes, memory))| PoolHolder {
         name,
         user,
         processes,
         memory,
         pages: size.map(|size| size.pages_within(memory)),
+        counts,
     };
     let files = files_without_process(root, processes).into_iter().map(|(point, memory)| PoolHolder {
         name: format!("files in {}", escape::line(&point)),
@@ -53,6 +59,7 @@ pub(super) fn holders(
         processes: 0,
         memory,
         pages: size.map(|size| size.pages_within(memory)),
+        counts: false,
     });
     let mut holders: Vec<_> = found.into_iter().map(holder).chain(files).collect();
     holders.sort_by_key(|holder| std::cmp::Reverse(holder.memory));
@@ -62,13 +69,13 @@ pub(super) fn holders(
 
 /// The memory of files at each mount point of hugetlbfs that none of these processes has mapped: all that have huge pages, but for
 /// database servers, which map no such files. Empty where a process may not be looked at.
-fn files_without_process(root: &Root, processes: &[(i32, ProcessGlance)]) -> Vec<(String, Bytes)> {
+fn files_without_process(root: &Root, processes: &[(i32, ProcessGlance, bool)]) -> Vec<(String, Bytes)> {
     let mounted = hugetlb_files::mounted(root);
     if mounted.iter().all(|(_, files)| files.is_empty()) || processes.len() > MAX_PROCESSES {
         return Vec::new();
     }
     let mut mapped = BTreeSet::new();
-    for (pid, _) in processes {
+    for (pid, ..) in processes {
         match if_there(maps::read(root, &maps::path(*pid), |mapping| mapping.inode > 0)) {
             Ok(mappings) => mapped.extend(mappings.into_iter().flatten().map(|one| (one.device, one.inode))),
             Err(_) => return Vec::new(),
@@ -81,6 +88,51 @@ fn files_without_process(root: &Root, processes: &[(i32, ProcessGlance)]) -> Vec
     };
     let sums = mounted.into_iter().map(|(point, files)| (point, unmapped(files)));
     sums.filter(|(_, memory)| *memory > Bytes(0)).collect()
+}
+
+/// What no service account has of `pool`, of the pages in use that are none of these servers'. All that is not seen to be a service
+/// account's, because a page may be promised, or be in a file that nobody has mapped; but where not all is seen, what is seen to be
+/// another user's.
+pub(super) fn strangers(
+    host: &InspectContext<'_>,
+    pool: &Pool,
+    servers: &[InspectedServer],
+    found: &DiscoveredHost,
+    sees_all: bool,
+    holders: &[PoolHolder],
+) -> PagesOfStrangers {
+    let size = pool.page_size;
+    let of_size = servers.iter().filter(|server| server.request.pool_state.huge_page_size == Some(size));
+    let held = |server: &InspectedServer| {
+        server.request.current_start().own().saturating_add(server.request.kept_at_crash.before())
+    };
+    let held = of_size.map(held).fold(Pages(0), Pages::saturating_add);
+    let others = pool.in_use().unwrap_or_default().saturating_sub(held);
+    let pages = match sees_all {
+        true => match others.saturating_sub(size.pages_to_hold(found.held_by_services)) {
+            Pages(0) => Pages(0),
+            unexplained => unexplained.saturating_sub(size.pages_to_hold(promised_to_root(host, size, &found.of_root))),
+        },
+        false => others.min(size.pages_within(found.held_by_strangers)),
+    };
+    let largest = holders.iter().find(|holder| !holder.counts).filter(|_| pages > Pages(0)).cloned();
+    PagesOfStrangers { pages, largest }
+}
+
+/// What root's processes have mapped of pages of `size` and not touched: these pages may be promised to them. Only root's are looked
+/// at: whoever is hostile could have as many mappings as it likes.
+fn promised_to_root(host: &InspectContext<'_>, size: PageSize, processes: &[(i32, Bytes)]) -> Bytes {
+    let root = &host.root.unrecorded();
+    let promised = |(pid, touched): &(i32, Bytes)| {
+        if container(root, *pid).is_some() {
+            return Bytes(0);
+        }
+        let is_huge = |mapping: &Mapping| host.devices.page_size(mapping.device) == Some(size);
+        let mappings = maps::read(root, &maps::path(*pid), is_huge).unwrap_or_default();
+        let mapped = mappings.iter().map(Mapping::size).fold(Bytes(0), Bytes::saturating_add);
+        mapped.saturating_sub(*touched)
+    };
+    processes.iter().map(promised).fold(Bytes(0), Bytes::saturating_add)
 }
 
 /// The page size of the one pool that has pages in use; `None` if there are several, or none.

@@ -54,7 +54,8 @@ impl Survey {
                     is_running: false,
                 }));
             }
-            let mut sizing = Sizing::new(pool, needs, room);
+            let strangers = self.pages_of_strangers.get(&size).cloned().unwrap_or_default();
+            let mut sizing = Sizing::new(pool, needs, strangers, room);
             if self.instances.iter().filter(of_size).any(|instance| instance.status.needed.is_none()) {
                 // It has, or wants, pages that are not visible.
                 sizing.recommended = None;

@@ -1,9 +1,10 @@
 //! The survey of a host: its pools, and every database server on it.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use hugepage_assess::model::PoolHolder;
+use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::host::identity;
@@ -63,8 +64,8 @@ pub struct Survey {
     pub instances: Vec<Instance>,
     /// Processes that call themselves servers and do not count.
     pub strangers: Strangers,
-    /// The memory in huge pages of processes of root and of service accounts that belong to none of the servers (`HugetlbPages`).
-    pub held_by_services: Bytes,
+    /// What strangers have of the host's pools, by page size.
+    pub pages_of_strangers: BTreeMap<PageSize, PagesOfStrangers>,
     /// The Oracle instances of oratab that do not run.
     pub stopped: Vec<StoppedOracle>,
     /// The programs beside database servers that have huge pages, the largest first.
@@ -143,6 +144,15 @@ impl InspectedHost {
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
         let stopped = stopped::stopped(&of_starts, &running, &mut notes);
         let holders = holders::holders(root, &host.accounts, &host.pools, &found.holders);
+        let is_in_container = namespace::shows_container_alone(root);
+        // What cannot be seen may be a service account's.
+        let sees_all = root.is_live()
+            && !processes_are_hidden
+            && !is_in_container
+            && servers.iter().all(|server| server.request.segment.is_some());
+        let of_pool = |pool: &Pool| holders::strangers(&host, pool, &servers, &found, sees_all, &holders);
+        let pages_of_strangers =
+            pools::of_host(&host.pools).map(|row| (row.pool.page_size, of_pool(&row.pool))).collect();
         let host = Survey {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,
@@ -156,10 +166,10 @@ impl InspectedHost {
             is_exadata: root.exists(CELLS_OF_EXADATA),
             processes_are_hidden,
             holders,
-            is_in_container: namespace::shows_container_alone(root),
+            is_in_container,
             instances: Vec::new(),
             strangers: found.strangers,
-            held_by_services: found.held_by_services,
+            pages_of_strangers,
             stopped,
             meminfo: host.meminfo,
             notes: notes.into_vec(),

@@ -120,10 +120,7 @@ pub fn starts_in(files: &InstanceFiles, log: &str, most: usize, notes: &mut Note
     // The text is the smaller one.
     logs.sort_by_key(|path| path.ends_with(".xml"));
     for path in logs {
-        let found = files.open(&path).and_then(|mut file| {
-            let starts = alert_log::starts_in(&mut file, most, &mut left);
-            starts.map_err(|source| files.error("read", &path, source))
-        });
+        let found = files.search_log(&path, &mut left, |file, left| alert_log::starts_in(file, most, left));
         let starts = if path.ends_with(".xml") { &mut of_xml } else { &mut of_text };
         starts.extend(notes.keep(found).unwrap_or_default());
     }

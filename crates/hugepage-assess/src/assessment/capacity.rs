@@ -98,9 +98,11 @@ impl Capacity {
     }
 
     /// The number that all outputs recommend for `pool`, where those that an output sees need `needed` pages in all: no more
-    /// than the host can hold, and never fewer than the pool has, because somebody who can't be seen may need them.
-    pub fn recommended(self, needed: Pages, pool: &Pool) -> Pages {
-        needed.min(self.most).max(pool.persistent()).max(pool.in_use().unwrap_or_default())
+    /// than the host can hold, and never fewer than the pool has, because somebody who can't be seen may need them. `strangers`: pages
+    /// in use that are no reason for more.
+    pub fn recommended(self, needed: Pages, pool: &Pool, strangers: Pages) -> Pages {
+        let in_use = pool.in_use().unwrap_or_default().saturating_sub(strangers);
+        needed.min(self.most).max(pool.persistent()).max(in_use)
     }
 
     /// The bound for what is optional, and for settings that are to be reduced: what leaves `reserve_percent` to base

@@ -4,6 +4,7 @@ use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::Capacity;
+use crate::model::PagesOfStrangers;
 
 /// What one server needs of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct Sizing {
     pub needs: Vec<PoolNeed>,
     /// Pages held by processes that belong to none of these servers.
     pub others: Pages,
+    /// Those of them that do not count.
+    pub strangers: PagesOfStrangers,
     /// All needed pages together, whether they fit or not.
     pub total: Pages,
     /// What the host can hold; `None` if its memory could not be read.
@@ -80,9 +83,14 @@ impl Sizing {
         matches!((self.recommended, self.capacity), (Some(pages), Some(capacity)) if capacity.is_beyond_reserve(pages))
     }
 
-    /// The sizing of `pool`. Who has its pages keeps them; of the others those that
+    /// The pages of others that count.
+    pub fn counted_others(&self) -> Pages {
+        self.others.saturating_sub(self.strangers.pages)
+    }
+
+    /// The sizing of `pool`, without pages of `strangers`. Who has its pages keeps them; of the others those that
     /// run come before those that do not, and small before large, so that as many as possible fit.
-    pub fn new(pool_now: &Pool, mut needs: Vec<PoolNeed>, room: Option<Room>) -> Self {
+    pub fn new(pool_now: &Pool, mut needs: Vec<PoolNeed>, strangers: PagesOfStrangers, room: Option<Room>) -> Self {
         let page_size = pool_now.page_size;
         // Where reservations are unknown, what was touched.
         let used = pool_now.in_use().unwrap_or(pool_now.nr.saturating_sub(pool_now.free));
@@ -90,11 +98,12 @@ impl Sizing {
         let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
         let others = used.saturating_sub(held);
         let sum = |pages: Pages, need: &PoolNeed| pages.saturating_add(need.pages.max(need.held));
-        let total = needs.iter().fold(others, sum);
+        let counted = others.saturating_sub(strangers.pages);
+        let total = needs.iter().fold(counted, sum);
         let capacity = room.map(|room| room.capacity);
         let mut order: Vec<&PoolNeed> = needs.iter().collect();
         order.sort_by_key(|need| (need.held < need.pages, !need.is_running, need.pages));
-        let (mut pool, mut misfits) = (others, Vec::new());
+        let (mut pool, mut misfits) = (counted, Vec::new());
         for need in order {
             match (capacity, sum(pool, need)) {
                 (Some(Capacity { most, .. }), with) if with > most => {
@@ -107,11 +116,11 @@ impl Sizing {
                 (_, with) => pool = with,
             }
         }
-        let recommended = capacity.map(|capacity| capacity.recommended(pool, pool_now));
+        let recommended = capacity.map(|capacity| capacity.recommended(pool, pool_now, strangers.pages));
         let remains = room
             .zip(recommended)
             .map(|(room, pages)| room.mem_total.saturating_sub(room.elsewhere).saturating_sub(page_size.times(pages)));
-        Self { page_size, needs, others, total, capacity, recommended, misfits, remains }
+        Self { page_size, needs, others, strangers, total, capacity, recommended, misfits, remains }
     }
 }
 
@@ -163,7 +172,7 @@ mod tests {
     #[test]
     fn a_farm() {
         let needs = vec![need("FULL", 537, 537, true), need("MIXED", 2001, 2000, true), need("EMPTY", 267, 0, true)];
-        let sizing = Sizing::new(&full(9216), needs, room(48, 9216));
+        let sizing = Sizing::new(&full(9216), needs, PagesOfStrangers::default(), room(48, 9216));
         assert_eq!((sizing.others, sizing.total, sizing.recommended), (Pages(6679), Pages(9484), Some(Pages(9484))));
         assert!(sizing.misfits.is_empty());
         assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
@@ -173,11 +182,14 @@ mod tests {
     #[test]
     fn more_than_the_host_has() {
         let needs = vec![need("A", 4096, 4096, true), need("B", 32473, 0, true), need("C", 100, 0, false)];
-        let sizing = Sizing::new(&full(4096), needs, room(48, 4096));
+        let sizing = Sizing::new(&full(4096), needs, PagesOfStrangers::default(), room(48, 4096));
         assert_eq!((sizing.total, sizing.capacity.unwrap().most), (Pages(36669), Pages(19660)));
         assert_eq!(sizing.recommended, Some(Pages(4196)));
         assert_eq!(sizing.misfits, [Misfit { name: "B".into(), pages: Pages(32473), over: Pages(16909 - 100 + 100) }]);
-        assert_eq!(Sizing::new(&full(0), vec![need("A", 1, 0, true)], None).recommended, None);
+        assert_eq!(
+            Sizing::new(&full(0), vec![need("A", 1, 0, true)], PagesOfStrangers::default(), None).recommended,
+            None
+        );
     }
 
     /// A running server whose configuration on disk the host cannot hold still has its need, and nobody's pages are taken.
@@ -185,11 +197,15 @@ mod tests {
     fn what_runs_is_needed_whatever_is_on_disk() {
         let needs = vec![PoolNeed { running: Pages(140), ..need("A", 15_360, 0, true) }];
         let pool = Pool { free: Pages(100), ..full(100) };
-        let sizing = Sizing::new(&pool, needs, room(24, 100));
+        let sizing = Sizing::new(&pool, needs, PagesOfStrangers::default(), room(24, 100));
         assert_eq!((sizing.recommended, sizing.misfits.len()), (Some(Pages(140)), 1));
         // Whoever needs the others is not known.
-        let sizing =
-            Sizing::new(&Pool { free: Pages(60), ..full(200) }, vec![need("A", 140, 140, true)], room(24, 200));
+        let sizing = Sizing::new(
+            &Pool { free: Pages(60), ..full(200) },
+            vec![need("A", 140, 140, true)],
+            PagesOfStrangers::default(),
+            room(24, 200),
+        );
         assert_eq!(sizing.recommended, Some(Pages(200)));
     }
 
@@ -203,7 +219,7 @@ mod tests {
             let needs: Vec<_> =
                 pages.iter().map(|&(pages, held, running)| need(&format!("{pages}"), pages, held.min(pages), running)).collect();
             let held: u64 = needs.iter().map(|need| need.held.0).sum();
-            let sizing = Sizing::new(&full(held + beside), needs.clone(), room(memory, held + beside));
+            let sizing = Sizing::new(&full(held + beside), needs.clone(), PagesOfStrangers::default(), room(memory, held + beside));
             let recommended = sizing.recommended.unwrap();
             prop_assert!(recommended <= sizing.capacity.unwrap().most && recommended >= Pages(held + beside));
             let misfits: u64 = sizing.misfits.iter().map(|misfit| misfit.pages.0).sum();

@@ -34,9 +34,9 @@ pub struct Status {
     /// The pool that the host should have, as [`Capacity::recommended`] defines it. Where other servers can't be seen, their
     /// needs are not in it.
     pub recommended: Option<Pages>,
-    /// The pages that all others have, and those that they lack as far as they can be seen.
+    /// The pages that all others have but strangers, and those that they lack as far as they can be seen.
     pub by_others: Option<Pages>,
-    /// The pool with which this server lands in huge pages beside all others, even if it does not fit into the host.
+    /// The pool with which this server lands in huge pages beside all others but strangers, even if it does not fit into the host.
     pub to_land: Option<Pages>,
     /// The largest pool that the host can hold.
     pub capacity: Option<Capacity>,
@@ -94,10 +94,12 @@ impl Status {
         let of_pending = pending.is_some();
         let forecast = pending.unwrap_or(unchanged);
 
+        let strangers = facts.strangers.pages;
         // They are no other process's.
         let share =
             facts.pool_state.pool.known().and_then(|pool| Share::of_server(pool, own.saturating_add(kept_before)));
-        let by_others = share.map(|share| share.others.saturating_add(facts.others_lack.unwrap_or_default()));
+        let by_others = share
+            .map(|share| share.others.saturating_sub(strangers).saturating_add(facts.others_lack.unwrap_or_default()));
         let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
         let needed_by_all = if wants { to_land } else { by_others };
         let capacity = facts.pool_state.pool.known().and_then(|pool| facts.capacity(pool));
@@ -112,7 +114,7 @@ impl Status {
             recommended: needed_by_all
                 .zip(capacity)
                 .zip(facts.pool_state.pool.known())
-                .map(|((needed, capacity), pool)| capacity.recommended(needed, pool)),
+                .map(|((needed, capacity), pool)| capacity.recommended(needed, pool, strangers)),
             by_others,
             capacity,
             to_land,
@@ -123,7 +125,8 @@ impl Status {
             facts,
         };
         status.refuse_beyond_capacity();
-        status.findings = status.find(needed_by_all);
+        // Whoever has a page, it is not unused.
+        status.findings = status.find(needed_by_all.map(|needed| needed.saturating_add(strangers)));
         status
     }
 

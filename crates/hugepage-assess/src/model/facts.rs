@@ -5,8 +5,8 @@ use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::{
-    Cause, CrashRecovery, CurrentStart, Landing, Loss, OtherPool, Pending, PoolHolder, PoolState, Requested, Segment,
-    ServerCommands,
+    Cause, CrashRecovery, CurrentStart, Landing, Loss, OtherPool, PagesOfStrangers, Pending, PoolHolder, PoolState,
+    Requested, Segment, ServerCommands,
 };
 
 /// All that an assessment needs, gathered before it; `None` for what could not be read.
@@ -46,6 +46,8 @@ pub struct Facts {
     /// The file by which the kernel kills all processes of a PostgreSQL server at once when memory runs out; `None` where it
     /// does not, and where that is unknown.
     pub oom_group: Option<String>,
+    /// What strangers have of the pool; none where others can't be seen.
+    pub strangers: PagesOfStrangers,
     /// What the pool of `pool_state` has after the next boot; `None` if that was not read.
     pub next_boot: Option<PoolAtBoot>,
 }
@@ -74,6 +76,7 @@ impl Facts {
             requested_may_differ: false,
             other_pools: Vec::new(),
             largest_holder: None,
+            strangers: PagesOfStrangers::default(),
             next_boot: None,
             oom_group: None,
         }

@@ -25,7 +25,7 @@ pub use io_uring::{RingAnswer, RingDemand, RingLimits, RingRefusal, StartLimit};
 pub use landing::Landing;
 pub use loss::{Loss, Lost, PageKind};
 pub use nodes::NodePools;
-pub use pool_holder::PoolHolder;
+pub use pool_holder::{PagesOfStrangers, PoolHolder};
 pub use pool_state::{LockLimit, OtherPool, PoolFact, PoolState};
 pub use postgresql_settings::requested_by_settings;
 pub use segment::Segment;

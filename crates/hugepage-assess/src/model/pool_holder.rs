@@ -17,6 +17,37 @@ pub struct PoolHolder {
     pub memory: Bytes,
     /// In pages; `None` where pools of several sizes are in use.
     pub pages: Option<Pages>,
+    /// Whether it is root or a service account, outside of containers.
+    pub counts: bool,
+}
+
+/// The pages of a pool that are in use and that no service account holds: anybody may take free pages, and a pool that grew with them
+/// would grow for ever. So no recommended number has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PagesOfStrangers {
+    /// How many.
+    pub pages: Pages,
+    /// The program that is known to hold the most of them; `None` if none is.
+    pub largest: Option<PoolHolder>,
+}
+
+impl PagesOfStrangers {
+    /// A clause behind a sentence on a pool; empty if there are none.
+    pub fn clause(&self) -> String {
+        match self.pages {
+            Pages(0) => String::new(),
+            pages => format!("; {pages} more are not counted, because {} holds them", self.holder()),
+        }
+    }
+
+    /// Who holds them: `python3 (alice) and others`.
+    pub fn holder(&self) -> String {
+        match &self.largest {
+            Some(largest) if largest.pages.is_some_and(|pages| pages >= self.pages) => largest.to_string(),
+            Some(largest) => format!("{largest} with others"),
+            None => "no service account".to_owned(),
+        }
+    }
 }
 
 impl PoolHolder {

@@ -4,7 +4,8 @@ use hugepage_assess::advice;
 use hugepage_assess::advice::plan::{Plan, Step, gravity};
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
 use hugepage_assess::model::{
-    Cause, Demand, Facts, HugePages, Landing, OtherPool, Pending, PoolFact, PoolState, Requested, Segment,
+    Cause, Demand, Facts, HugePages, Landing, OtherPool, PagesOfStrangers, Pending, PoolFact, PoolHolder, PoolState,
+    Requested, Segment,
 };
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::pool::Pool;
@@ -274,5 +275,34 @@ fn a_page_size_that_the_machine_lacks() {
         let steps = vec![Step::SetDefaultPageSize, Step::Restart];
         let plan = Plan::of_finding(&status, status.verdict().1);
         assert_eq!(plan, Some(Plan { steps }), "{pages}");
+    }
+}
+
+/// Pages of strangers are no reason for a larger pool, whoever prints the number; the hint says that they have to be free first.
+#[test]
+fn pages_of_strangers() {
+    let largest = PoolHolder {
+        name: "python3".to_owned(),
+        user: "4711".to_owned(),
+        processes: 1,
+        memory: Bytes(GIB),
+        pages: Some(Pages(100)),
+        counts: false,
+    };
+    for (nr, recommended, steps) in [
+        (
+            100,
+            512,
+            "Free the 100 huge pages that python3 (4711) holds, run \"sysctl -w vm.nr_hugepages=512\" and restart the server.",
+        ),
+        (600, 600, "Free 12 of the 100 huge pages that python3 (4711) holds and restart the server."),
+        (700, 700, "Restart the server."),
+    ] {
+        let free = nr - 100;
+        let server = Server { pool: known(pool(nr, free, 0)), ..Server::in_base_pages() };
+        let strangers = PagesOfStrangers { pages: Pages(100), largest: Some(largest.clone()) };
+        let status = Status::assess(Facts { strangers, ..server.facts() });
+        assert_eq!(status.recommended, Some(Pages(recommended)));
+        assert_eq!(advice::hint(&status).as_deref(), Some(steps), "{nr}");
     }
 }

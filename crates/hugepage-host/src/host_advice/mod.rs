@@ -82,7 +82,8 @@ fn of_pool(survey: &Survey, sizing: &Sizing) -> Option<HostRecommendation> {
     // As grave as the gravest that lacks pages.
     let lacking = survey.instances.iter().filter(|instance| steps(instance).any(|of| sets_pool(&of, sizing.page_size)));
     let severity = lacking.map(|instance| instance.status.verdict().0).max().unwrap_or(Severity::Notice);
-    let holder = survey.holders.first().map(|holder| holder.clause(sizing.others)).unwrap_or_default();
+    let holder = survey.holders.iter().find(|holder| holder.counts);
+    let holder = holder.map(|holder| holder.clause(sizing.counted_others())).unwrap_or_default();
     let recommendation = sizing.row(pool, is_default, severity, &holder)?;
     let is_in_hint = survey.instances.iter().any(|instance| {
         let plan = Plan::of_finding(&instance.status, instance.status.verdict().1);

@@ -335,4 +335,13 @@ fn programs_that_hold_the_pool() {
     let words = |others| survey.holders[0].clause(Pages(others));
     assert_eq!(words(5388), "; qemu-system-x86 (libvirt-qemu) holds 5000 pages");
     assert_eq!(words(4999), "", "pages that several processes share count more than once");
+
+    // Who has the others of 5388 a tree does not tell, so they count; those of other users do not.
+    let [sizing] = &survey.sizings(&[], 20)[..] else { panic!() };
+    assert_eq!((sizing.others.0, sizing.strangers.pages.0, sizing.counted_others().0), (5388, 5010, 378));
+    assert_eq!(sizing.strangers.holder(), "qemu-system-x86 (libvirt-qemu) with others");
+    assert_eq!(survey.instances[0].status.recommended, sizing.recommended);
+    host.write("etc/hugepage-sidecar/service-accounts", "libvirt-qemu\n27\n");
+    let [sizing] = &host.survey().sizings(&[], 20)[..] else { panic!() };
+    assert_eq!((sizing.others.0, sizing.strangers.pages.0), (5388, 0));
 }

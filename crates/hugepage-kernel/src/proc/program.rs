@@ -1,8 +1,6 @@
 //! The program that a process runs, by the kernel's own link to the file (/proc/PID/exe, proc(5)).
 
-use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use crate::Root;
 use crate::proc::process::link;
@@ -24,7 +22,7 @@ impl ProgramFile {
     pub fn is_at_its_path(&self, root: &Root, pid: i32) -> bool {
         // A capture has no program to compare.
         let Ok(Some(path)) = link(&root.unrecorded(), pid, "exe") else { return self.is_deleted };
-        let inode = |path: &str| metadata(&root.path(path)).map(|found| (found.dev(), found.ino()));
+        let inode = |path: &str| root.metadata(path).ok().map(|found| (found.dev(), found.ino()));
         let has_own_root = || inode(&format!("/proc/{pid}/root")) != inode("/");
         self.is_deleted || inode(&path) == Some(self.inode) || has_own_root()
     }
@@ -36,14 +34,7 @@ pub fn file(root: &Root, pid: i32) -> Option<ProgramFile> {
     if root.is_tree() {
         return None;
     }
-    let found = metadata(&root.path(&format!("/proc/{pid}/exe")))?;
+    // Its file system may not answer.
+    let found = root.metadata(&format!("/proc/{pid}/exe")).ok()?;
     Some(ProgramFile { owner: found.uid(), inode: (found.dev(), found.ino()), is_deleted: found.nlink() == 0 })
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the kernel's own links, /proc/PID/exe and /proc/PID/root; nothing is opened"
-)]
-fn metadata(path: &Path) -> Option<Metadata> {
-    std::fs::metadata(path).ok()
 }

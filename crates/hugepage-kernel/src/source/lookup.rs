@@ -5,6 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use crate::ReadError;
 use crate::source::source_tree::{CHANGED, REFUSED, SourceTree};
@@ -81,6 +82,11 @@ impl Lookup {
     /// Forgets what the survey has found of processes.
     pub fn forget_processes(&self) {
         self.survey.iter().for_each(|survey| survey.forget_processes());
+    }
+
+    /// What the survey may still read of logs, in bytes; `None` outside of a survey.
+    pub fn logs_left(&self) -> Option<&AtomicU64> {
+        self.survey.as_deref().map(|survey| &survey.logs_left)
     }
 
     /// The text at `path`, from `read` where the survey does not have it yet.

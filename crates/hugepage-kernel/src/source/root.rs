@@ -4,11 +4,12 @@
 //! Files of database servers are another matter than the kernel's: [`InstanceFiles`](crate::InstanceFiles) is the one door to
 //! them.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use crate::ReadError;
@@ -49,6 +50,11 @@ impl Root {
     /// Forgets what a survey has read of processes, before it reads another server: a new process may have an old number.
     pub fn forget_processes(&self) {
         self.lookup.forget_processes();
+    }
+
+    /// What a survey may still read of logs, in bytes; `None` outside of one.
+    pub(crate) fn logs_left(&self) -> Option<&AtomicU64> {
+        self.lookup.logs_left()
     }
 
     /// A root of the same place with a log of every access. It is no longer live: files answer, and no system calls, so
@@ -174,6 +180,11 @@ impl Root {
     pub fn inode(&self, path: &str) -> Option<(u64, u64)> {
         let found = self.find(path, true).ok()?.metadata;
         Some((found.dev(), found.ino()))
+    }
+
+    /// The metadata of what `path` names, which is not opened. The look is not noted.
+    pub(crate) fn metadata(&self, path: &str) -> io::Result<Metadata> {
+        self.lookup.metadata(path)
     }
 
     /// Who owns `path` itself, not what a link there leads to; `None` if there is nothing, and for a tree, whose files belong to no

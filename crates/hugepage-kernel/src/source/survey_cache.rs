@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::stranger::limit;
 
 /// The most directories that are kept: each has a descriptor, of the 1024 that a process may have by default.
 const MAX_PLACES: usize = 128;
@@ -20,11 +23,13 @@ pub(crate) struct SurveyCache<P> {
     places: Mutex<BTreeMap<Vec<u8>, Option<Arc<P>>>>,
     /// The content of files, and where links point to.
     texts: Mutex<BTreeMap<String, Arc<str>>>,
+    /// What may still be read of logs, in bytes.
+    pub logs_left: AtomicU64,
 }
 
 impl<P> Default for SurveyCache<P> {
     fn default() -> Self {
-        Self { places: Mutex::default(), texts: Mutex::default() }
+        Self { places: Mutex::default(), texts: Mutex::default(), logs_left: AtomicU64::new(limit::ALERT_LOGS) }
     }
 }
 

@@ -6,5 +6,6 @@ pub(crate) mod beneath;
 pub mod instance_files;
 mod last_change;
 pub mod limit;
+mod log_search;
 
 pub use instance_files::InstanceFiles;

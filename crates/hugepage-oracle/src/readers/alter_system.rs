@@ -20,18 +20,18 @@ const MAX_CHANGES: usize = 10_000;
 /// The changes with SCOPE=SPFILE or BOTH behind the last start in the log at `path`; `Ok(None)` if no start is found in
 /// what is searched of it.
 pub fn since_last_start(files: &InstanceFiles, path: &str) -> Result<Option<Vec<ParameterChange>>, ReadError> {
-    let mut file = files.open(path)?;
-    since_last_start_in(&mut file).map_err(|source| files.error("read", path, source))
+    files.search_log(path, &mut { limit::ALERT_LOG }, since_last_start_within)
 }
 
-/// The statements since the last start, of a log at hand.
-pub fn since_last_start_in(log: &mut impl Log) -> io::Result<Option<Vec<ParameterChange>>> {
-    let Some(start) = alert_log::find_last(log)? else { return Ok(None) };
+/// The statements since the last start, of a log of which `left` bytes may be read; those that were are subtracted.
+fn since_last_start_within(log: &mut impl Log, left: &mut u64) -> io::Result<Option<Vec<ParameterChange>>> {
+    let Some(start) = alert_log::find_last_within(log, left)? else { return Ok(None) };
     log.seek(SeekFrom::Start(start))?;
     let (mut changes, mut block, mut rest) = (Vec::new(), vec![0; BLOCK_BYTES], Vec::new());
-    let mut log = log.take(limit::ALERT_LOG);
+    let mut log = log.take(*left);
     loop {
         let count = log.read(&mut block)?;
+        *left = log.limit();
         rest.extend_from_slice(&block[..count]);
         // A line without its end goes on in the next block; at the end of the log it may be cut within a value.
         let whole = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
@@ -119,7 +119,8 @@ mod tests {
         let set = |size: u32| format!("ALTER SYSTEM SET sga_max_size={size}G SCOPE=SPFILE;\n");
         let begin = "Starting ORACLE instance (normal)\n";
         let values = |text: &str| {
-            let found = since_last_start_in(&mut io::Cursor::new(text.as_bytes())).unwrap();
+            let found =
+                since_last_start_within(&mut io::Cursor::new(text.as_bytes()), &mut { limit::ALERT_LOG }).unwrap();
             found.map(|all| all.into_iter().filter_map(|change| change.value).collect::<Vec<_>>())
         };
         assert_eq!(values(&set(1)), None);

@@ -78,6 +78,8 @@ pub struct HolderOutput {
     pub memory: u64,
     /// In pages; null where pools of several sizes are in use.
     pub pages: Option<u64>,
+    /// Whether it is root or a service account.
+    pub counts: bool,
 }
 
 /// An advisory on this kernel.
@@ -139,6 +141,7 @@ fn holder(holder: &PoolHolder) -> HolderOutput {
         processes: holder.processes,
         memory: holder.memory.0,
         pages: holder.pages.map(|pages| pages.0),
+        counts: holder.counts,
     }
 }
 

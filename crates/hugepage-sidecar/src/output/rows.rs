@@ -114,6 +114,8 @@ pub struct PoolOutput {
     pub held_by_instances: Option<u64>,
     /// Pages that other processes hold or have reserved; null for a node.
     pub held_by_others: Option<u64>,
+    /// Those of them that no service account holds, which are no reason for more pages; null for a node.
+    pub held_by_strangers: Option<u64>,
     pub recommended_nr_hugepages: Option<u64>,
 }
 
@@ -226,6 +228,7 @@ pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOutput {
         obtainable_now: pages(row.obtainable_now),
         held_by_instances: sizing.map(held),
         held_by_others: sizing.map(|sizing| sizing.others.0),
+        held_by_strangers: sizing.map(|sizing| sizing.strangers.pages.0),
         recommended_nr_hugepages: sizing.and_then(|sizing| pages(sizing.recommended)),
     }
 }

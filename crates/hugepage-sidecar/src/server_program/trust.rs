@@ -77,6 +77,8 @@ pub fn check_running(pid: i32) -> Result<PathBuf, String> {
 
 /// The program of a stopped server of version `major`, if it may be run: `named` by its last start, or a package's.
 pub fn check_installed(named: Option<&str>, major: u32) -> Result<PathBuf, String> {
+    // Its file system may not answer, which this look tells before it waits.
+    let named = named.filter(|path| Root::live().inode(path).is_some());
     let program = named.map(PathBuf::from).into_iter().chain(packaged(major)).find(|path| path.is_file());
     check_program(&program.ok_or_else(|| format!("no postgres program of version {major} was found"))?)
 }

@@ -9,8 +9,8 @@ use super::{Step, nodes};
 use crate::advice::command;
 use crate::assessment::{Forecast, Outlook};
 use crate::model::{
-    Demand, Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, Past, Pending, PoolFact, PoolState, Product,
-    Requested, RingLimits, Segment,
+    Demand, Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, PagesOfStrangers, Past, Pending, PoolFact,
+    PoolState, Product, Requested, RingLimits, Segment,
 };
 
 impl Step {
@@ -24,6 +24,18 @@ impl Step {
                 let memory = limits.memory.iter_mut().filter(|level| level.path == *path);
                 memory.for_each(|level| level.limit = level.limit.max(*to));
             }),
+            Self::FreePages { size, pages, strangers } => {
+                let free = |pool: &mut Pool| release(pool, *pages);
+                let meminfo = facts.meminfo.map(|meminfo| with_pool(meminfo, *size, free));
+                let left = PagesOfStrangers { pages: strangers.pages.saturating_sub(*pages), ..strangers.clone() };
+                let facts = Facts { meminfo, strangers: left, ..facts };
+                facts.on_each_pool(*size, |pool, nodes| {
+                    if let Some(nodes) = nodes {
+                        nodes::release(nodes, pages.saturating_sub(pool.resv.unwrap_or_default()));
+                    }
+                    free(pool);
+                })
+            }
             Self::Reduce { to, .. } => {
                 if let Pending::Changed(demand, pool_state) = facts.pending {
                     let demand = Demand { shared_memory: demand.shared_memory.min(*to), ..demand };

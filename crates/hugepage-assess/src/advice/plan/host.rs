@@ -15,7 +15,7 @@ impl Sizing {
         Some(Step::SetPool { size, is_default, pages, after_stop: false, leaves })
     }
 
-    /// The row of that step. `holder`: a clause on who else holds pages.
+    /// The row of that step. `holder`: a clause on who else holds pages that count.
     pub fn row(&self, pool: &Pool, is_default: bool, severity: Severity, holder: &str) -> Option<Recommendation> {
         let command = self.step(pool, is_default)?.command();
         let (now, pages) = (pool.persistent(), self.recommended?);
@@ -24,7 +24,9 @@ impl Sizing {
             all => format!("The {} instances of this host need", all.len()),
         };
         let stopped = self.by_stopped().map_or(String::new(), |clause| format!(" ({clause})"));
-        let text = pool::shortfall(&who, (self.needed(), &stopped), self.others, (now, pages), self.page_size);
+        let text =
+            pool::shortfall(&who, (self.needed(), &stopped), self.counted_others(), (now, pages), self.page_size);
+        let strangers = self.strangers.clause();
         let caution = pool::caution(pages, self.page_size, self.capacity.filter(|_| pages > pool.nr));
         Some(Recommendation {
             severity,
@@ -33,7 +35,7 @@ impl Sizing {
             setting: pool::setting(self.page_size, is_default),
             current: Some(now.to_string()),
             recommended: Some(pages.to_string()),
-            reason: format!("{text}{holder}{caution}."),
+            reason: format!("{text}{holder}{strangers}{caution}."),
             command,
             takes_effect: Effect::ServerRestart,
             saves: None,

@@ -6,13 +6,14 @@ mod host;
 mod nodes;
 mod obstacle;
 mod other_pool;
+mod rings;
 pub mod rows;
 mod sentence;
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::{Finding, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Facts, Landing, NodePools, RingAnswer};
+use crate::model::{Cause, CrashRecovery, Facts, Landing, PagesOfStrangers, RingAnswer};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,15 @@ pub enum Step {
         path: String,
         /// The least that does.
         to: Bytes,
+    },
+    /// Strangers give up pages of a pool.
+    FreePages {
+        /// The size of the pages.
+        size: PageSize,
+        /// How many.
+        pages: Pages,
+        /// Whose they are, with all that they have.
+        strangers: PagesOfStrangers,
     },
     /// Reduces shared memory.
     Reduce {
@@ -114,7 +124,7 @@ impl Step {
         match self {
             Self::RaiseLimit { .. } => 0,
             Self::Reduce { .. } => 1,
-            Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
+            Self::FreePages { .. } | Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
             Self::SetShmGroup(_) => 3,
             Self::RaiseMemlock { .. } | Self::RaiseOpenFiles { .. } | Self::EnableIoUring => 4,
             Self::SetHugePagesTry
@@ -166,33 +176,6 @@ impl Plan {
                 .or_else(|| Self::of_own_pool(status, finding))
                 .or_else(|| Self::of_limits(status)),
         }
-    }
-
-    /// Whether `finding` is about the pages that rings of io_uring keep at a crash.
-    pub fn is_of_crash(status: &Status, finding: &Finding) -> bool {
-        let is_of_crash = match finding {
-            Finding::CrashLoses => true,
-            Finding::OutlookUnknown => status.outlook != Outlook::Unknown,
-            _ => false,
-        };
-        is_of_crash && status.facts.kept_at_crash.at_most > Pages(0)
-    }
-
-    /// The two ways to keep huge pages at a crash of a server whose rings keep pages: a pool that is enough for some
-    /// crashes, and no rings. `None` for a way that does not help.
-    pub fn of_rings(status: &Status) -> [Option<Self>; 2] {
-        let size = status.facts.pool_state.huge_page_size;
-        // More pages of the host would be spread over nodes that the server may not use.
-        let is_restricted = status.facts.pool_state.nodes.as_ref().is_some_and(NodePools::is_restricted);
-        let pages = status.to_land.filter(|_| !status.does_not_fit() && !is_restricted);
-        let pool = size.zip(pages).map(|(size, pages)| {
-            let nr = status.facts.pool_state.pool.known().map_or(Pages(0), |pool| pool.nr);
-            let leaves = status.capacity.filter(|_| pages > nr).and_then(|capacity| capacity.leaves_less(pages, size));
-            let is_default = status.facts.is_default(size);
-            vec![Step::SetPool { size, is_default, pages, after_stop: false, leaves }]
-        });
-        let worker = Some(vec![Step::SetIoMethodWorker, Step::Restart]);
-        [pool, worker].map(|steps| Some(Self { steps: steps? }).filter(|plan| plan.helps(status)))
     }
 
     /// Raises the limits that harm the server, where something else is in the way that no step removes.

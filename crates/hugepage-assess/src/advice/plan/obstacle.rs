@@ -96,6 +96,11 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     if share.guaranteed >= needed {
         return Some(before_a_crash(at, before.capacity));
     }
+    let strangers = &at.facts.strangers;
+    if strangers.pages > Pages(0) && at.facts.pool_state.huge_page_size == Some(size) {
+        let pages = strangers.pages.min(needed.saturating_sub(share.guaranteed));
+        return Some(Some(Step::FreePages { size, pages, strangers: strangers.clone() }));
+    }
     let pages = match at.to_land {
         Some(pages) if at.facts.pool_state.huge_page_size == Some(size) => pages,
         _ => share.others.saturating_add(needed),
@@ -152,10 +157,11 @@ fn reduce(at: &Status, capacity: Capacity, size: PageSize, beside: Pages) -> Opt
     }
 }
 
-/// The pages of `size` that are in use or promised; zero if unknown, or of another pool.
+/// The pages of `size` that are in use or promised to all but strangers; zero if unknown, or of another pool.
 fn in_use(status: &Status, size: PageSize) -> Pages {
     let pool = status.facts.pool_state.pool.known().filter(|pool| pool.page_size == size);
-    pool.and_then(|pool| pool.in_use()).unwrap_or_default()
+    let in_use = pool.and_then(|pool| pool.in_use()).unwrap_or_default();
+    in_use.saturating_sub(status.facts.strangers.pages)
 }
 
 /// Raises the first of these limits to all that they need of it, with room to grow.

@@ -71,10 +71,12 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
             let has_surplus = now < facts.pool_state.pool.known().map_or(now, |pool| pool.nr);
             match share.filter(|_| *pages > now && !has_surplus && status.cause != Some(Cause::Disabled)) {
                 Some(share) => {
-                    let needs = pages.saturating_sub(share.others);
-                    let text = pool::shortfall("This server needs", (needs, ""), share.others, (now, *pages), *size);
+                    let others = share.others.saturating_sub(facts.strangers.pages);
+                    let needs = pages.saturating_sub(others);
+                    let text = pool::shortfall("This server needs", (needs, ""), others, (now, *pages), *size);
+                    let strangers = facts.strangers.clause();
                     let caution = pool::caution(*pages, *size, status.capacity);
-                    Recommendation { reason: format!("{text}{caution}."), ..row }
+                    Recommendation { reason: format!("{text}{strangers}{caution}."), ..row }
                 }
                 None => Recommendation { saves: Some(size.times(now.saturating_sub(*pages))).filter(|saved| *saved > Bytes(0)), ..row },
             }
@@ -112,7 +114,11 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
             current: None,
             ..of_server("memory_target", String::new(), "0")
         },
-        Step::RaiseMemlock { .. } | Step::RaiseOpenFiles { .. } | Step::EnableIoUring | Step::Restart => return None,
+        Step::FreePages { .. }
+        | Step::RaiseMemlock { .. }
+        | Step::RaiseOpenFiles { .. }
+        | Step::EnableIoUring
+        | Step::Restart => return None,
     })
 }
 

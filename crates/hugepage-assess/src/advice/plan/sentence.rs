@@ -92,6 +92,11 @@ impl Step {
         let server = terms.server;
         match self {
             Self::RaiseLimit { path, to } => format!("set {path} to at least {} bytes", to.0),
+            Self::FreePages { pages, strangers, .. } => {
+                let (all, holder) = (strangers.pages, strangers.holder());
+                let some = if *pages < all { format!("{pages} of ") } else { String::new() };
+                format!("free {some}the {all} huge pages that {holder} holds")
+            }
             Self::Reduce { shared_buffers: Some(buffers), .. } => {
                 format!("reduce shared_buffers to at most {}", setting(*buffers))
             }

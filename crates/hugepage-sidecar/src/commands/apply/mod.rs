@@ -109,7 +109,7 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
     let now = pool.state()?.pool.persistent();
     let host = target::host(root, options.reserve_percent, &options.accounts);
     let sizing = Sizing::of_size(&host.sizings, pool.size());
-    let pages = target::recommended(sizing, pool.size(), now, host.survey.held_by_services)?;
+    let pages = target::recommended(sizing, pool.size())?.max(now);
     let lacking = sizing.filter(|_| pages > now).map(|sizing| owners::lacking(root, &host, sizing)).unwrap_or_default();
     owners::confirm(&lacking, Path::new(DIRECTORY), options.yes, options.dry_run)?;
     let exit = set_pool(options, root, pool, pages)?;

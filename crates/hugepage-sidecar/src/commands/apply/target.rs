@@ -2,7 +2,7 @@
 
 use anyhow::{anyhow, bail};
 use hugepage_assess::assessment::Sizing;
-use hugepage_kernel::{Bytes, PageSize, Pages, Root};
+use hugepage_kernel::{PageSize, Pages, Root};
 
 use crate::commands::size::sizing::{HostSizing, host_sizing};
 use crate::commands::survey::{AccountOptions, SurveyOptions};
@@ -16,15 +16,8 @@ pub fn host(root: &Root, reserve_percent: u32, accounts: &AccountOptions) -> Hos
     asking(root, |ask| host_sizing(root, &options, Some(&[]), &[], ask))
 }
 
-/// The recommended number for a pool that keeps `now`. It never reduces the pool: a server that is stopped for an hour
-/// would not get its pages back. Of pages that others hold those of root and of service accounts count, which have
-/// `held_by_services`: who takes new pages as they come would else make the pool grow again and again.
-pub fn recommended(
-    sizing: Option<&Sizing>,
-    size: PageSize,
-    now: Pages,
-    held_by_services: Bytes,
-) -> anyhow::Result<Pages> {
+/// The recommended number, which never reduces the pool: a server that is stopped for an hour would not get its pages back.
+pub fn recommended(sizing: Option<&Sizing>, size: PageSize) -> anyhow::Result<Pages> {
     let Some(sizing) = sizing else { bail!("no server on this host needs huge pages of {size}") };
     if let Some(misfit) = sizing.misfits.first() {
         bail!(
@@ -38,15 +31,16 @@ pub fn recommended(
     let pages = sizing
         .recommended
         .ok_or_else(|| anyhow!("the need of an instance is unknown: run \"status\" for the reason"))?;
-    let of_strangers = sizing.others.saturating_sub(size.pages_to_hold(held_by_services));
-    let without = pages.saturating_sub(of_strangers).max(now);
-    if without < pages.max(now) {
+    let strangers = &sizing.strangers;
+    if strangers.pages > Pages(0) {
+        let with = pages.max(sizing.total.saturating_add(strangers.pages));
         complain!(
-            "hugepage-sidecar: {of_strangers} pages are held by processes of other users and are not counted. With them it is \
-             --pages {pages}."
+            "hugepage-sidecar: {} pages are not counted, because {} holds them. With them it is --pages {with}; --service-account USER counts those of a user.",
+            strangers.pages,
+            strangers.holder()
         );
     }
-    Ok(without)
+    Ok(pages)
 }
 
 /// A sentence about the instances that hold pages of the pool; `None` if unknown.
@@ -65,6 +59,7 @@ mod tests {
     use hugepage_assess::assessment::Capacity;
     use hugepage_assess::assessment::capacity::HostMemory;
     use hugepage_assess::assessment::host::{PoolNeed, Room};
+    use hugepage_assess::model::PagesOfStrangers;
     use hugepage_kernel::Bytes;
     use hugepage_kernel::memory::pool::Pool;
 
@@ -72,7 +67,7 @@ mod tests {
 
     const SIZE: PageSize = PageSize::from_kib(2048).unwrap();
 
-    fn sized(needs: &[(&str, u64, u64)], used: u64, now: u64) -> Sizing {
+    fn sized(needs: &[(&str, u64, u64)], used: u64, now: u64, strangers: u64) -> Sizing {
         let needs = needs.iter().map(|(name, pages, held)| PoolNeed {
             name: (*name).to_owned(),
             pages: Pages(*pages),
@@ -98,7 +93,8 @@ mod tests {
             overcommit: None,
         };
         let room = Room { mem_total, elsewhere, capacity: Capacity::of_pool(&memory, &pool) };
-        Sizing::new(&pool, needs.collect(), Some(room))
+        let strangers = PagesOfStrangers { pages: Pages(strangers), largest: None };
+        Sizing::new(&pool, needs.collect(), strangers, Some(room))
     }
 
     #[test]
@@ -112,10 +108,10 @@ mod tests {
             // 8 GB are 4096 pages.
             (&[("a", 4000, 4000), ("b", 97, 0)], 4000, 4000, None),
         ] {
-            let found = super::recommended(Some(&sized(needs, used, now)), SIZE, Pages(now), Bytes(1 << 40));
+            let found = super::recommended(Some(&sized(needs, used, now, 0)), SIZE);
             assert_eq!(found.ok(), recommended.map(Pages), "{needs:?}");
         }
-        assert!(super::recommended(None, SIZE, Pages(0), Bytes(0)).is_err());
+        assert!(super::recommended(None, SIZE).is_err());
     }
 
     /// Five runs beside a thief who takes every free page: after the first nothing changes.
@@ -124,8 +120,8 @@ mod tests {
         let (mut pool, mut pools) = (40, Vec::new());
         for _ in 0..5 {
             // The thief has all; a process of root's has 10 of them.
-            let sizing = sized(&[("a", 100, 0)], pool, pool);
-            let Pages(new) = super::recommended(Some(&sizing), SIZE, Pages(pool), SIZE.times(Pages(10))).unwrap();
+            let sizing = sized(&[("a", 100, 0)], pool, pool, pool - 10);
+            let Pages(new) = super::recommended(Some(&sizing), SIZE).unwrap();
             pool = new;
             pools.push(new);
         }
@@ -134,8 +130,8 @@ mod tests {
 
     #[test]
     fn name_the_holders() {
-        let sizing = sized(&[("a", 100, 60), ("b", 200, 0)], 70, 70);
+        let sizing = sized(&[("a", 100, 60), ("b", 200, 0)], 70, 70, 0);
         assert_eq!(holders(Some(&sizing)).unwrap(), "Of these pages, a has 60, other processes have 10.");
-        assert_eq!(holders(Some(&sized(&[], 70, 70))), None);
+        assert_eq!(holders(Some(&sized(&[], 70, 70, 0))), None);
     }
 }

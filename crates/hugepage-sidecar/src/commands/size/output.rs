@@ -52,6 +52,11 @@ pub struct PoolSizing {
     pub caution: Option<String>,
     pub remains_for_base_pages: Option<u64>,
     pub held_by_others: u64,
+    /// Those of them that no service account holds, which are not in `needed_in_all`.
+    pub held_by_strangers: u64,
+    /// Whose those are.
+    #[serde(skip)]
+    pub strangers: String,
     pub needs: Vec<NeedOutput>,
     pub does_not_fit: Vec<MisfitOutput>,
     /// A clause on servers that do not run, which other outputs may not count.
@@ -138,6 +143,8 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizi
         caution: caution(sizing, pool.map_or(Pages(0), |pool| pool.nr)),
         remains_for_base_pages: sizing.remains.map(|size| size.0),
         held_by_others: sizing.others.0,
+        held_by_strangers: sizing.strangers.pages.0,
+        strangers: sizing.strangers.holder(),
         needs: sizing
             .needs
             .iter()

@@ -93,12 +93,20 @@ fn print_pool(pool: &PoolSizing) {
             need.pages_held.to_string(),
         ]);
     }
-    if pool.held_by_others > 0 {
-        let held = pool.held_by_others.to_string();
+    if pool.held_by_others > pool.held_by_strangers {
+        let held = (pool.held_by_others - pool.held_by_strangers).to_string();
         rows.add_row(vec!["  (others)".to_owned(), String::new(), held.clone(), held]);
     }
     if rows.row_count() > 0 {
         say!("{}", rows.trim_fmt());
+    }
+    if pool.held_by_strangers > 0 {
+        let (pages, beside) = (pool.held_by_strangers, pool.needed_in_all + pool.held_by_strangers);
+        let text = format!(
+            "not counted: {pages} pages that {} holds (--service-account counts them); beside them {beside} are needed",
+            pool.strangers
+        );
+        say!("{}", wrapped(&text, 2, 4));
     }
     for misfit in &pool.does_not_fit {
         let capacity = or_unknown(pool.capacity);
