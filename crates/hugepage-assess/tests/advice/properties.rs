@@ -164,7 +164,10 @@ fn pages_set(text: &str, size: PageSize) -> Vec<u64> {
     let number =
         |text: &str| text.trim_start_matches([' ', '=']).split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
     let of_file = format!(" > /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name());
-    let of_sysctl = text.match_indices("vm.nr_hugepages").filter_map(|(at, name)| number(&text[at + name.len()..]));
+    // The default size.
+    let sysctl = (size == page_size(2 * MIB)).then_some("vm.nr_hugepages");
+    let of_sysctl = sysctl.into_iter().flat_map(|name| text.match_indices(name));
+    let of_sysctl = of_sysctl.filter_map(|(at, name)| number(&text[at + name.len()..]));
     let of_boot = text.match_indices(" hugepages=").filter_map(|(at, name)| number(&text[at + name.len()..]));
     let of_echo = text.match_indices(&of_file).filter_map(|(at, _)| text[..at].rsplit("echo ").next()?.parse().ok());
     of_sysctl.chain(of_boot).chain(of_echo).collect()
