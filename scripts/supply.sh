@@ -26,6 +26,22 @@ make_book() {
     say "$PWD/build/book/index.html"
 }
 
+# run_mutants [SHARD]: what no test of a crate notices must be in tests/mutants.txt. All places take hours.
+run_mutants() {
+    local out=$CACHE/mutants
+    find_tool cargo-mutants 27.1.0
+    rm -rf "$out"
+    step "Tests of changed crates" mutated --package hugepage-assess --package hugepage-start --output "$out" ${1:+--shard "$1"}
+    "$PYTHON" scripts/mutants "$out/mutants.out"
+}
+
+# cargo-mutants ends with 2 where a change was not noticed, and with 3 where a test did not end.
+mutated() {
+    local status=0
+    CARGO_INCREMENTAL=1 CARGO_PROFILE_TEST_DEBUG=0 "$TOOL" mutants "$@" || status=$?
+    case $status in 0 | 2 | 3) ;; *) return "$status" ;; esac
+}
+
 # Those of docs/images that show what the sidecar prints.
 make_pictures() {
     step "Building the sidecar" env RUSTFLAGS="${RUSTFLAGS:-} $(scripts/compile-flags static)" cargo build --locked \

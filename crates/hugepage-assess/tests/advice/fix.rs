@@ -43,3 +43,13 @@ fn no_text_that_the_host_cannot_hold() {
         }
     }
 }
+
+/// Operators add to the settings of a server, so that its segment alone does not suffice.
+#[test]
+fn operators_get_sixteen_megabytes_more() {
+    let host = Host { huge: false, pool: [0; 5], ..Host::default() };
+    for target in [Target::Cloudnativepg, Target::Pgo, Target::Zalando] {
+        let text = made(&host, target).unwrap();
+        assert!(text.contains(&format!("{}Mi", 534 * 2 + 16)), "{text}");
+    }
+}

@@ -16,6 +16,7 @@ mod plan;
 mod properties;
 mod resize;
 mod rings;
+mod rows;
 mod verdict;
 mod words;
 
