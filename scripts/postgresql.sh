@@ -16,6 +16,8 @@ build_extension() {
 # Installs into the PostgreSQL of PG_CONFIG; without root, into a private copy of its programs.
 install_extension() {
     if have_root; then
+        # Scripts of an earlier build, which this one has no more.
+        as_root find "$("$PG_CONFIG" --sharedir)/extension" -name 'pg_hugepages--*.sql' -delete
         step "Installing the extension" make_extension install as_root
     elif [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then
         step "Installing the extension" make_extension install

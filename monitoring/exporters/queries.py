@@ -165,8 +165,7 @@ SELECT page_size::text AS page_size,
        nr_hugepages,
        free_hugepages,
        surplus_hugepages
-FROM hugepage_pools
-WHERE node IS NOT NULL
+FROM hugepage_nodes
 """, ("page_size", "node"), {
         "nr_hugepages": "Pages of the pool on this NUMA node.",
         "free_hugepages": "Of these, pages not yet touched.",

@@ -22,6 +22,9 @@ fn hugepage_metrics() -> String {
         rows::raise(notes);
 
         let facts = &status.facts;
+        // Of nodes the size that hugepage_nodes has; the sidecar has all.
+        let size = facts.pool_state.huge_page_size;
+        let pools = pools.into_iter().filter(|row| row.node.is_none() || Some(row.pool.page_size) == size).collect();
         let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
         let segment = facts.segment_size().zip(facts.page_size());
         let snapshot = MetricsSnapshot {

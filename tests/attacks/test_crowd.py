@@ -12,6 +12,7 @@ import pytest
 
 from harness import sidecar
 from harness.attacker import USER
+from harness.poll import until
 from harness.units import MB
 
 pytestmark = pytest.mark.any_major
@@ -123,6 +124,17 @@ def crowd(home: Path, program: str, count: int = COUNT) -> Iterator[None]:
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        # The next test counts strangers.
+        until("the crowd to be gone", lambda: not is_there(process.pid))
+
+
+def is_there(group: int) -> bool:
+    """Whether a process group has a process."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def cost(*arguments: str) -> tuple[sidecar.Answer, float, int]:

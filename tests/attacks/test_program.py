@@ -96,7 +96,7 @@ def test_it_has_nothing_of_root_and_nothing_of_the_owner(cluster, place):
     report = everybodys(place / "report")
     os.environ["SECRET_OF_ROOT"] = "x"
     try:
-        assert ask(server.data)["pages"] == 7
+        assert ask(server.data)["pages_needed"] == 7
     finally:
         del os.environ["SECRET_OF_ROOT"]
     text = report.read_text()
@@ -114,7 +114,7 @@ def test_a_program_that_others_can_change_is_not_run(cluster, place, owner):
     server = cluster(": > \"{place}/ran\"; echo 1793", owner=owner)
     place.chmod(0o777)
     answer, users = users_of_programs(server.data, place)
-    assert "is not run" in answer["why"] and not (place / "ran").exists() and users <= {NOBODY.pw_uid}
+    assert "is not run" in answer["reason"] and not (place / "ran").exists() and users <= {NOBODY.pw_uid}
 
 
 @pytest.mark.parametrize("where", ["its own file", "a directory that root's file includes"])
@@ -138,7 +138,7 @@ def test_a_library_of_the_owners_is_not_loaded(new_cluster, place, where):
         Path("/etc/postgresql").mkdir(exist_ok=True)
         (server.data / "postgresql.conf").unlink()
         answer, users = users_of_programs(server.data, place, through=["unshare", "--mount", "sh", "-c", script, "sh", config], named=False)
-    assert "evil.so" in answer["why"] and users <= {NOBODY.pw_uid}, answer
+    assert "evil.so" in answer["reason"] and users <= {NOBODY.pw_uid}, answer
 
 
 def test_directories_that_change_places(new_cluster, place):
@@ -176,8 +176,8 @@ def test_endless_output_is_cut(cluster):
     """64 KiB are kept; root's peak of memory stays far below what the program prints."""
     server = cluster("while :; do echo 01234567890123456789012345678901234567890123456789; done")
     answer = ask(server.data, through=["sh", "-c", 'ulimit -v 500000; exec "$@"', "sh"])
-    assert "why" in answer, answer
+    assert "reason" in answer, answer
 
 
 def test_a_program_that_sleeps_is_ended(cluster):
-    assert "did not end within" in ask(cluster("exec sleep 300").data, seconds=35)["why"]
+    assert "did not end within" in ask(cluster("exec sleep 300").data, seconds=35)["reason"]

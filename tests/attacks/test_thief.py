@@ -83,7 +83,7 @@ def test_five_runs(new_cluster, pool, how, overcommit):
     with thief(borrowed, how) as take:
         take()
         server.start()
-        numbers, of_all = [], before.held + sum(need["pages"] for need in of_2mb("size")[1]["needs"])
+        numbers, of_all = [], before.held + sum(need["pages_needed"] for need in of_2mb("size")[1]["needs"])
         for _ in range(5):
             assert recommended(server.postmaster) == {max(borrowed.persistent(), before.held + needed)}
             assert of_2mb("size")[1]["recommended_nr_hugepages"] == max(borrowed.persistent(), of_all)

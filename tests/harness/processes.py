@@ -1,6 +1,7 @@
 """Run commands, and read /proc/PID of processes."""
 
 import ctypes
+import errno
 import os
 import platform
 import re
@@ -145,6 +146,9 @@ def same_open_file(pid: int, fd: int, other_pid: int, other_fd: int) -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     numbers = (ctypes.c_long(number) for number in (_KCMP[platform.machine()], pid, other_pid, _KCMP_FILE, fd, other_fd))
     answer = libc.syscall(*numbers)
+    # It was closed meanwhile.
+    if answer < 0 and ctypes.get_errno() == errno.EBADF:
+        return False
     if answer < 0:
         raise OSError(ctypes.get_errno(), f"kcmp of descriptor {fd} of {pid} and {other_fd} of {other_pid}")
     return answer == 0

@@ -63,11 +63,13 @@ def test_role_has_the_documented_variables():
     assert variables and all(f"\n{variable}:" in defaults for variable in variables)
 
 
-def test_files_of_the_packages_exist():
-    """What the steps take from a package is in the RPM and, by debian/rules, in the Debian package."""
+def test_files_of_the_packages_exist(directory):
+    """What the steps take from a package is in the RPM and in the Debian package, both of which take what make lays out."""
     [line] = [line for line in INSTALLATION if line.startswith("install -D ")]
     source = line.split()[-2]
-    assert source in SPEC and source.removeprefix("/") in (REPOSITORY / "packaging/debian/rules").read_text()
+    subprocess.run(["make", "-C", REPOSITORY, "install-sidecar-share", f"DESTDIR={directory}"], check=True, capture_output=True)
+    assert (directory / source.removeprefix("/")).exists() and source.rpartition("/")[0] in SPEC
+    assert "install-sidecar-share" in (REPOSITORY / "packaging/debian/rules").read_text()
     drop_in = (REPOSITORY / "packaging/systemd" / source.rpartition("/")[2]).read_text()
     [watch] = [line for line in INSTALLATION if line.startswith("hugepage-sidecar watch")]
     assert f"ExecStart=/usr/bin/{watch.removesuffix(' --interval 60s')}\n" in drop_in
