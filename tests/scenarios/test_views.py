@@ -13,7 +13,7 @@ from harness.processes import as_its_user, children, shared_memory_of
 from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.smaps import BASE_PAGE, main_mapping, server_mappings
 from harness.status import HIDDEN_LIMITS, create_extension
-from harness.units import KB, MB
+from harness.units import MB
 
 NODES = Path("/sys/devices/system/node")
 
