@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::exit::{self, Exit};
 use crate::output::stream::{complain, say};
+use crate::output::table::wrapped;
 
 const FINDINGS: &str = include_str!("../../../../docs/findings.md");
 
@@ -16,7 +17,8 @@ pub struct ExplainOptions {
 
 pub fn run(options: &ExplainOptions) -> Exit {
     let Some(name) = &options.name else {
-        sections().for_each(|(name, text)| say!("{name:30} {}", first_sentence(text)));
+        let line = |(name, text)| wrapped(&format!("{name}: {}", first_sentence(text)), 0, 4);
+        sections().map(line).for_each(|line| say!("{line}"));
         return exit::OK;
     };
     match sections().find(|(found, _)| found == name) {
