@@ -18,11 +18,18 @@ use crate::{server, settings, shmem};
 
 /// The status now. Its cost depends neither on the number of processes nor on the size of memory, and it runs no program.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
+    now_and_at_boot(root, notes).0
+}
+
+/// The status now, and what it has read of the next boot.
+pub fn now_and_at_boot(root: &Root, notes: &mut Notes) -> (Status, Option<NextBoot>) {
     let primary = standby::primary();
     let answer = next_start::answer(root, primary.as_ref());
-    let status = assess(root, answer, true, Some(standby::crash_recovery(primary.as_ref())), notes);
+    let boot = notes.keep(NextBoot::read(root));
+    let at_crash = Some((standby::crash_recovery(primary.as_ref()), boot.as_ref()));
+    let status = assess(root, answer, true, at_crash, notes);
     status.notes_on_outlook().for_each(|note| notes.add(note));
-    status
+    (status, boot)
 }
 
 /// The status in the postmaster after it has allocated shared memory, for the configuration that is on disk.
@@ -36,13 +43,13 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
     assess(root, answer, or_unchanged, None, notes)
 }
 
-/// `recovery`: whether the server would recover after a crash; `None` where nothing but the next start is of interest, and not
-/// the next boot either.
+/// `at_crash`: whether the server would recover after a crash, and the next boot; `None` where nothing but the next start is of
+/// interest.
 fn assess(
     root: &Root,
     answer: Option<Answer>,
     or_unchanged: bool,
-    recovery: Option<CrashRecovery>,
+    at_crash: Option<(CrashRecovery, Option<&NextBoot>)>,
     notes: &mut Notes,
 ) -> Status {
     let mapping = server::main_mapping(root, notes);
@@ -52,9 +59,10 @@ fn assess(
         let rings = own.pool_state.huge_page_size.zip(demand.and_then(|demand| server::rings(root, demand)));
         let kept_at_crash = rings.map(|(size, rings)| rings.pages(size, PageSize::base())).unwrap_or_default();
         // The limits are those of the postmaster, whose name below /proc has them where /proc shows it.
-        let process = server::postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
+        let postmaster = server::postmaster_in_proc();
+        let process = postmaster.as_deref().unwrap_or("self");
         let limits =
-            |wanted: Option<RingDemand>, notes: &mut Notes| wanted.map(|_| ring_limits(root, &process, demand, notes));
+            |wanted: Option<RingDemand>, notes: &mut Notes| wanted.map(|_| ring_limits(root, process, demand, notes));
         let default = own.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
         let changed = |demand: Demand, notes: &mut Notes| {
             let size = demand.requested.huge_page_size.or(default);
@@ -66,14 +74,11 @@ fn assess(
         let ring_limits = limits(demand, notes);
         let other_pools = other_pools(root, &own, &pending, view);
         let own = OwnServer { pool_state: PoolState { ring_limits, ..own.pool_state }, ..own };
-        let size = own.pool_state.huge_page_size.filter(|_| recovery.is_some());
-        let next_boot = size.and_then(|size| Some(pool_at_boot(&notes.keep(NextBoot::read(root))?, size)));
+        let (recovery, boot) = at_crash.unzip();
+        let next_boot = own.pool_state.huge_page_size.zip(boot.flatten()).map(|(size, boot)| pool_at_boot(boot, size));
         // The scores of sessions say nothing about the postmaster.
-        let postmaster = server::postmaster_in_proc().filter(|_| recovery.is_some());
-        let oom_group = match (view, postmaster) {
-            (CgroupView::Present(hierarchy), Some(process)) => {
-                notes.keep(hierarchy.oom_group(root, &process)).flatten()
-            }
+        let oom_group = match (view, postmaster.as_deref().filter(|_| recovery.is_some())) {
+            (CgroupView::Present(hierarchy), Some(process)) => notes.keep(hierarchy.oom_group(root, process)).flatten(),
             _ => None,
         };
         Facts {

@@ -13,6 +13,7 @@ pub fn advice_context(
     root: &Root,
     status: Status,
     server: Server,
+    next_boot: Option<NextBoot>,
     view: CgroupView<'_>,
     notes: &mut Notes,
 ) -> AdviceContext {
@@ -23,7 +24,6 @@ pub fn advice_context(
     let swappiness = number("vm.swappiness");
     let min_free = number("vm.min_free_kbytes").map(Bytes::from_kib);
     let overcommit_memory = number("vm.overcommit_memory");
-    let next_boot = notes.keep(NextBoot::read(root));
     AdviceContext {
         status,
         server,
