@@ -10,6 +10,7 @@ from foretell.world import MEMBERS, World
 names = st.sampled_from(MEMBERS)
 servers = st.sampled_from(MEMBERS[:2])
 spares = st.sampled_from([0, -1, 1, None, 20])
+at_boot = st.sampled_from([None, -1000, 0, 0, -1, 1])
 
 LENGTH = 20
 """Steps of one walk, the restarts and crashes at its end not counted."""
@@ -91,12 +92,13 @@ class Walk(RuleBasedStateMachine):
     def io_method(self, method: str | None) -> None:
         self.step(self.world.io_method, method)
 
-    @rule(spare=st.sampled_from([None, -1000, 0, 0, -1, 1]))
+    @rule(spare=at_boot)
     def reserve_at_boot(self, spare: int | None) -> None:
         self.step(self.world.reserve_at_boot, spare)
 
-    @rule()
-    def reboot(self) -> None:
+    @rule(spare=at_boot)
+    def reboot(self, spare: int | None) -> None:
+        self.step(self.world.reserve_at_boot, spare)
         self.step(self.world.reboot)
 
     @rule(of=names, into=st.booleans())

@@ -53,10 +53,8 @@ impl InspectedServer {
         let pending = request.pending.clone().beside(others.held_by_user, others.locked_by_user);
         let changed = |demand| Pending::Changed(demand, pool_state.clone());
         let (requested, pending) = requested_with_past(&current, pending, changed, &past, notes);
-        let next_boot = pool_state
-            .huge_page_size
-            .zip(host.next_boot.as_ref().filter(|_| host.has_command_line))
-            .map(|(size, boot)| pool_at_boot(boot, size));
+        let next_boot =
+            pool_state.huge_page_size.zip(host.next_boot.as_ref()).map(|(size, boot)| pool_at_boot(boot, size));
         let strangers =
             pool_state.huge_page_size.and_then(|size| host.pages_of_strangers.get(&size)).cloned().unwrap_or_default();
         Facts {

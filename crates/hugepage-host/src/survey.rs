@@ -44,8 +44,6 @@ pub struct Survey {
     pub kernel_release: Option<String>,
     /// What the next boot sets; `None` if it could not be read.
     pub next_boot: Option<NextBoot>,
-    /// Whether it has the kernel's command line, as every host has; a tree without it has nothing of the boot.
-    pub has_command_line: bool,
     /// The host's memory.
     pub meminfo: Option<Meminfo>,
     /// All pools.
@@ -159,7 +157,6 @@ impl InspectedHost {
             boot_id: notes.keep(identity::boot_id(root)).flatten(),
             kernel_release: KernelRelease::text(root),
             next_boot: notes.keep(NextBoot::read(root)),
-            has_command_line: root.exists("/proc/cmdline"),
             pools: host.pools,
             transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
             shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),

@@ -155,13 +155,17 @@ impl Host {
             let shared_memory = Bytes(shared_memory(buffers));
             Pending::Changed(Demand { requested, max_connections: self.connections, shared_memory }, pool_state.clone())
         });
-        let of_entry = |pages: &u64| CommandLine {
+        let of_entry = |pages: Option<u64>| CommandLine {
             file: String::new(),
             default_size: Ok(huge),
-            pools: [(self.page_size, PoolAtBoot::Set { pages: Pages(*pages), file: String::new() })].into(),
+            pools: pages
+                .map(|pages| (self.page_size, PoolAtBoot::Set { pages: Pages(pages), file: String::new() }))
+                .into_iter()
+                .collect(),
             not_understood: None,
         };
-        let command_lines = self.at_boot.iter().chain(&self.of_other_entry).map(of_entry).collect();
+        let other_entry = self.of_other_entry.map(Some);
+        let command_lines = [self.at_boot].into_iter().chain(other_entry).map(of_entry).collect();
         let machine = Machine { own_default: Some(huge), ..Machine::default() };
         let boot = NextBoot { command_lines, machine, ..NextBoot::default() };
         let (other_size, other) = pools[usize::from(self.page_size == huge)];

@@ -23,9 +23,9 @@ use crate::{Notes, PageSize, ReadError, Root};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextBoot {
     /// The command lines of the boot loader's entries, of which one is the next one's; that of the running kernel where
-    /// the boot loader's files have none.
+    /// the boot loader's files have none; empty if that is not there either.
     pub command_lines: Vec<CommandLine>,
-    /// The command line of the running kernel.
+    /// The command line of the running kernel; `None` if it is not there.
     pub running: Option<CommandLine>,
     /// What sysctl.d assigns, in this order.
     pub sysctl: Vec<(String, Assignment)>,
@@ -56,27 +56,24 @@ impl NextBoot {
     pub fn read(root: &Root) -> Result<Self, ReadError> {
         let mut not_read = Notes::default();
         let machine = Machine::read(root)?;
-        let text = if_there(root.read(RUNNING_COMMAND_LINE))?.unwrap_or_default();
-        let release = KernelRelease::text(root).or_else(|| release_of_image(&text));
+        let text = if_there(root.read(RUNNING_COMMAND_LINE))?;
+        let release = KernelRelease::text(root).or_else(|| release_of_image(text.as_deref()?));
         let entries = boot_loader::entries(root, release.as_deref(), &mut not_read);
-        let running = CommandLine::read(&text, RUNNING_COMMAND_LINE, &Releases::running(release.as_deref()), &machine);
+        let read =
+            |text: &str, file: &str| CommandLine::read(text, file, &Releases::running(release.as_deref()), &machine);
+        let running = text.map(|text| read(&text, RUNNING_COMMAND_LINE));
         let mut command_lines: Vec<_> = entries.iter().map(|entry| command_line(entry, &machine)).collect();
         if command_lines.is_empty() {
-            command_lines.push(running.clone());
+            command_lines.extend(running.clone());
             // A kernel that is installed with other words, by a boot loader that could not be found.
-            let other = boot_loader::to_be_installed(root);
-            command_lines.extend(
-                other.map(|(text, file)| {
-                    CommandLine::read(&text, file, &Releases::running(release.as_deref()), &machine)
-                }),
-            );
+            command_lines.extend(boot_loader::to_be_installed(root).map(|(text, file)| read(&text, &file)));
         }
         let mut programs = ProgramSurvey::new(root);
         let units = BootUnits::read(root, &mut programs);
         programs.read_places();
         Ok(Self {
             command_lines,
-            running: Some(running),
+            running,
             sysctl: sysctl::in_order_at_next_boot(root)?,
             tuned: TunedProfile::active(root)?,
             tmpfiles: boot_writers::tmpfiles(root)?,

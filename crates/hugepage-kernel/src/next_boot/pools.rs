@@ -108,7 +108,9 @@ impl NextBoot {
         if let Some(assigned) = self.assigned(size) {
             return assigned;
         }
-        let Some((first, others)) = self.command_lines.split_first() else { return PoolAtBoot::Unset };
+        let Some((first, others)) = self.command_lines.split_first() else {
+            return PoolAtBoot::Unknown("the kernel's command line is not there".to_owned());
+        };
         let set = first.pool(size);
         let pages = |pool: &PoolAtBoot| match pool {
             PoolAtBoot::Set { pages, .. } => Some(*pages),
@@ -174,18 +176,17 @@ impl NextBoot {
         (all > memory).then(|| format!("the pools of all sizes ask for {all}, and this host has {memory} of memory"))
     }
 
-    /// Why a pool that nothing sets may be set all the same; `None` if it is not.
+    /// Why a pool that nothing sets may be set all the same: it has pages now, and what set them may be in a file that was not
+    /// read. `None` where all was read: as a rule such pages were set by hand after the boot.
     fn unexplained(&self, size: PageSize) -> Option<String> {
         let pages = self.machine.pools.get(&size).copied().filter(|pages| *pages > Pages(0))?;
         let by_command_line = self.running.as_ref().map(|line| line.pool(size));
         if matches!(by_command_line, Some(PoolAtBoot::Set { pages, .. }) if pages > Pages(0)) {
             return None;
         }
-        let unread = self.not_read.iter().chain(&self.programs_not_read).map(|note| format!("; {note}"));
-        Some(format!(
-            "no file sets it, so something that was not found set the {pages} pages that it has now{}",
-            unread.collect::<String>()
-        ))
+        let unread: Vec<_> = self.not_read.iter().chain(&self.programs_not_read).map(String::as_str).collect();
+        let unread = Some(unread.join("; ")).filter(|unread| !unread.is_empty())?;
+        Some(format!("no file that was read sets it, and it has {pages} pages now; {unread}"))
     }
 
     fn sizes(&self) -> BTreeSet<PageSize> {

@@ -13,6 +13,7 @@ impl Host {
         let host = Self(tempfile::tempdir().unwrap());
         host.write("proc/meminfo", "MemTotal: 67108864 kB\nHugePages_Total: 0\nHugepagesize: 2048 kB\n");
         host.write("proc/sys/kernel/osrelease", "6.12.1\n");
+        host.write("proc/cmdline", "ro\n");
         host
     }
 
@@ -290,14 +291,21 @@ fn releases_of_entries() {
     assert_eq!(of_image("vmlinuz-linux"), "70 /boot/grub/grub.cfg", "the running kernel or a newer one");
 }
 
-/// A pool that nothing explains was set by something that was not found.
+/// A pool with pages that nothing sets was set by hand, unless a file could not be read.
 #[test]
 fn unexplained_pools() {
     let host = Host::new();
     let meminfo = "MemTotal: 67108864 kB\nHugePages_Total: 70\nHugepagesize: 2048 kB\n";
     host.write("proc/meminfo", meminfo);
-    let unexplained = "no file sets it, so something that was not found set the 70 pages that it has now";
-    assert_eq!((host.huge(), host.gigantic()), (unexplained.into(), "unset".into()));
+    assert_eq!((host.huge(), host.gigantic()), ("unset".into(), "unset".into()));
+    let read = host.next_boot();
+    let of_two_mb = |boot: &NextBoot| boot.pool(PageSize::from_kib(2048).unwrap());
+    let not_read = NextBoot { not_read: vec!["/boot may not be read".to_owned()], ..read.clone() };
+    let why = "no file that was read sets it, and it has 70 pages now; /boot may not be read";
+    assert_eq!(of_two_mb(&read), PoolAtBoot::Unset);
+    assert_eq!(of_two_mb(&not_read), PoolAtBoot::Unknown(why.to_owned()));
+    fs::remove_file(host.0.path().join("proc/cmdline")).unwrap();
+    assert_eq!(host.huge(), "the kernel's command line is not there");
     // The running kernel's command line explains it, and the next has none.
     host.write("proc/cmdline", "hugepages=70\n");
     host.write("boot/grub/grub.cfg", "linux /vmlinuz-6.12.1 ro\n");

@@ -159,6 +159,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         let (root, size) = (Root::at(tree.path()), PageSize::from_kib(2048).unwrap());
+        write("proc/cmdline", "ro\n");
         let found = || override_warning(&root, size, Pages(10)).unwrap();
         assert_eq!(found(), None);
         write("proc/meminfo", "MemTotal: 8388608 kB\nHugePages_Total: 10\nHugepagesize: 2048 kB\n");
