@@ -27,7 +27,7 @@ use crate::settings::{self, SettingValues};
 use crate::{assessment, history, latch, log, memory, shmem, startup};
 
 /// The time that the postmaster waits before it starts a new worker.
-const RESTART_DELAY: Duration = Duration::from_secs(60);
+const RESTART_DELAY: Duration = Duration::from_secs(10);
 /// The shortest time between two questions to the server's program.
 const MIN_PAUSE: Duration = Duration::from_secs(60);
 /// An unknown answer is asked for again after one pause, then after twice the pause before, at most after so many doublings.
