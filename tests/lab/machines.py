@@ -127,4 +127,4 @@ MACHINES = [
 ]
 
 SHORT = ("two-nodes-uneven", "cpuset", "unified", "descriptors")
-"""The machines of ./dev lab --short: thirteen scenarios in two guests of each kernel."""
+"""The machines of ./dev lab --short: fourteen scenarios in two guests of each kernel."""

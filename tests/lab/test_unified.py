@@ -69,3 +69,17 @@ def test_memory_high_slows_down(new_cluster, pool, group, accounting, check_both
     server, limits = limited(new_cluster, pool, group, **{"memory.high": 90 * MB})
     row = check_both(server, verdict="warning", landed_in="hugetlb")
     assert str(limits.file("memory.high")) in row["hint"], row["hint"]
+
+
+def test_memory_oom_group_ends_the_whole_server(new_cluster, pool, group, accounting, check_both):
+    """As foretold, one session that needs too much memory ends the postmaster, too, and the server's log has no line of it."""
+    accounting(False)
+    server, limits = limited(new_cluster, pool, group, **{"memory.max": 200 * MB, "memory.oom.group": 1})
+    check_both(server, verdict="notice", landed_in="hugetlb", restart_outlook="hugetlb")
+    [finding] = server.sql("SELECT message FROM hugepage_findings WHERE finding = 'oom_group'")
+    assert f"({limits.file('memory.oom.group')} is 1)" in finding["message"], finding["message"]
+    logged = server.log()
+    with pytest.raises(psycopg2.Error):
+        server.sql("SELECT length(repeat('x', 500000000) || repeat('y', 500000000))")
+    until("the server to end", lambda: not server.running())
+    assert server.log() == logged
