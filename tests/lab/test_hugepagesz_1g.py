@@ -33,3 +33,17 @@ def test_two_pages_needed_and_one_there(new_cluster, check_both):
     server = new_cluster(shared_buffers="1100MB")
     create_extension(server.start())
     check_both(server, landed_in="base", pages_needed=2, pages_missing=1, cause="pool_too_small", restart_outlook="base")
+
+
+def test_pool_of_2_mb_suffices_where_that_of_1_gb_does_not(new_cluster, pool, check_both):
+    """The hint is to ask for the pages that are there, and takes no more memory."""
+    server = new_cluster(shared_buffers="1100MB")
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    create_extension(server.start())
+    row = check_both(server, landed_in="base", pages_needed=2, pages_missing=1, restart_outlook="base")
+    assert f"huge_page_size = 2MB ({needed} pages of 2 MB are available, {needed} are needed)" in row["hint"], row["hint"]
+    server.conf(huge_page_size="2MB")
+    server.restart()
+    mapping = main_mapping(server.postmaster)
+    assert (mapping.landed_in, mapping.page_size) == ("hugetlb", 2 * MB)
