@@ -42,10 +42,13 @@ def apply() -> int:
 
 
 def of_view(session: Any, alarm: str) -> Outlook:
-    """A word of the next boot: the finding boot_loses, which is none where the boot is unknown. `alarm`: how a server ends that
-    lacks pages."""
+    """A word of the next boot: the finding boot_loses, where it is of this server alone and not of all that use the pool. `alarm`:
+    how a server ends that lacks pages."""
     found = rows(session, "SELECT message FROM hugepage_findings WHERE finding = 'boot_loses'")
-    return Outlook(alarm) if found else Outlook("unknown", ("no finding is no promise",))
+    if not found:
+        return Outlook("unknown", ("no finding is no promise",))
+    is_alone = "until the next boot" in found[0]["message"]
+    return Outlook(alarm) if is_alone else Outlook("unknown", ("the order of the starts decides",))
 
 
 def of_sidecar(need: int, all_needs: int, alarm: str) -> Outlook:

@@ -346,9 +346,7 @@ class World:
         alarm = "fails" if (settings[0]["setting"] if settings else row["huge_pages"]) == "on" else "base"
         own, everyone = needs[member.name], sum(needs.values())
         sidecar = boot.of_sidecar(own, everyone, alarm)
-        # The finding counts all that lack pages: whether this server lands is certain where the pool is too small for it alone.
-        view = boot.of_view(member.session, alarm) if sidecar.lands_in in (alarm, "hugetlb") else sidecar
-        return {"view, old session": view, "sidecar": sidecar}
+        return {"view, old session": boot.of_view(member.session, alarm), "sidecar": sidecar}
 
     # The configuration
 
