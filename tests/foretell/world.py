@@ -16,10 +16,10 @@ from foretell import boot, faces
 from foretell.histories import ANYWHERE, Allocation, assert_equal, set_clock_back
 from foretell.scores import RANK, Outlook, Prediction, Score
 from harness.cgroup import Cgroup
-from harness.cluster import Cluster, StartFailed, rows
+from harness.cluster import SUPERUSER, Cluster, StartFailed, rows
 from harness.poll import until
 from harness.preloaded import WATCHED, worker
-from harness.processes import children
+from harness.processes import children, run
 from harness.reserved_host import ReservedHost
 from harness.smaps import main_mapping
 from harness.status import create_extension
@@ -294,9 +294,9 @@ class World:
         member = self.member("server")
         if member and member.cluster.install.major >= IO_URING:
             member.memlock = None if count is None else count * RING
-            soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-            limit = soft if member.memlock is None else member.memlock
-            resource.prlimit(member.cluster.postmaster, resource.RLIMIT_MEMLOCK, (limit, hard))
+            limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] if member.memlock is None else member.memlock
+            # As its user, who may set the soft limit also where root lacks CAP_SYS_RESOURCE.
+            run("runuser", "-u", SUPERUSER, "--", "prlimit", "--pid", str(member.cluster.postmaster), f"--memlock={limit}:")
 
     def io_method(self, method: str | None) -> None:
         """The method of the server alone, on disk."""
