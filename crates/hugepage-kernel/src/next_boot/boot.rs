@@ -66,7 +66,7 @@ impl NextBoot {
         if command_lines.is_empty() {
             command_lines.extend(running.clone());
             // A kernel that is installed with other words, by a boot loader that could not be found.
-            command_lines.extend(boot_loader::to_be_installed(root).map(|(text, file)| read(&text, &file)));
+            command_lines.extend(boot_loader::to_be_installed(root).map(|(text, file)| read(&text, file)));
         }
         let mut programs = ProgramSurvey::new(root);
         let units = BootUnits::read(root, &mut programs);
