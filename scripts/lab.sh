@@ -72,9 +72,11 @@ lab_kernel() {
         return 0
     fi
     # A week: what the backports have changes.
-    [ ! -s "$directory/release" ] || [ -n "$(find "$directory/release" -mtime +7)" ] || return 0
+    [ "$(cat "$directory/suite" 2>/dev/null)" != "$suite" ] || [ ! -s "$directory/release" ] ||
+        [ -n "$(find "$directory/release" -mtime +7)" ] || return 0
     rm -rf "$directory"
     mkdir -p "$directory"
+    echo "$suite" >"$directory/suite"
     say "The kernel $1, of Debian $suite"
     if ! (step "Downloading it" scripts/tree/kernel "$suite" "$architecture" "$flavour" "$directory"); then
         echo "Debian $suite could not be read, or has no linux-image-$flavour" >"$directory/missing"
