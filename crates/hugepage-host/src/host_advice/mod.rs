@@ -14,17 +14,20 @@ use hugepage_assess::model::Landing;
 use hugepage_kernel::PageSize;
 use hugepage_oracle::advice::host::{self, AdvisedHost};
 use hugepage_oracle::advice::instance::{self, AdvisedOracle};
+use serde::Serialize;
 
 use crate::{Instance, Survey};
 
 /// A recommendation for one server or for the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostRecommendation {
     /// The server's name; `None` for the host.
     pub instance: Option<String>,
     /// What to set.
+    #[serde(flatten)]
     pub recommendation: Recommendation,
     /// Whether it is a step of an instance's hint.
+    #[serde(skip)]
     pub is_in_hint: bool,
 }
 
@@ -117,7 +120,7 @@ fn of_misfit(survey: &Survey, size: PageSize, misfit: &Misfit) -> Recommendation
         ),
         command: None,
         takes_effect: Effect::ServerRestart,
-        saves: None,
+        saving: None,
     }
 }
 

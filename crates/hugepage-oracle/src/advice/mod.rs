@@ -23,6 +23,6 @@ fn recommendation(
         reason,
         command: None,
         takes_effect: Effect::ServerRestart,
-        saves: None,
+        saving: None,
     }
 }

@@ -14,7 +14,7 @@ use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::scripts::{self, ClusterSettings, Script, ScriptSettings, TrendSettings};
 use crate::oracle::snapshot::OracleSnapshot;
-use crate::oracle::{self, json_snapshot, survey_snapshot};
+use crate::oracle::{self, survey_snapshot};
 use crate::output::stream::stdout;
 use crate::privileges::Needs;
 
@@ -112,7 +112,7 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         OracleCommand::Prepare { dir, access } => oracle::prepare(dir, access)?,
         OracleCommand::Write { dir, access, records: true, .. } => {
             for line in io::stdin().lock().lines() {
-                let snapshot_id = oracle::write(dir, &json_snapshot::parse(&line?)?, access)?;
+                let snapshot_id = oracle::write(dir, &serde_json::from_str::<OracleSnapshot>(&line?)?, access)?;
                 writeln!(stdout(), "{snapshot_id}")?;
             }
         }

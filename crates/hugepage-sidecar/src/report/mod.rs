@@ -14,6 +14,7 @@ use std::path::Path;
 
 use askama::Template;
 use capacity_table::CapacityTable;
+use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
 use hugepage_host::Survey;
 use hugepage_kernel::{Bytes, Root};
@@ -87,8 +88,8 @@ fn day_and_minute(at: &str) -> String {
 }
 
 /// The symbol of a verdict.
-fn symbol(verdict: &str) -> &'static str {
-    match verdict {
+fn symbol(verdict: &dyn ToString) -> &'static str {
+    match verdict.to_string().as_str() {
         "ok" => "✓",
         "notice" => "i",
         "warning" => "!",

@@ -38,7 +38,7 @@ impl Sizing {
             reason: format!("{text}{holder}{strangers}{caution}."),
             command,
             takes_effect: Effect::ServerRestart,
-            saves: None,
+            saving: None,
         })
     }
 

@@ -42,7 +42,7 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
         reason: message::of_finding(status, finding),
         command: step.command(),
         takes_effect: if facts.landing() == Landing::Hugetlb { Effect::Now } else { Effect::ServerRestart },
-        saves: None,
+        saving: None,
     };
     let of_server = |name: &str, current: String, value: &str| {
         let (area, command) = match asked.product {
@@ -78,7 +78,7 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
                     let caution = pool::caution(*pages, *size, status.capacity);
                     Recommendation { reason: format!("{text}{strangers}{caution}."), ..row }
                 }
-                None => Recommendation { saves: Some(size.times(now.saturating_sub(*pages))).filter(|saved| *saved > Bytes(0)), ..row },
+                None => Recommendation { saving: Some(size.times(now.saturating_sub(*pages))).filter(|saved| *saved > Bytes(0)), ..row },
             }
         }
         Step::SetNodePool { node, size, pages, .. } => {

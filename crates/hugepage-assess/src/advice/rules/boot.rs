@@ -36,7 +36,7 @@ fn other_default(context: &AdviceContext) -> Option<Recommendation> {
         ),
         command: None,
         takes_effect: Effect::Reboot,
-        saves: None,
+        saving: None,
     })
 }
 
@@ -55,7 +55,7 @@ fn too_much(boot: &NextBoot) -> Option<Recommendation> {
         ),
         command: None,
         takes_effect: Effect::Reboot,
-        saves: None,
+        saving: None,
     })
 }
 
@@ -117,7 +117,7 @@ fn fragmented(context: &AdviceContext, size: PageSize, nr: Pages, wanted: Pages)
         ),
         command: command::set_pool_at_boot(size, false, wanted, file_at_boot(context)),
         takes_effect: Effect::Reboot,
-        saves: None,
+        saving: None,
     })
 }
 

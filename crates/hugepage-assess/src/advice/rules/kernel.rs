@@ -34,7 +34,7 @@ fn transparent(context: &AdviceContext) -> Option<Recommendation> {
                 .to_owned(),
         command: Some("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned()),
         takes_effect: Effect::Now,
-        saves: None,
+        saving: None,
     })
 }
 
@@ -60,7 +60,7 @@ fn sysctl(name: &str, current: u64, wanted: u64, reason: String) -> Recommendati
         reason,
         command: Some(format!("sysctl -w {name}={wanted}")),
         takes_effect: Effect::Now,
-        saves: None,
+        saving: None,
     }
 }
 
