@@ -41,7 +41,7 @@ def exported() -> dict[str, tuple[bool, list[str]]]:
 @pytest.fixture
 def copy(tmp_path) -> ModuleType:
     """scripts/sql with a repository of its own."""
-    for name in ("Cargo.toml", "src/library.sql", "src/views", "sql"):
+    for name in ("Cargo.toml", "src/library.sql", "src/views", "sql", "docs/columns.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy)(REPOSITORY / name, tmp_path / name)
     copied = loaded()
@@ -70,7 +70,8 @@ def test_what_is_released_is_not_written_again(copy, monkeypatch, capsys):
     with open(copy.ROOT / "sql/released.sha256", "a") as released:
         released.write(f"{copy.hashlib.sha256(MADE.encode()).hexdigest()}  {script}\n")
     monkeypatch.setattr("sys.argv", ["sql"])
-    (copy.ROOT / "src/views/fix.sql").write_text("-- another\n")
+    another = copy.ROOT / "src/views/fix.sql"
+    another.write_text(another.read_text() + "-- another\n")
     assert copy.main() == 1 and "is released" in capsys.readouterr().err
     assert (copy.ROOT / "sql" / script).read_text() == MADE
 
