@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::oracle::columns::{FILES, LATER_FILES, columns};
 use crate::oracle::names::{MailAddress, NodeName, OracleName, OraclePath};
-use crate::oracle::schema::DataFile;
+use crate::oracle::schema::{Column, DataFile};
 use crate::oracle::views::{self, OracleView, ViewColumn, sentence};
 
 /// Names of objects in the database, and the path of the files.
@@ -189,16 +189,7 @@ struct ExternalTable {
     /// Whether older versions of the sidecar do not write the file.
     is_later: bool,
     comment: String,
-    columns: Vec<TableColumn>,
-}
-
-#[derive(Debug)]
-struct TableColumn {
-    name: &'static str,
-    width: usize,
-    oracle_type: String,
-    is_number: bool,
-    comment: String,
+    columns: Vec<&'static Column>,
 }
 
 /// The text of [`Script::Cluster`].
@@ -259,19 +250,12 @@ fn quoted(text: impl Display) -> String {
 }
 
 fn external_table(file: &DataFile) -> ExternalTable {
-    let columns = columns(file).map(|column| TableColumn {
-        name: column.name,
-        width: column.column_type.width(),
-        oracle_type: column.column_type.oracle_type(),
-        is_number: column.column_type.is_number(),
-        comment: sentence(column.comment),
-    });
     ExternalTable {
         name: file.stem,
         function: format!("{}s", file.stem.trim_start_matches("hp_")),
         file: file.name(),
         is_later: LATER_FILES.contains(&file.stem),
         comment: sentence(file.comment),
-        columns: columns.collect(),
+        columns: columns(file).collect(),
     }
 }

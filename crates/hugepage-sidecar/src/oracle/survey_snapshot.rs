@@ -10,10 +10,12 @@ use hugepage_host::status_row::status_row;
 use hugepage_host::{Instance, ServerProduct, Survey};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::sysvipc;
+use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::namespace;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Root};
+use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::running::RunningOracle;
 use hugepage_oracle::stopped::StoppedOracle;
 
@@ -86,11 +88,9 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
 
 fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> InstanceRecord {
     let row = status_row(instance, sizings);
-    let pool = row.pool.as_ref();
     let soft = instance.memory.memlock.and_then(|memlock| memlock.soft);
     let Status { facts, findings, .. } = &instance.status;
     let start = instance.id.oracle().and_then(|oracle| oracle.last_start.as_ref());
-    let logged = start.zip(facts.pool_state.huge_page_size).and_then(|(start, size)| start.pages_of(size));
     let loss = facts.past.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
     InstanceRecord {
         kind: Some(instance.id.kind().to_string()),
@@ -112,13 +112,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
         pages_needed: row.pages_needed,
         pages_missing: row.pages_missing,
-        nr_hugepages: pool.map(|pool| pool.nr),
-        free_hugepages: pool.map(|pool| pool.free),
-        resv_hugepages: pool.and_then(|pool| pool.resv),
-        surplus_hugepages: pool.and_then(|pool| pool.surplus),
-        available_hugepages: pool.and_then(|pool| pool.available()),
         page_tables_host: row.page_tables_host,
-        transparent_hugepage: survey.transparent_hugepage.clone(),
         restart_outlook: Some(row.restart_outlook.to_string()),
         recommended_nr_hugepages: row.recommended_nr_hugepages,
         notes: joined(&instance.notes),
@@ -140,12 +134,8 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         regression_utc: loss.and_then(|loss| seconds(loss.at)),
         regression_detail: loss.map(|loss| loss.lost.to_string()),
         state: Some("running".to_owned()),
-        starts_at_boot: None,
-        last_start_available: logged.and_then(|pages| pages.available),
-        last_start_expected: logged.and_then(|pages| pages.expected),
-        last_start_allocated: logged.and_then(|pages| pages.allocated),
-        last_start_errors: start.and_then(logged_errors),
         instance_host: instance.id.place.host_name.clone(),
+        ..beside_row(survey, row.pool.as_ref(), start, facts.pool_state.huge_page_size)
     }
 }
 
@@ -153,8 +143,6 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
 fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) -> InstanceRecord {
     let row = rows::stopped(stopped, survey, sizings);
     let size = survey.default_page_size();
-    let pool = size.and_then(|size| survey.pool(size));
-    let logged = stopped.last_start.as_ref().zip(size).and_then(|(start, size)| start.pages_of(size));
     InstanceRecord {
         kind: Some(row.kind),
         sid: Some(row.name),
@@ -167,13 +155,7 @@ fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) 
         huge_page_size: row.huge_page_size.map(PageSize::bytes),
         pages_needed: row.pages_needed,
         pages_missing: row.pages_missing,
-        nr_hugepages: pool.map(|pool| pool.nr),
-        free_hugepages: pool.map(|pool| pool.free),
-        resv_hugepages: pool.and_then(|pool| pool.resv),
-        surplus_hugepages: pool.and_then(|pool| pool.surplus),
-        available_hugepages: pool.and_then(|pool| pool.available()),
         page_tables_host: survey.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
-        transparent_hugepage: survey.transparent_hugepage.clone(),
         restart_outlook: Some(row.restart_outlook.to_string()),
         recommended_nr_hugepages: row.recommended_nr_hugepages,
         notes: joined(&row.notes),
@@ -182,10 +164,29 @@ fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) 
         version: row.version,
         state: Some(row.state.to_string()),
         starts_at_boot: Some(row.starts_at_boot),
+        ..beside_row(survey, size.and_then(|size| survey.pool(size)), stopped.last_start.as_ref(), size)
+    }
+}
+
+/// What an instance has whether it runs or not: the pool of `size`, and what its last start logged of that.
+fn beside_row(
+    survey: &Survey,
+    pool: Option<&Pool>,
+    start: Option<&LastStart>,
+    size: Option<PageSize>,
+) -> InstanceRecord {
+    let logged = start.zip(size).and_then(|(start, size)| start.pages_of(size));
+    InstanceRecord {
+        nr_hugepages: pool.map(|pool| pool.nr),
+        free_hugepages: pool.map(|pool| pool.free),
+        resv_hugepages: pool.and_then(|pool| pool.resv),
+        surplus_hugepages: pool.and_then(|pool| pool.surplus),
+        available_hugepages: pool.and_then(Pool::available),
+        transparent_hugepage: survey.transparent_hugepage.clone(),
         last_start_available: logged.and_then(|pages| pages.available),
         last_start_expected: logged.and_then(|pages| pages.expected),
         last_start_allocated: logged.and_then(|pages| pages.allocated),
-        last_start_errors: stopped.last_start.as_ref().and_then(logged_errors),
+        last_start_errors: start.and_then(logged_errors),
         ..InstanceRecord::default()
     }
 }
