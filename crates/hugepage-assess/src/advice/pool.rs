@@ -70,16 +70,12 @@ pub fn set(
     saving: Option<Bytes>,
 ) -> Recommendation {
     Recommendation {
-        severity,
-        area: Area::Kernel,
-        finding: None,
-        setting: setting(size, is_default),
         current: Some(now.to_string()),
         recommended: Some(pages.to_string()),
-        reason,
         command: Some(command::set_pool(size, is_default, pages)),
         takes_effect,
         saving,
+        ..Recommendation::new(severity, Area::Kernel, setting(size, is_default), reason)
     }
 }
 

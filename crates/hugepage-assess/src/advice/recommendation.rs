@@ -78,6 +78,22 @@ pub struct Recommendation {
 }
 
 impl Recommendation {
+    /// Without values and a command, and taking effect now.
+    pub fn new(severity: Severity, area: Area, setting: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            severity,
+            area,
+            setting: setting.into(),
+            current: None,
+            recommended: None,
+            reason: reason.into(),
+            command: None,
+            takes_effect: Effect::Now,
+            saving: None,
+            finding: None,
+        }
+    }
+
     /// For a setting of PostgreSQL, which takes effect when the server starts again.
     pub fn of_server(
         severity: Severity,
@@ -88,16 +104,12 @@ impl Recommendation {
         saving: Option<Bytes>,
     ) -> Self {
         Self {
-            severity,
-            area: Area::Postgresql,
-            finding: None,
-            setting: setting.to_owned(),
             current: Some(current),
             command: recommended.as_ref().map(|value| format!("ALTER SYSTEM SET {setting} = '{value}';")),
             recommended,
-            reason,
             takes_effect: Effect::ServerRestart,
             saving,
+            ..Self::new(severity, Area::Postgresql, setting, reason)
         }
     }
 }

@@ -107,20 +107,14 @@ fn steps(instance: &Instance) -> impl Iterator<Item = Step> {
 }
 
 fn of_misfit(survey: &Survey, size: PageSize, misfit: &Misfit) -> Recommendation {
+    let reason = format!(
+        "{} needs {} pages of {size}, {} more than this host can hold beside the other users and the memory in use.",
+        misfit.name, misfit.pages, misfit.over
+    );
     Recommendation {
-        severity: Severity::Warning,
-        area: Area::Kernel,
-        finding: None,
-        setting: pool::setting(size, survey.is_default(size)),
         current: survey.pool(size).map(|pool| pool.nr.to_string()),
-        recommended: None,
-        reason: format!(
-            "{} needs {} pages of {size}, {} more than this host can hold beside the other users and the memory in use.",
-            misfit.name, misfit.pages, misfit.over
-        ),
-        command: None,
         takes_effect: Effect::ServerRestart,
-        saving: None,
+        ..Recommendation::new(Severity::Warning, Area::Kernel, pool::setting(size, survey.is_default(size)), reason)
     }
 }
 
