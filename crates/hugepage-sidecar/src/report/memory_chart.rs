@@ -12,12 +12,7 @@ use crate::output::rows::PoolOutput;
 pub struct MemoryPart {
     /// The number that identifies the part in the chart.
     pub number: usize,
-    /// The CSS class.
-    pub class: &'static str,
-    pub label: String,
-    /// A note next to the size of the part.
-    pub remark: Option<String>,
-    pub bytes: u64,
+    pub memory: MemoryShare,
     pub share: String,
     pub from: String,
     pub width: String,
@@ -40,11 +35,15 @@ pub struct MemoryChart {
     pub parts: Vec<MemoryPart>,
 }
 
-struct MemoryShare {
-    class: &'static str,
-    label: String,
-    remark: Option<String>,
-    bytes: u64,
+/// What a part of the memory is.
+#[derive(Debug)]
+pub struct MemoryShare {
+    /// The CSS class.
+    pub class: &'static str,
+    pub label: String,
+    /// A note next to the size of the part.
+    pub remark: Option<String>,
+    pub bytes: u64,
 }
 
 impl MemoryChart {
@@ -135,13 +134,10 @@ fn placed(shares: Vec<MemoryShare>, total: u64) -> Vec<MemoryPart> {
     let whole = total.max(shares.iter().map(|share| share.bytes).sum());
     let mut from = 0;
     let part = |(index, share): (usize, MemoryShare)| {
-        let MemoryShare { class, label, remark, bytes } = share;
+        let bytes = share.bytes;
         let part = MemoryPart {
             number: index + 1,
-            class,
-            label,
-            remark,
-            bytes,
+            memory: share,
             share: percentage(bytes, total),
             from: percent(from, whole),
             width: percent(bytes, whole),

@@ -20,7 +20,7 @@ use hugepage_host::Survey;
 use hugepage_kernel::{Bytes, Root};
 use memory_chart::MemoryChart;
 use page_tables_chart::PageTableChart;
-use timeline::InstanceHistory;
+use timeline::{InstanceHistory, recorded_at};
 
 use crate::output::host_rows::HostOutput;
 
