@@ -86,11 +86,6 @@ impl Sizing {
         self.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.pages))
     }
 
-    /// Whether the pool for all that fits leaves less to base pages than `reserve_percent` of memory.
-    pub fn is_beyond_reserve(&self) -> bool {
-        matches!((self.recommended, self.capacity), (Some(pages), Some(capacity)) if capacity.is_beyond_reserve(pages))
-    }
-
     /// The pages of others that count.
     pub fn counted_others(&self) -> Pages {
         self.others.saturating_sub(self.strangers.pages)

@@ -126,7 +126,7 @@ impl Instance {
             name: &id.name,
             owner: id.owner.as_deref(),
             service: id.service.as_deref(),
-            memlock: self.memory.memlock.and_then(|memlock| memlock.soft),
+            memlock: self.memory.memlock,
             status: &self.status,
             oracle: id.oracle()?,
         })

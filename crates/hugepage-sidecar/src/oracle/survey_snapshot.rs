@@ -88,7 +88,7 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
 
 fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> InstanceRecord {
     let row = status_row(instance, sizings);
-    let soft = instance.memory.memlock.and_then(|memlock| memlock.soft);
+    let memlock = instance.memory.memlock;
     let Status { facts, findings, .. } = &instance.status;
     let start = instance.id.oracle().and_then(|oracle| oracle.last_start.as_ref());
     let loss = facts.past.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
@@ -108,8 +108,8 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         base_page_bytes: row.base_page_bytes,
         use_large_pages: row.huge_pages.or(row.use_large_pages).map(str::to_owned),
         huge_page_size: row.huge_page_size,
-        memlock: soft.and_then(Rlimit::bytes),
-        memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
+        memlock: memlock.and_then(Rlimit::bytes),
+        memlock_unlimited: memlock.map(|limit| limit == Rlimit::Unlimited),
         pages_needed: row.pages_needed,
         pages_missing: row.pages_missing,
         page_tables_host: row.page_tables_host,

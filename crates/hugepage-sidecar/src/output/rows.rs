@@ -102,7 +102,7 @@ pub fn time(at: SystemTime) -> String {
 
 pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
     let status = status_row(instance, sizings);
-    let soft = instance.memory.memlock.and_then(|memlock| memlock.soft);
+    let memlock = instance.memory.memlock;
     InstanceRow {
         kind: instance.id.kind().to_string(),
         name: instance.id.name.clone(),
@@ -111,8 +111,8 @@ pub fn instance(instance: &Instance, sizings: &[Sizing]) -> InstanceRow {
         status,
         processes: instance.memory.page_tables.processes,
         page_tables_total: instance.memory.page_tables.total,
-        memlock: soft.and_then(Rlimit::bytes),
-        memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
+        memlock: memlock.and_then(Rlimit::bytes),
+        memlock_unlimited: memlock.map(|limit| limit == Rlimit::Unlimited),
         version: instance.id.version.clone(),
         oracle_home: instance.id.oracle().and_then(|oracle| oracle.home.clone()),
         data_directory: instance.id.postgresql().and_then(|server| server.directory.clone()),
