@@ -32,12 +32,23 @@ COMMENT ON FUNCTION hugepage_library_version(text) IS 'version of the library th
 
 -- src/views/backends.sql
 CREATE FUNCTION hugepage_backends() RETURNS TABLE (
-    pid integer, backend_type text, datid oid, usesysid oid, application_name text, state text,
-    backend_start timestamp with time zone, page_tables bigint, rss_shmem bigint, rss_anon bigint, rss_file bigint,
-    swap bigint
+    pid integer, -- process id; the postmaster has a row too
+    backend_type text, -- as in pg_stat_activity; also postmaster and logger (syslogger from 19 on); NULL for a background worker without a database connection
+    datid oid, -- its database, NULL if it has none
+    usesysid oid, -- its role, NULL if it has none
+    application_name text, -- as in pg_stat_activity
+    state text, -- as in pg_stat_activity
+    backend_start timestamp with time zone, -- when the process started
+    page_tables bigint, -- VmPTE: its page tables, in bytes; NULL if unreadable
+    rss_shmem bigint, -- RssShmem: its resident shared memory without hugetlb pages, in bytes
+    rss_anon bigint, -- RssAnon: its resident private memory, in bytes
+    rss_file bigint, -- RssFile: its resident file pages, in bytes
+    swap bigint -- VmSwap: its private memory that is swapped out, in bytes
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 100
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_backends_wrapper';
+
+COMMENT ON FUNCTION hugepage_backends() IS 'the processes of this server, with the memory of each';
 
 CREATE VIEW hugepage_backends AS
     SELECT b.pid, b.backend_type, d.datname, r.rolname AS usename, b.application_name, b.state, b.backend_start,
@@ -46,14 +57,10 @@ CREATE VIEW hugepage_backends AS
     LEFT JOIN pg_database d ON d.oid = b.datid
     LEFT JOIN pg_authid r ON r.oid = b.usesysid;
 
-ALTER FUNCTION hugepage_backends() ROWS 100;
-
 REVOKE ALL ON FUNCTION hugepage_backends() FROM PUBLIC;
-REVOKE ALL ON hugepage_backends FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_backends() TO pg_monitor;
+REVOKE ALL ON hugepage_backends FROM PUBLIC;
 GRANT SELECT ON hugepage_backends TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_backends() IS 'the processes of this server, with the memory of each';
 COMMENT ON VIEW hugepage_backends IS 'the processes of this server, with the memory of each';
 COMMENT ON COLUMN hugepage_backends.pid IS 'process id; the postmaster has a row too';
 COMMENT ON COLUMN hugepage_backends.backend_type IS 'as in pg_stat_activity; also postmaster and logger (syslogger from 19 on); NULL for a background worker without a database connection';
@@ -78,35 +85,35 @@ CREATE FUNCTION hugepage_benefit(duration interval DEFAULT '10 s') RETURNS TABLE
     confidence text, -- measured, modelled or unknown
     detail text -- how the value was found
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 9
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_benefit_wrapper';
 
-ALTER FUNCTION hugepage_benefit(interval) ROWS 9;
+COMMENT ON FUNCTION hugepage_benefit(interval) IS 'what huge pages would save, from page faults and page tables observed for that time; waits';
 
 REVOKE ALL ON FUNCTION hugepage_benefit(interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_benefit(interval) TO pg_monitor;
 
-COMMENT ON FUNCTION hugepage_benefit(interval) IS 'what huge pages would save, from page faults and page tables observed for that time; waits';
-
 -- src/views/findings.sql
 CREATE FUNCTION hugepage_findings() RETURNS TABLE (
-    finding text, severity text, message text, hint text
+    finding text, -- name of the finding, such as restart_loses; see docs/verdicts.md
+    severity text, -- notice, warning or critical; NULL if it is not known whether a kernel advisory applies
+    message text, -- one sentence on the state; of a kernel advisory what it says, and its source
+    hint text -- the steps that help, NULL if there are none
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 3
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_findings_wrapper';
+
+COMMENT ON FUNCTION hugepage_findings() IS 'what was found about this server and its kernel, each with its severity and what to do; empty if all is as requested';
 
 CREATE VIEW hugepage_findings AS
     SELECT * FROM hugepage_findings();
 
-ALTER FUNCTION hugepage_findings() ROWS 3;
+COMMENT ON VIEW hugepage_findings IS 'what was found about this server and its kernel, each with its severity and what to do, the most severe first; empty if all is as requested';
 
 REVOKE ALL ON FUNCTION hugepage_findings() FROM PUBLIC;
-REVOKE ALL ON hugepage_findings FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_findings() TO pg_monitor;
+REVOKE ALL ON hugepage_findings FROM PUBLIC;
 GRANT SELECT ON hugepage_findings TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_findings() IS 'what was found about this server and its kernel, each with its severity and what to do; empty if all is as requested';
-COMMENT ON VIEW hugepage_findings IS 'what was found about this server and its kernel, each with its severity and what to do, the most severe first; empty if all is as requested';
 COMMENT ON COLUMN hugepage_findings.finding IS 'name of the finding, such as restart_loses; see docs/verdicts.md';
 COMMENT ON COLUMN hugepage_findings.severity IS 'notice, warning or critical; NULL if it is not known whether a kernel advisory applies';
 COMMENT ON COLUMN hugepage_findings.message IS 'one sentence on the state; of a kernel advisory what it says, and its source';
@@ -114,39 +121,55 @@ COMMENT ON COLUMN hugepage_findings.hint IS 'the steps that help, NULL if there 
 
 -- src/views/fix.sql
 CREATE FUNCTION hugepage_fix(target text) RETURNS SETOF text
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 20
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_fix_wrapper';
 
-ALTER FUNCTION hugepage_fix(text) ROWS 20;
+COMMENT ON FUNCTION hugepage_fix(text) IS 'the recommended change as a complete script or file, a row for each line, for sysctl, systemd, grub, postgresql, ansible, kubernetes, cloudnativepg, pgo or zalando';
 
 REVOKE ALL ON FUNCTION hugepage_fix(text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_fix(text) TO pg_monitor;
 
-COMMENT ON FUNCTION hugepage_fix(text) IS 'the recommended change as a complete script or file, a row for each line, for sysctl, systemd, grub, postgresql, ansible, kubernetes, cloudnativepg, pgo or zalando';
-
 -- src/views/history.sql
 CREATE FUNCTION hugepage_history() RETURNS TABLE (
-    recorded_at timestamp with time zone, event text, generation bigint, postmaster_start timestamp with time zone,
-    server_version text, host text, boot_id text, landed_in text, page_size bigint, shared_memory bigint,
-    pages_needed bigint, nr_hugepages bigint, free_hugepages bigint, resv_hugepages bigint, surplus_hugepages bigint,
-    page_tables_host bigint, restart_outlook text, cause text, regression boolean, detail text,
-    was_recorded_at timestamp with time zone, was_landed_in text, was_page_size bigint, was_restart_outlook text
+    recorded_at timestamp with time zone, -- time of the record
+    event text, -- start, crash restart, change, reload or resize
+    generation bigint, -- number of allocations of shared memory by that postmaster
+    postmaster_start timestamp with time zone, -- start of the postmaster process
+    server_version text, -- version of the server
+    host text, -- name of the host
+    boot_id text, -- the kernel's identifier of the boot
+    landed_in text, -- hugetlb, thp, partial thp, base or unknown
+    page_size bigint, -- page size of the mapping, in bytes
+    shared_memory bigint, -- size of the main segment, in bytes
+    pages_needed bigint, -- huge pages that the segment needed
+    nr_hugepages bigint, -- pages in the pool, surplus included
+    free_hugepages bigint, -- pages of the pool that are not in use, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved for a mapping
+    surplus_hugepages bigint, -- pages allocated beyond the configured size of the pool
+    page_tables_host bigint, -- page tables of the whole host, in bytes
+    restart_outlook text, -- pages that the next start would have landed in
+    cause text, -- why shared memory was not in the pages that were asked for; NULL if it was
+    regression boolean, -- whether the record is worse than the one before it of this cluster on this machine
+    detail text, -- what regressed or changed
+    was_recorded_at timestamp with time zone, -- time of the better record before a regression; NULL for other records
+    was_landed_in text, -- pages that shared memory was in before a regression
+    was_page_size bigint, -- page size of the mapping before a regression, in bytes
+    was_restart_outlook text -- pages that the next start would have landed in before a regression
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 1000
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_history_wrapper';
+
+COMMENT ON FUNCTION hugepage_history() IS 'starts and state changes of this cluster on this machine; recorded if the library is preloaded';
 
 CREATE VIEW hugepage_history AS
     SELECT * FROM hugepage_history();
 
-ALTER FUNCTION hugepage_history() ROWS 1000;
+COMMENT ON VIEW hugepage_history IS 'starts and state changes of this cluster on this machine, the oldest first; recorded if the library is preloaded';
 
 REVOKE ALL ON FUNCTION hugepage_history() FROM PUBLIC;
-REVOKE ALL ON hugepage_history FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_history() TO pg_monitor;
+REVOKE ALL ON hugepage_history FROM PUBLIC;
 GRANT SELECT ON hugepage_history TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_history() IS 'starts and state changes of this cluster on this machine; recorded if the library is preloaded';
-COMMENT ON VIEW hugepage_history IS 'starts and state changes of this cluster on this machine, the oldest first; recorded if the library is preloaded';
 COMMENT ON COLUMN hugepage_history.recorded_at IS 'time of the record';
 COMMENT ON COLUMN hugepage_history.event IS 'start, crash restart, change, reload or resize';
 COMMENT ON COLUMN hugepage_history.generation IS 'number of allocations of shared memory by that postmaster';
@@ -174,22 +197,23 @@ COMMENT ON COLUMN hugepage_history.was_restart_outlook IS 'pages that the next s
 
 -- src/views/host.sql
 CREATE FUNCTION hugepage_host() RETURNS TABLE (
-    name text, setting text, unit text, source text
+    name text, -- the kernel's name of the setting or counter
+    setting text, -- its value; NULL where lxcfs shows that of a container
+    unit text, -- bytes, kB, pages, events, % or NULL
+    source text -- the file that the value was read from
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 50
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_host_wrapper';
+
+COMMENT ON FUNCTION hugepage_host() IS 'the kernel''s settings and counters that affect huge pages';
 
 CREATE VIEW hugepage_host AS
     SELECT * FROM hugepage_host();
 
-ALTER FUNCTION hugepage_host() ROWS 50;
-
 REVOKE ALL ON FUNCTION hugepage_host() FROM PUBLIC;
-REVOKE ALL ON hugepage_host FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_host() TO pg_monitor;
+REVOKE ALL ON hugepage_host FROM PUBLIC;
 GRANT SELECT ON hugepage_host TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_host() IS 'the kernel''s settings and counters that affect huge pages';
 COMMENT ON VIEW hugepage_host IS 'the kernel''s settings and counters that affect huge pages';
 COMMENT ON COLUMN hugepage_host.name IS 'the kernel''s name of the setting or counter';
 COMMENT ON COLUMN hugepage_host.setting IS 'its value; NULL where lxcfs shows that of a container';
@@ -201,31 +225,38 @@ CREATE FUNCTION hugepage_metrics() RETURNS text
     VOLATILE PARALLEL RESTRICTED
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_metrics_wrapper';
 
+COMMENT ON FUNCTION hugepage_metrics() IS 'metrics of this server and its host as OpenMetrics text, for example for node_exporter';
+
 REVOKE ALL ON FUNCTION hugepage_metrics() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_metrics() TO pg_monitor;
 
-COMMENT ON FUNCTION hugepage_metrics() IS 'metrics of this server and its host as OpenMetrics text, for example for node_exporter';
-
 -- src/views/nodes.sql
 CREATE FUNCTION hugepage_nodes() RETURNS TABLE (
-    node integer, page_size bigint, nr_hugepages bigint, free_hugepages bigint, resv_hugepages bigint,
-    surplus_hugepages bigint, memory bigint, segment_pages bigint, allowed boolean, restart_pages bigint, notice text,
-    command text
+    node integer, -- NUMA node
+    page_size bigint, -- page size of the pool that this server uses or would use, in bytes
+    nr_hugepages bigint, -- pages in the node's pool, surplus included
+    free_hugepages bigint, -- pages of the node's pool that are not in use, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved for a mapping; NULL if there are several nodes: the kernel counts them for the host
+    surplus_hugepages bigint, -- pages allocated beyond the configured size of the node's pool; freed after use
+    memory bigint, -- memory of the node, in bytes
+    segment_pages bigint, -- huge pages of the main segment that are on the node, each counted once; 0 in base pages, NULL if the kernel does not say
+    allowed boolean, -- whether the cpuset and the memory policy of this server allow the node; NULL if unknown
+    restart_pages bigint, -- pages that a restart of this server would find on the node; 0 if it is not allowed, NULL if that depends on pages of other processes
+    notice text, -- what is uneven about the node, NULL if nothing is
+    command text -- the command that evens it, NULL if there is none
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 2
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_nodes_wrapper';
+
+COMMENT ON FUNCTION hugepage_nodes() IS 'the NUMA nodes of this host: pool, pages of shared memory, and what a restart would find; touches no page';
 
 CREATE VIEW hugepage_nodes AS
     SELECT * FROM hugepage_nodes();
 
-ALTER FUNCTION hugepage_nodes() ROWS 2;
-
 REVOKE ALL ON FUNCTION hugepage_nodes() FROM PUBLIC;
-REVOKE ALL ON hugepage_nodes FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_nodes() TO pg_monitor;
+REVOKE ALL ON hugepage_nodes FROM PUBLIC;
 GRANT SELECT ON hugepage_nodes TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_nodes() IS 'the NUMA nodes of this host: pool, pages of shared memory, and what a restart would find; touches no page';
 COMMENT ON VIEW hugepage_nodes IS 'the NUMA nodes of this host: pool, pages of shared memory, and what a restart would find; touches no page';
 COMMENT ON COLUMN hugepage_nodes.node IS 'NUMA node';
 COMMENT ON COLUMN hugepage_nodes.page_size IS 'page size of the pool that this server uses or would use, in bytes';
@@ -242,23 +273,28 @@ COMMENT ON COLUMN hugepage_nodes.command IS 'the command that evens it, NULL if 
 
 -- src/views/page_tables.sql
 CREATE FUNCTION hugepage_page_tables() RETURNS TABLE (
-    processes bigint, page_tables_total bigint, page_tables_max bigint, page_tables_host bigint, memory_total bigint,
-    share_of_memory double precision, estimated_on_huge_pages bigint, saving bigint, estimated_at_max_connections bigint
+    processes bigint, -- number of processes of this server, the postmaster included
+    page_tables_total bigint, -- page tables of all these processes, in bytes
+    page_tables_max bigint, -- largest page tables of one process, in bytes
+    page_tables_host bigint, -- page tables of the whole host, in bytes
+    memory_total bigint, -- memory of the host, in bytes
+    share_of_memory double precision, -- page_tables_total / memory_total, from 0 to 1
+    estimated_on_huge_pages bigint, -- estimate of page_tables_total with shared memory in huge pages, in bytes
+    saving bigint, -- lower bound of what huge pages would free, in bytes
+    estimated_at_max_connections bigint -- page tables of max_connections backends that have accessed all of shared memory in its current pages, in bytes
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_page_tables_wrapper';
+
+COMMENT ON FUNCTION hugepage_page_tables() IS 'page tables of this server, and an estimate of what huge pages would save';
 
 CREATE VIEW hugepage_page_tables AS
     SELECT * FROM hugepage_page_tables();
 
-ALTER FUNCTION hugepage_page_tables() ROWS 1;
-
 REVOKE ALL ON FUNCTION hugepage_page_tables() FROM PUBLIC;
-REVOKE ALL ON hugepage_page_tables FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_page_tables() TO pg_monitor;
+REVOKE ALL ON hugepage_page_tables FROM PUBLIC;
 GRANT SELECT ON hugepage_page_tables TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_page_tables() IS 'page tables of this server, and an estimate of what huge pages would save';
 COMMENT ON VIEW hugepage_page_tables IS 'page tables of this server, and an estimate of what huge pages would save';
 COMMENT ON COLUMN hugepage_page_tables.processes IS 'number of processes of this server, the postmaster included';
 COMMENT ON COLUMN hugepage_page_tables.page_tables_total IS 'page tables of all these processes, in bytes';
@@ -272,24 +308,30 @@ COMMENT ON COLUMN hugepage_page_tables.estimated_at_max_connections IS 'page tab
 
 -- src/views/pools.sql
 CREATE FUNCTION hugepage_pools() RETURNS TABLE (
-    page_size bigint, is_default boolean, nr_hugepages bigint, free_hugepages bigint,
-    resv_hugepages bigint, surplus_hugepages bigint, nr_overcommit_hugepages bigint, available_hugepages bigint,
-    cgroup_limit bigint, cgroup_usage bigint, obtainable_now bigint
+    page_size bigint, -- page size of the pool, in bytes
+    is_default boolean, -- whether it is the default page size, for mappings that ask for no size
+    nr_hugepages bigint, -- pages in the pool, surplus included
+    free_hugepages bigint, -- pages of the pool that are not in use, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved for a mapping
+    surplus_hugepages bigint, -- pages allocated beyond the configured size of the pool; freed after use
+    nr_overcommit_hugepages bigint, -- surplus pages that the kernel may allocate
+    available_hugepages bigint, -- free pages that are not reserved
+    cgroup_limit bigint, -- the cgroup limit that leaves the least, in bytes; NULL if none is visible
+    cgroup_usage bigint, -- usage that counts against cgroup_limit, in bytes
+    obtainable_now bigint -- pages that the kernel could still allocate from free memory without compaction; NULL if the page size is too large to estimate
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 2
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_pools_wrapper';
+
+COMMENT ON FUNCTION hugepage_pools() IS 'the huge page pools of this host, by page size';
 
 CREATE VIEW hugepage_pools AS
     SELECT * FROM hugepage_pools();
 
-ALTER FUNCTION hugepage_pools() ROWS 2;
-
 REVOKE ALL ON FUNCTION hugepage_pools() FROM PUBLIC;
-REVOKE ALL ON hugepage_pools FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_pools() TO pg_monitor;
+REVOKE ALL ON hugepage_pools FROM PUBLIC;
 GRANT SELECT ON hugepage_pools TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_pools() IS 'the huge page pools of this host, by page size';
 COMMENT ON VIEW hugepage_pools IS 'the huge page pools of this host, by page size';
 COMMENT ON COLUMN hugepage_pools.page_size IS 'page size of the pool, in bytes';
 COMMENT ON COLUMN hugepage_pools.is_default IS 'whether it is the default page size, for mappings that ask for no size';
@@ -320,35 +362,39 @@ CREATE FUNCTION hugepage_preflight(
     page_tables_base bigint, -- page tables of max_connections backends on base pages, in bytes
     page_tables_huge bigint -- page tables of max_connections backends on huge pages, in bytes
 )
-    VOLATILE PARALLEL RESTRICTED
+    VOLATILE PARALLEL RESTRICTED ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_preflight_wrapper';
 
-ALTER FUNCTION hugepage_preflight(text, integer, text) ROWS 1;
+COMMENT ON FUNCTION hugepage_preflight(text, integer, text) IS 'what a start with the configuration on disk would get, or with other values, written as in postgresql.conf; runs the server''s program';
 
 REVOKE ALL ON FUNCTION hugepage_preflight(text, integer, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_preflight(text, integer, text) TO pg_monitor;
 
-COMMENT ON FUNCTION hugepage_preflight(text, integer, text) IS 'what a start with the configuration on disk would get, or with other values, written as in postgresql.conf; runs the server''s program';
-
 -- src/views/recommendations.sql
 CREATE FUNCTION hugepage_recommendations() RETURNS TABLE (
-    priority integer, severity text, area text, setting text, current text, recommended text, reason text, command text,
-    takes_effect text, saving bigint
+    priority integer, -- 1 is the most urgent
+    severity text, -- notice, warning or critical
+    area text, -- postgresql, kernel, boot, limits, cgroup or node
+    setting text, -- the setting to change
+    current text, -- its current value, NULL if none or unknown
+    recommended text, -- the recommended value, NULL if no value would help
+    reason text, -- the reason, with the numbers of this host
+    command text, -- the command that sets it: SQL for the area postgresql, else for a root shell
+    takes_effect text, -- when the change takes effect: now, server restart or reboot
+    saving bigint -- memory that it frees, in bytes; NULL if none or unknown
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 10
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_recommendations_wrapper';
+
+COMMENT ON FUNCTION hugepage_recommendations() IS 'settings to change, the most severe first; empty if there is nothing to change';
 
 CREATE VIEW hugepage_recommendations AS
     SELECT * FROM hugepage_recommendations();
 
-ALTER FUNCTION hugepage_recommendations() ROWS 10;
-
 REVOKE ALL ON FUNCTION hugepage_recommendations() FROM PUBLIC;
-REVOKE ALL ON hugepage_recommendations FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_recommendations() TO pg_monitor;
+REVOKE ALL ON hugepage_recommendations FROM PUBLIC;
 GRANT SELECT ON hugepage_recommendations TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_recommendations() IS 'settings to change, the most severe first; empty if there is nothing to change';
 COMMENT ON VIEW hugepage_recommendations IS 'settings to change, the most severe first; empty if there is nothing to change';
 COMMENT ON COLUMN hugepage_recommendations.priority IS '1 is the most urgent';
 COMMENT ON COLUMN hugepage_recommendations.severity IS 'notice, warning or critical';
@@ -373,21 +419,20 @@ CREATE FUNCTION hugepage_segments(measure_resident boolean DEFAULT false) RETURN
     thp_mapped bigint, -- of that, memory in transparent huge pages, in bytes; NULL unless measured
     hugetlb bigint -- of that, memory in hugetlb pages, in bytes; NULL unless measured
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 4
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_segments_wrapper';
+
+COMMENT ON FUNCTION hugepage_segments(boolean) IS 'the shared memory that this server process maps; with measure_resident its resident part too, for which the kernel walks the page tables';
 
 CREATE VIEW hugepage_segments AS
     SELECT segment, mapping, size, page_size, landed_in, reserved FROM hugepage_segments();
 
-ALTER FUNCTION hugepage_segments(boolean) ROWS 4;
+COMMENT ON VIEW hugepage_segments IS 'the shared memory that this server process maps';
 
 REVOKE ALL ON FUNCTION hugepage_segments(boolean) FROM PUBLIC;
-REVOKE ALL ON hugepage_segments FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_segments(boolean) TO pg_monitor;
+REVOKE ALL ON hugepage_segments FROM PUBLIC;
 GRANT SELECT ON hugepage_segments TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_segments(boolean) IS 'the shared memory that this server process maps; with measure_resident its resident part too, for which the kernel walks the page tables';
-COMMENT ON VIEW hugepage_segments IS 'the shared memory that this server process maps';
 COMMENT ON COLUMN hugepage_segments.segment IS 'main, interlock, dynamic or other';
 COMMENT ON COLUMN hugepage_segments.mapping IS 'the kernel''s name of the mapping';
 COMMENT ON COLUMN hugepage_segments.size IS 'memory of the mapping that this process may access, in bytes';
@@ -397,26 +442,45 @@ COMMENT ON COLUMN hugepage_segments.reserved IS 'address space of the mapping, i
 
 -- src/views/status.sql
 CREATE FUNCTION hugepage_status() RETURNS TABLE (
-    verdict text, message text, hint text, shared_buffers_in_huge_pages boolean, landed_in text, mapping text,
-    page_size bigint, cause text, shared_buffers bigint, shared_memory bigint, huge_pages text, huge_page_size bigint,
-    pages_needed bigint, pages_missing bigint, nr_hugepages bigint, free_hugepages bigint, resv_hugepages bigint,
-    surplus_hugepages bigint, available_hugepages bigint, page_tables_host bigint,
-    transparent_hugepage text, restart_outlook text, recommended_nr_hugepages bigint, generation bigint, notes text[], crash_outlook text
+    verdict text, -- ok, notice, warning or critical
+    message text, -- the state, one sentence
+    hint text, -- what to do, one sentence; NULL if nothing
+    shared_buffers_in_huge_pages boolean, -- whether the mapping that holds shared_buffers is in hugetlb pages, NULL if unknown
+    landed_in text, -- hugetlb, thp, partial thp, base or unknown
+    mapping text, -- the kernel's name of the mapping: anon_hugepage, zero, SYSV...
+    page_size bigint, -- page size of the mapping, in bytes
+    cause text, -- why shared memory is not in the pages that were asked for; NULL if it is
+    shared_buffers bigint, -- size of the buffer pool, in bytes
+    shared_memory bigint, -- size of the main segment, in bytes
+    huge_pages text, -- value of the setting huge_pages
+    huge_page_size bigint, -- the huge page size in effect, in bytes
+    pages_needed bigint, -- huge pages that the running segment needs
+    pages_missing bigint, -- of these, pages that are not available now; 0 if it landed in huge pages
+    nr_hugepages bigint, -- pages in the host's pool of that page size, surplus included
+    free_hugepages bigint, -- pages of the pool that are not in use, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved for a mapping
+    surplus_hugepages bigint, -- pages allocated beyond the configured size of the pool; freed after use
+    available_hugepages bigint, -- free pages that are not reserved
+    page_tables_host bigint, -- page tables of the whole host, in bytes
+    transparent_hugepage text, -- transparent huge pages: always, madvise or never; NULL if the kernel has none
+    restart_outlook text, -- what a restart with the configuration on disk would land in: hugetlb, base, fails or unknown
+    recommended_nr_hugepages bigint, -- recommended size of the host's pool, in pages: what this server needs and others hold, never less than the pool has
+    generation bigint, -- number of allocations of shared memory by this postmaster, NULL if the library is not preloaded
+    notes text[], -- what could not be read, and why
+    crash_outlook text -- what the restart after a crash of one process would land in, with the running settings: hugetlb, base, fails or unknown
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_status_wrapper';
+
+COMMENT ON FUNCTION hugepage_status() IS 'whether shared memory landed in huge pages, why not, and what to set';
 
 CREATE VIEW hugepage_status AS
     SELECT * FROM hugepage_status();
 
-ALTER FUNCTION hugepage_status() ROWS 1;
-
 REVOKE ALL ON FUNCTION hugepage_status() FROM PUBLIC;
-REVOKE ALL ON hugepage_status FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_status() TO pg_monitor;
+REVOKE ALL ON hugepage_status FROM PUBLIC;
 GRANT SELECT ON hugepage_status TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_status() IS 'whether shared memory landed in huge pages, why not, and what to set';
 COMMENT ON VIEW hugepage_status IS 'whether shared memory landed in huge pages, why not, and what to set';
 COMMENT ON COLUMN hugepage_status.verdict IS 'ok, notice, warning or critical';
 COMMENT ON COLUMN hugepage_status.message IS 'the state, one sentence';

@@ -7,12 +7,7 @@ CREATE FUNCTION hugepage_benefit(duration interval DEFAULT '10 s') RETURNS TABLE
     confidence text, -- measured, modelled or unknown
     detail text -- how the value was found
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 9
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_benefit_wrapper';
-
-ALTER FUNCTION hugepage_benefit(interval) ROWS 9;
-
-REVOKE ALL ON FUNCTION hugepage_benefit(interval) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hugepage_benefit(interval) TO pg_monitor;
 
 COMMENT ON FUNCTION hugepage_benefit(interval) IS 'what huge pages would save, from page faults and page tables observed for that time; waits';

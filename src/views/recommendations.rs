@@ -26,7 +26,7 @@ fn hugepage_recommendations(call: pg_sys::FunctionCallInfo) {
                 text(row.reason),
                 row.command.map(text),
                 row.takes_effect.to_string(),
-                bigint(row.saves),
+                bigint(row.saving),
             )
         })
     })

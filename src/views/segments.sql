@@ -9,24 +9,12 @@ CREATE FUNCTION hugepage_segments(measure_resident boolean DEFAULT false) RETURN
     thp_mapped bigint, -- of that, memory in transparent huge pages, in bytes; NULL unless measured
     hugetlb bigint -- of that, memory in hugetlb pages, in bytes; NULL unless measured
 )
-    STRICT VOLATILE PARALLEL RESTRICTED
+    STRICT VOLATILE PARALLEL RESTRICTED ROWS 4
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_segments_wrapper';
+
+COMMENT ON FUNCTION hugepage_segments(boolean) IS 'the shared memory that this server process maps; with measure_resident its resident part too, for which the kernel walks the page tables';
 
 CREATE VIEW hugepage_segments AS
     SELECT segment, mapping, size, page_size, landed_in, reserved FROM hugepage_segments();
 
-ALTER FUNCTION hugepage_segments(boolean) ROWS 4;
-
-REVOKE ALL ON FUNCTION hugepage_segments(boolean) FROM PUBLIC;
-REVOKE ALL ON hugepage_segments FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hugepage_segments(boolean) TO pg_monitor;
-GRANT SELECT ON hugepage_segments TO pg_monitor;
-
-COMMENT ON FUNCTION hugepage_segments(boolean) IS 'the shared memory that this server process maps; with measure_resident its resident part too, for which the kernel walks the page tables';
 COMMENT ON VIEW hugepage_segments IS 'the shared memory that this server process maps';
-COMMENT ON COLUMN hugepage_segments.segment IS 'main, interlock, dynamic or other';
-COMMENT ON COLUMN hugepage_segments.mapping IS 'the kernel''s name of the mapping';
-COMMENT ON COLUMN hugepage_segments.size IS 'memory of the mapping that this process may access, in bytes';
-COMMENT ON COLUMN hugepage_segments.page_size IS 'page size of the mapping, in bytes';
-COMMENT ON COLUMN hugepage_segments.landed_in IS 'hugetlb, thp, partial thp, base or unknown';
-COMMENT ON COLUMN hugepage_segments.reserved IS 'address space of the mapping, in bytes: more than size if the server may resize it';

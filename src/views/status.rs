@@ -2,6 +2,7 @@
 
 use hugepage_assess::StatusRow;
 use hugepage_kernel::Root;
+use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::thp;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -18,6 +19,7 @@ fn hugepage_status(call: pg_sys::FunctionCallInfo) {
         let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();
 
         let row = StatusRow::from(&status);
+        let pool = row.pool.as_ref();
         Some((
             row.verdict.to_string(),
             text(row.message),
@@ -31,17 +33,17 @@ fn hugepage_status(call: pg_sys::FunctionCallInfo) {
             bigint(row.shared_memory),
             status.facts.requested.huge_pages.to_string(),
             bigint(row.huge_page_size),
-            bigint(row.needed),
-            bigint(row.missing),
-            bigint(row.nr),
-            bigint(row.free),
-            bigint(row.resv),
-            bigint(row.surplus),
-            bigint(row.available),
+            bigint(row.pages_needed),
+            bigint(row.pages_missing),
+            bigint(pool.map(|pool| pool.nr)),
+            bigint(pool.map(|pool| pool.free)),
+            bigint(pool.and_then(|pool| pool.resv)),
+            bigint(pool.and_then(|pool| pool.surplus)),
+            bigint(pool.and_then(Pool::available)),
             bigint(row.page_tables_host),
             transparent_hugepage,
-            row.outlook.to_string(),
-            bigint(row.recommended),
+            row.restart_outlook.to_string(),
+            bigint(row.recommended_nr_hugepages),
             shmem::generation(),
             std::mem::take(notes).into_vec().into_iter().map(text).collect::<Vec<_>>(),
             row.crash_outlook.map(|outlook| outlook.to_string()),

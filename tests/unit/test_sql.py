@@ -11,6 +11,9 @@ from machine import REPOSITORY
 
 EXPORTED = re.compile(r"#\[pg_extern\(sql = false\)\]\s+fn (\w+)\((.*?)\)\s*(?:->|\{)", re.DOTALL)
 TYPES = {"&str": "text", "i64": "bigint", "i32": "integer", "bool": "boolean", "Interval": "interval"}
+TUPLE = re.compile(r"^(?P<indent> *)(?:Some\()?\(\n(?P<values>.*?)^(?P=indent)\)", re.MULTILINE | re.DOTALL)
+"""The values of a row in a file of src/views; below, those that are named as another column."""
+COMPUTED = {("segments", "size"), ("segments", "reserved"), ("page_tables", "share_of_memory")}
 FIRST_STABLE = "1.0.0"
 RENAMED = {"page_tables bigint": "page_tables_host bigint", "saves bigint": "saving bigint"}
 """Columns of before the first stable release that have the same meaning under another name."""
@@ -41,7 +44,7 @@ def exported() -> dict[str, tuple[bool, list[str]]]:
 @pytest.fixture
 def copy(tmp_path) -> ModuleType:
     """scripts/sql with a repository of its own."""
-    for name in ("Cargo.toml", "src/library.sql", "src/views", "sql"):
+    for name in ("Cargo.toml", "src/library.sql", "src/views", "sql", "docs/columns.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy)(REPOSITORY / name, tmp_path / name)
     copied = loaded()
@@ -70,7 +73,8 @@ def test_what_is_released_is_not_written_again(copy, monkeypatch, capsys):
     with open(copy.ROOT / "sql/released.sha256", "a") as released:
         released.write(f"{copy.hashlib.sha256(MADE.encode()).hexdigest()}  {script}\n")
     monkeypatch.setattr("sys.argv", ["sql"])
-    (copy.ROOT / "src/views/fix.sql").write_text("-- another\n")
+    another = copy.ROOT / "src/views/fix.sql"
+    another.write_text(another.read_text() + "-- another\n")
     assert copy.main() == 1 and "is released" in capsys.readouterr().err
     assert (copy.ROOT / "sql" / script).read_text() == MADE
 
@@ -92,6 +96,21 @@ def test_each_function_is_one_of_the_library_with_the_same_arguments():
             [argument.split(" ", 1)[1] for argument in function.arguments], function.name
         strict = re.search(rf"^CREATE FUNCTION {function.name}\b[^;]*\bSTRICT\b", sql.COMMENT.sub("", MADE), re.MULTILINE) is not None
         assert not types or nullable == [not strict] * len(types), f"{function.name}: STRICT, or Option<>"
+
+
+WITH_TUPLE = [path for path in sql.views() if TUPLE.search(path.with_suffix(".rs").read_text())]
+
+
+@pytest.mark.parametrize("path", WITH_TUPLE, ids=lambda path: path.stem)
+def test_a_row_has_the_values_in_the_order_of_the_columns(path):
+    """A row is a tuple, which has no names: what a value is taken from is named as its column, as far as it has the name of one."""
+    columns = [name for name, *_ in sql.COLUMN.findall(path.read_text())]
+    found = TUPLE.search(path.with_suffix(".rs").read_text())
+    values = re.findall(rf"^{found['indent']}    (?=\S)(?!#\[)(.*?),$", found["values"], re.MULTILINE)
+    assert len(values) == len(columns)
+    for column, value in zip(columns, values):
+        named = set(re.findall(r"\w+", value)) & set(columns)
+        assert not named or column.removeprefix("was_") in named or (path.stem, column) in COMPUTED, f"{column}: {value}"
 
 
 def test_no_function_of_a_user_can_stand_beside_one():

@@ -6,7 +6,7 @@ use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::model::{Landing, Segment};
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::proc::rlimit::{self, LockedMemory};
+use hugepage_kernel::proc::rlimit::{self, Rlimit};
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, ReadError};
 use hugepage_oracle::sga::{self, ShmFiles};
@@ -27,7 +27,7 @@ pub struct ObservedMemory {
     /// The private memory (`RssAnon`) of the median of the processes; `None` if unknown, as before Linux 4.5.
     pub private_memory: Option<Bytes>,
     /// The memory that the server may lock.
-    pub memlock: Option<LockedMemory>,
+    pub memlock: Option<Rlimit>,
     /// Whether one of the processes certainly has huge pages (`HugetlbPages` in its status).
     pub has_hugetlb_pages: bool,
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, Root};
+use serde::Serialize;
 
 use super::service_accounts::ServiceAccounts;
 
@@ -24,7 +25,7 @@ pub struct Strangers {
 }
 
 /// One of them. What it says of itself is not longer than the kernel lets a name be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stranger {
     /// The process.
     pub pid: i32,
@@ -35,12 +36,12 @@ pub struct Stranger {
     /// Its resident memory.
     pub resident: Bytes,
     /// Why it does not count, as `runs as alice`.
-    pub why: String,
+    pub reason: String,
 }
 
 impl fmt::Display for Stranger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} ({}, {}) {}", self.pid, self.name, self.resident, self.why)
+        write!(f, "process {} ({}, {}) {}", self.pid, self.name, self.resident, self.reason)
     }
 }
 
@@ -50,14 +51,14 @@ impl Strangers {
         self.first.len() + self.more
     }
 
-    /// Adds a process unless it is a child of one of them. `why`: something else than its user. `once`: only the first of its user.
+    /// Adds a process unless it is a child of one of them. `reason`: something else than its user. `once`: only the first of its user.
     pub(super) fn add(
         &mut self,
         root: &Root,
         accounts: &ServiceAccounts,
         pid: i32,
         glance: &ProcessGlance,
-        why: Option<String>,
+        reason: Option<String>,
         once: bool,
     ) {
         let uid = glance.credentials.as_ref().map(|users| users.effective);
@@ -71,9 +72,10 @@ impl Strangers {
             self.more += 1;
             return;
         }
-        let why = why.or_else(|| uid.map(|uid| format!("runs as {}", accounts.name(root, uid)))).unwrap_or_default();
+        let of_user = || uid.map(|uid| format!("runs as {}", accounts.name(root, uid)));
+        let reason = reason.or_else(of_user).unwrap_or_default();
         // A capture has the status of a stranger, and nothing else of it.
         process::keep_status(root, pid);
-        self.first.push(Stranger { pid, uid, name: glance.name.clone(), resident: glance.resident(), why });
+        self.first.push(Stranger { pid, uid, name: glance.name.clone(), resident: glance.resident(), reason });
     }
 }

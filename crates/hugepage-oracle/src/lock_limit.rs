@@ -5,7 +5,7 @@ use hugepage_assess::model::{Landing, LockLimit, Segment};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::memory::sysctl;
-use hugepage_kernel::proc::rlimit::{LockedMemory, Rlimit};
+use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, Root};
 
 use crate::readers::LastStart;
@@ -13,12 +13,7 @@ use crate::readers::LastStart;
 /// What the kernel requires for System V segments in huge pages and the instance does not have: CAP_IPC_LOCK, the group
 /// `vm.hugetlb_shm_group`, or before 5.18 a limit on locked memory of at least their size. `None` for an instance that
 /// is in huge pages.
-pub fn lock_limit(
-    root: &Root,
-    pid: i32,
-    segment: Option<&Segment>,
-    memlock: Option<LockedMemory>,
-) -> Option<LockLimit> {
+pub fn lock_limit(root: &Root, pid: i32, segment: Option<&Segment>, memlock: Option<Rlimit>) -> Option<LockLimit> {
     const CAP_IPC_LOCK: u64 = 1 << 14;
     let is_let = segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));
     if is_let {
@@ -35,7 +30,7 @@ pub fn lock_limit(
     // The effective group is the second of four (proc(5)).
     let gid = || line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok();
     let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
-    match (counts_memlock, memlock?.soft?) {
+    match (counts_memlock, memlock?) {
         (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
         (Some(true), Rlimit::Unlimited) => None,
         (Some(false), _) => Some(LockLimit::ShmGroup { gid: gid()? }),

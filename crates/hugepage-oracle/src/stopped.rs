@@ -247,7 +247,7 @@ fn inspect(
             Some(Forecast::of_start(&requested, Some(size.times(*pages)), &pool_state, Pages(0)))
         }
         // On a kernel without huge pages ONLY fails, whatever the size is, and with MEMORY_TARGET on every kernel (ORA-27138).
-        (Wants::None(_), None) | (Wants::None(_), _)
+        (Wants::None(_), _)
             if requested.huge_pages == HugePages::On
                 && (automatic_memory || page_size.is_none() && host.meminfo.is_some()) =>
         {

@@ -70,9 +70,9 @@ fn memory(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let is_of_lxcfs = meminfo::is_of_lxcfs(root);
     let line = |name: &&str| {
         let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| found == name)?;
-        let fact = in_bytes(name, value.split_ascii_whitespace().next()?, MEMINFO);
+        let shown = in_bytes(name, value.split_ascii_whitespace().next()?, MEMINFO);
         let is_of_container = is_of_lxcfs && !meminfo::is_hosts_under_lxcfs(name);
-        Some(if is_of_container { HostFact { setting: None, ..fact } } else { fact })
+        Some(if is_of_container { HostFact { setting: None, ..shown } } else { shown })
     };
     Ok(MEMORY.iter().filter_map(line).collect())
 }
@@ -81,28 +81,28 @@ fn transparent_huge_pages(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let mut facts = Vec::new();
     for file in ["enabled", "defrag", "shmem_enabled"] {
         if let Some(setting) = thp::choice(root, file)? {
-            let source = format!("/sys/kernel/mm/transparent_hugepage/{file}");
-            let setting = Some(setting);
-            facts.push(HostFact { name: format!("transparent_hugepage/{file}"), setting, unit: None, source });
+            facts.push(of_thp(file, setting));
         }
     }
     for file in thp::shmem_files(root)? {
         // What the kernel never does by itself has no row for each size.
         if let Some(setting) = thp::choice(root, &file)?.filter(|setting| setting != "never") {
-            let source = format!("/sys/kernel/mm/transparent_hugepage/{file}");
-            let name = format!("transparent_hugepage/{file}");
-            facts.push(HostFact { name, setting: Some(setting), unit: None, source });
+            facts.push(of_thp(&file, setting));
         }
     }
     Ok(facts)
+}
+
+fn of_thp(file: &str, setting: String) -> HostFact {
+    let name = format!("transparent_hugepage/{file}");
+    fact(&name, setting, None, format!("/sys/kernel/mm/{name}"))
 }
 
 fn parameters(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let mut facts = Vec::new();
     for (name, unit) in PARAMETERS {
         if let Some(setting) = sysctl::running(root, name)? {
-            let source = sysctl::path(name);
-            facts.push(HostFact { name: name.to_owned(), setting: Some(setting), unit, source });
+            facts.push(fact(name, setting, unit, sysctl::path(name)));
         }
     }
     Ok(facts)
@@ -114,36 +114,26 @@ fn boot_command_line(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let text = if_there(root.read(PATH))?.unwrap_or_default();
     let words = text.split_ascii_whitespace().filter_map(|word| word.split_once('='));
     let wanted = ["hugepages", "hugepagesz", "default_hugepagesz", "hugetlb_cma", "transparent_hugepage"];
-    Ok(words
-        .filter(|(name, _)| wanted.contains(name))
-        .map(|(name, value)| HostFact {
-            name: format!("boot {name}"),
-            setting: Some(value.to_owned()),
-            unit: None,
-            source: PATH.to_owned(),
-        })
-        .collect())
+    let words = words.filter(|(name, _)| wanted.contains(name));
+    Ok(words.map(|(name, value)| fact(&format!("boot {name}"), value.to_owned(), None, PATH.to_owned())).collect())
 }
 
 /// What sysctl.d will set the same parameters to at the next boot.
 fn next_boot(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let mut assignments = sysctl::at_next_boot(root)?;
-    let fact = |(name, unit): &(&str, Option<&'static str>)| {
+    let assigned = |(name, unit): &(&str, Option<&'static str>)| {
         let Assignment { value, file } = assignments.remove(*name)?;
-        Some(HostFact { name: format!("next boot {name}"), setting: Some(value), unit: *unit, source: file })
+        Some(fact(&format!("next boot {name}"), value, *unit, file))
     };
-    Ok(PARAMETERS.iter().filter_map(fact).collect())
+    Ok(PARAMETERS.iter().filter_map(assigned).collect())
 }
 
 /// The share of time that some, or all, tasks waited for memory (accounting/psi).
 fn memory_pressure(root: &Root) -> Result<Vec<HostFact>, ReadError> {
-    let fact = |pressure::Average { tasks, window, percent }| HostFact {
-        name: format!("memory pressure {tasks} {window}"),
-        setting: Some(percent),
-        unit: Some("%"),
-        source: pressure::PATH.to_owned(),
+    let share = |pressure::Average { tasks, window, percent }| {
+        fact(&format!("memory pressure {tasks} {window}"), percent, Some("%"), pressure::PATH.to_owned())
     };
-    Ok(pressure::memory(root).into_iter().map(fact).collect())
+    Ok(pressure::memory(root).into_iter().map(share).collect())
 }
 
 fn events(root: &Root) -> Result<Vec<HostFact>, ReadError> {
@@ -160,14 +150,14 @@ fn events(root: &Root) -> Result<Vec<HostFact>, ReadError> {
         };
         let values =
             counters.iter().filter(|(name, _)| of_event(name)).filter_map(|(_, value)| value.parse::<u64>().ok());
-        values.reduce(u64::saturating_add).map(|sum| HostFact {
-            name: (*event).to_owned(),
-            setting: Some(sum.to_string()),
-            unit: Some("events"),
-            source: PATH.to_owned(),
-        })
+        let sum = values.reduce(u64::saturating_add)?;
+        Some(fact(event, sum.to_string(), Some("events"), PATH.to_owned()))
     };
     Ok(EVENTS.iter().filter_map(sum).collect())
+}
+
+fn fact(name: &str, setting: String, unit: Option<&'static str>, source: String) -> HostFact {
+    HostFact { name: name.to_owned(), setting: Some(setting), unit, source }
 }
 
 /// The kernel's kB as bytes; text that is not a number is shown unchanged.
@@ -177,5 +167,5 @@ fn in_bytes(name: &str, kib: &str, source: &str) -> HostFact {
         Ok(bytes) => (bytes.0.to_string(), Some("bytes")),
         Err(_) => (kib.to_owned(), None),
     };
-    HostFact { name: name.to_owned(), setting: Some(setting), unit, source: source.to_owned() }
+    fact(name, setting, unit, source.to_owned())
 }

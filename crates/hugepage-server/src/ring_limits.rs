@@ -8,7 +8,7 @@ use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::process;
-use hugepage_kernel::proc::rlimit::{self, LockedMemory};
+use hugepage_kernel::proc::rlimit;
 use hugepage_kernel::proc::service::{self, UnitLimit};
 use hugepage_kernel::{Bytes, PageSize, Root};
 
@@ -27,7 +27,7 @@ pub fn ring_limits(root: &Root, process: &str, running: Option<RingDemand>, note
     let open = process::open_rings(root, process).unwrap_or(0);
     let files = process::descriptors(root, process).map_or(0, |files| files.len() as u64);
     let service = process.parse().ok().and_then(|pid| service::service_of(root, pid));
-    let memlock = LockedMemory::parse(&limits).soft.and_then(|limit| limit.bytes()).map(|limit| limit.0);
+    let memlock = rlimit::memlock(&limits).and_then(|limit| limit.bytes()).map(|limit| limit.0);
     let mut with_unit = |running: Option<u64>, name: &str| {
         let of_unit = service.as_deref().map(|service| service::limit(root, service, name));
         let next = match of_unit.and_then(|limit| notes.keep(limit)).flatten() {

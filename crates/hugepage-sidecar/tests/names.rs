@@ -102,3 +102,37 @@ fn each_thing_has_one_name() {
         );
     }
 }
+
+/// The columns that a view and a document have in common, in the order and of the types that SQL declares.
+#[test]
+fn documents_have_the_columns_as_sql_declares_them() {
+    let sidecar = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (view, list) in [("status", "instances"), ("pools", "pools"), ("recommendations", "recommendations")] {
+        let sql = fs::read_to_string(sidecar.join(format!("../../src/views/{view}.sql"))).unwrap();
+        let line = |line: &str| Some(line.strip_prefix("    ")?.split_once(" -- ")?.0.trim_end_matches(',').to_owned());
+        let declared: Vec<_> = sql.lines().filter_map(line).collect();
+        let declared: Vec<_> = declared.iter().map(|column| column.split_once(' ').unwrap()).collect();
+        let mut rows = 0;
+        for path in files(&sidecar.join("tests/golden/snapshots"), "/status.json") {
+            let document: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            for row in document[list].as_array().unwrap() {
+                let row = row.as_object().unwrap();
+                let common: Vec<_> = declared.iter().filter(|(name, _)| row.contains_key(*name)).collect();
+                let names = row.keys().filter(|name| declared.iter().any(|(found, _)| found == name));
+                assert!(names.eq(common.iter().map(|(name, _)| name)), "{view}: {}", path.display());
+                for (name, kind) in common {
+                    let is_it = match (&row[*name], *kind) {
+                        (Value::Null, _) => true,
+                        (value, "bigint") => value.is_u64(),
+                        (value, "boolean") => value.is_boolean(),
+                        (value, "text[]") => value.is_array(),
+                        (value, kind) => kind == "text" && value.is_string(),
+                    };
+                    assert!(is_it, "{view}.{name}: {}", row[*name]);
+                }
+                rows += 1;
+            }
+        }
+        assert!(rows > 10 && declared.len() > 9, "{view}");
+    }
+}

@@ -60,26 +60,22 @@ pub fn shortfall(
     )
 }
 
-/// Sets the pool from `now` pages to `pages`. `saves`: the memory that this returns to the host.
+/// Sets the pool from `now` pages to `pages`. `saving`: the memory that this returns to the host.
 pub fn set(
     (size, is_default): (PageSize, bool),
     (now, pages): (Pages, Pages),
     severity: Severity,
     takes_effect: Effect,
     reason: String,
-    saves: Option<Bytes>,
+    saving: Option<Bytes>,
 ) -> Recommendation {
     Recommendation {
-        severity,
-        area: Area::Kernel,
-        finding: None,
-        setting: setting(size, is_default),
         current: Some(now.to_string()),
         recommended: Some(pages.to_string()),
-        reason,
         command: Some(command::set_pool(size, is_default, pages)),
         takes_effect,
-        saves,
+        saving,
+        ..Recommendation::new(severity, Area::Kernel, setting(size, is_default), reason)
     }
 }
 

@@ -3,11 +3,13 @@
 use std::fmt;
 
 use hugepage_kernel::Bytes;
+use serde::Serialize;
 
 use crate::assessment::Severity;
 
 /// Where the setting belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Area {
     /// The server's configuration.
     Postgresql,
@@ -27,24 +29,18 @@ pub enum Area {
 
 impl fmt::Display for Area {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Postgresql => "postgresql",
-            Self::Kernel => "kernel",
-            Self::Boot => "boot",
-            Self::Cgroup => "cgroup",
-            Self::Oracle => "oracle",
-            Self::Limits => "limits",
-            Self::Node => "node",
-        })
+        self.serialize(f)
     }
 }
 
 /// When it takes effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Immediately.
     Now,
     /// At the next start of the server.
+    #[serde(rename = "server restart")]
     ServerRestart,
     /// At the next boot.
     Reboot,
@@ -52,23 +48,17 @@ pub enum Effect {
 
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Now => "now",
-            Self::ServerRestart => "server restart",
-            Self::Reboot => "reboot",
-        })
+        self.serialize(f)
     }
 }
 
-/// One recommendation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One recommendation, with the names that JSON has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recommendation {
     /// How grave the present value is.
     pub severity: Severity,
     /// Where the setting belongs.
     pub area: Area,
-    /// The name of the finding whose hint has this as a step; `None` for what no finding leads to.
-    pub finding: Option<&'static str>,
     /// The name of the setting, as in the file or command that sets it.
     pub setting: String,
     /// The value now; `None` if unknown.
@@ -82,10 +72,28 @@ pub struct Recommendation {
     /// When it takes effect.
     pub takes_effect: Effect,
     /// Memory that it frees.
-    pub saves: Option<Bytes>,
+    pub saving: Option<Bytes>,
+    /// The name of the finding whose hint has this as a step; `None` for what no finding leads to.
+    pub finding: Option<&'static str>,
 }
 
 impl Recommendation {
+    /// Without values and a command, and taking effect now.
+    pub fn new(severity: Severity, area: Area, setting: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            severity,
+            area,
+            setting: setting.into(),
+            current: None,
+            recommended: None,
+            reason: reason.into(),
+            command: None,
+            takes_effect: Effect::Now,
+            saving: None,
+            finding: None,
+        }
+    }
+
     /// For a setting of PostgreSQL, which takes effect when the server starts again.
     pub fn of_server(
         severity: Severity,
@@ -93,19 +101,15 @@ impl Recommendation {
         current: String,
         recommended: Option<String>,
         reason: String,
-        saves: Option<Bytes>,
+        saving: Option<Bytes>,
     ) -> Self {
         Self {
-            severity,
-            area: Area::Postgresql,
-            finding: None,
-            setting: setting.to_owned(),
             current: Some(current),
             command: recommended.as_ref().map(|value| format!("ALTER SYSTEM SET {setting} = '{value}';")),
             recommended,
-            reason,
             takes_effect: Effect::ServerRestart,
-            saves,
+            saving,
+            ..Self::new(severity, Area::Postgresql, setting, reason)
         }
     }
 }

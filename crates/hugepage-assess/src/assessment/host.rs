@@ -2,33 +2,41 @@
 
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use serde::Serialize;
 
 use crate::assessment::Capacity;
 use crate::model::PagesOfStrangers;
 
 /// What one server needs of a pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PoolNeed {
     /// The name of the server.
+    #[serde(rename = "instance")]
     pub name: String,
-    /// The pages that it needs.
-    pub pages: Pages,
-    /// The pages that it needs with its running settings, whatever is on disk; zero if it does not run.
-    pub running: Pages,
-    /// The needed pages that it has now.
-    pub held: Pages,
     /// Whether it runs.
     pub is_running: bool,
+    /// The pages that it needs.
+    #[serde(rename = "pages_needed")]
+    pub pages: Pages,
+    /// The pages that it needs with its running settings, whatever is on disk; zero if it does not run.
+    #[serde(skip)]
+    pub running: Pages,
+    /// The needed pages that it has now.
+    #[serde(rename = "pages_held")]
+    pub held: Pages,
 }
 
 /// A server that does not fit into the host's memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Misfit {
     /// The name of the server.
+    #[serde(rename = "instance")]
     pub name: String,
     /// What it needs.
+    #[serde(rename = "pages_needed")]
     pub pages: Pages,
     /// The pages that are missing for it, after all servers that fit.
+    #[serde(rename = "pages_over")]
     pub over: Pages,
 }
 
@@ -76,11 +84,6 @@ impl Sizing {
     /// The pages that all servers need together.
     pub fn needed(&self) -> Pages {
         self.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.pages))
-    }
-
-    /// Whether the pool for all that fits leaves less to base pages than `reserve_percent` of memory.
-    pub fn is_beyond_reserve(&self) -> bool {
-        matches!((self.recommended, self.capacity), (Some(pages), Some(capacity)) if capacity.is_beyond_reserve(pages))
     }
 
     /// The pages of others that count.

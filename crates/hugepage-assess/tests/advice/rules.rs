@@ -179,7 +179,7 @@ fn gigantic_pages() {
     let size = |megabytes: u64| super::shared_memory(megabytes * MIB);
     // What else may grow with it is left out.
     assert!(size(megabytes) <= 2 * GIB && size(megabytes + 66) > 2 * GIB, "{megabytes}");
-    assert_eq!(rows[0].saves, Some(Bytes(2 * GIB - size(1024))));
+    assert_eq!(rows[0].saving, Some(Bytes(2 * GIB - size(1024))));
     // A full last page leaves nothing to say.
     check(&Host { shared_buffers: megabytes * MIB, ..gigantic }, &[]);
     // Connections share the tables of 2 MB pages, all but 8 kB each.

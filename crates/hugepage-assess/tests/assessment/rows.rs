@@ -68,7 +68,7 @@ fn pools_of_a_host() {
 #[test]
 fn row_of_a_status() {
     let huge = StatusRow::from(&Server::default().status());
-    assert_eq!((huge.in_huge_pages, huge.setting), (Some(true), Some("try")));
+    assert_eq!((huge.in_huge_pages, huge.huge_pages), (Some(true), Some("try")));
     assert_eq!((huge.huge_page_bytes, huge.base_page_bytes), (Some(Bytes(GIB)), Some(Bytes(0))));
     let base = StatusRow::from(&Server::in_base_pages().status());
     assert_eq!((base.in_huge_pages, base.base_page_bytes), (Some(false), Some(Bytes(GIB))));
@@ -78,7 +78,7 @@ fn row_of_a_status() {
         let mut status = Server::default().status();
         status.facts.requested.product =
             Product::Oracle { use_large_pages, memory_target: false, is_asm: false, may_mix: false };
-        assert_eq!(StatusRow::from(&status).setting, setting);
+        assert_eq!(StatusRow::from(&status).use_large_pages, setting);
     }
 }
 

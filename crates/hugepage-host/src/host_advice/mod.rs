@@ -14,17 +14,20 @@ use hugepage_assess::model::Landing;
 use hugepage_kernel::PageSize;
 use hugepage_oracle::advice::host::{self, AdvisedHost};
 use hugepage_oracle::advice::instance::{self, AdvisedOracle};
+use serde::Serialize;
 
 use crate::{Instance, Survey};
 
 /// A recommendation for one server or for the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostRecommendation {
     /// The server's name; `None` for the host.
     pub instance: Option<String>,
     /// What to set.
+    #[serde(flatten)]
     pub recommendation: Recommendation,
     /// Whether it is a step of an instance's hint.
+    #[serde(skip)]
     pub is_in_hint: bool,
 }
 
@@ -104,20 +107,14 @@ fn steps(instance: &Instance) -> impl Iterator<Item = Step> {
 }
 
 fn of_misfit(survey: &Survey, size: PageSize, misfit: &Misfit) -> Recommendation {
+    let reason = format!(
+        "{} needs {} pages of {size}, {} more than this host can hold beside the other users and the memory in use.",
+        misfit.name, misfit.pages, misfit.over
+    );
     Recommendation {
-        severity: Severity::Warning,
-        area: Area::Kernel,
-        finding: None,
-        setting: pool::setting(size, survey.is_default(size)),
         current: survey.pool(size).map(|pool| pool.nr.to_string()),
-        recommended: None,
-        reason: format!(
-            "{} needs {} pages of {size}, {} more than this host can hold beside the other users and the memory in use.",
-            misfit.name, misfit.pages, misfit.over
-        ),
-        command: None,
         takes_effect: Effect::ServerRestart,
-        saves: None,
+        ..Recommendation::new(Severity::Warning, Area::Kernel, pool::setting(size, survey.is_default(size)), reason)
     }
 }
 
@@ -129,7 +126,7 @@ impl Instance {
             name: &id.name,
             owner: id.owner.as_deref(),
             service: id.service.as_deref(),
-            memlock: self.memory.memlock.and_then(|memlock| memlock.soft),
+            memlock: self.memory.memlock,
             status: &self.status,
             oracle: id.oracle()?,
         })

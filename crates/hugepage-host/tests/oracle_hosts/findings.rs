@@ -99,7 +99,7 @@ fn a_pool_beside_instances_that_cannot_use_it() {
     let host = OracleHost::new(KERNELS[1], 64, (8000, 8000));
     automatic(&host);
     let finding = found(&host.survey(), "vm.nr_hugepages").unwrap();
-    assert_eq!((finding.severity, finding.saves.map(|size| size.0)), (Severity::Warning, Some(8000 * 2 * MIB)));
+    assert_eq!((finding.severity, finding.saving.map(|size| size.0)), (Severity::Warning, Some(8000 * 2 * MIB)));
     assert_eq!((finding.command, finding.recommended), (None, None), "either the setting is wrong or the pool");
     assert!(finding.reason.contains("orcl (MEMORY_TARGET) cannot use huge pages"), "{}", finding.reason);
 
@@ -111,9 +111,9 @@ fn a_pool_beside_instances_that_cannot_use_it() {
     host.write("/etc/oratab", &format!("down:{DB_HOME}:N\n"));
     host.write(&format!("{DB_HOME}/dbs/initdown.ora"), "sga_max_size=4G\n");
     let finding = found(&host.survey(), "vm.nr_hugepages").unwrap();
-    assert_eq!(finding.saves.map(|size| size.0), Some((8000 - 2052) * 2 * MIB));
+    assert_eq!(finding.saving.map(|size| size.0), Some((8000 - 2052) * 2 * MIB));
     host.write(&format!("{DB_HOME}/dbs/initdown.ora"), "sga_max_size=16G\n");
-    assert_eq!(found(&host.survey(), "vm.nr_hugepages").and_then(|finding| finding.saves), None);
+    assert_eq!(found(&host.survey(), "vm.nr_hugepages").and_then(|finding| finding.saving), None);
     // Its need is unknown, and so is whether the pool is idle.
     host.write(&format!("{DB_HOME}/dbs/initdown.ora"), "processes=300\n");
     assert_eq!(found(&host.survey(), "vm.nr_hugepages"), None);

@@ -10,7 +10,7 @@ use hugepage_kernel::Pages;
 use crate::builder::*;
 
 fn setting(survey: &hugepage_host::Survey, sid: &str) -> Option<&'static str> {
-    status_row(running(survey, sid), &[]).setting
+    status_row(running(survey, sid), &[]).use_large_pages
 }
 
 fn logged(sga: &str, setting: Option<&str>) -> Vec<String> {

@@ -16,8 +16,6 @@ pub struct SysvSegment {
     pub shmid: u64,
     /// `size`, as it was requested, not rounded to pages.
     pub size: Bytes,
-    /// `cpid`: the process that created it, in the PID namespace of the reader; it may have ended.
-    pub creator: i32,
     /// `nattch`: how many times it is attached now.
     pub attached: u64,
     /// `uid`: the user that owns it.
@@ -39,23 +37,22 @@ pub fn parse(text: &str) -> Result<Vec<SysvSegment>, String> {
     let names: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();
     let column =
         |name: &str| names.iter().position(|found| *found == name).ok_or_else(|| format!("it has no column {name}"));
-    let [key, shmid, size, cpid, nattch, uid] = ["key", "shmid", "size", "cpid", "nattch", "uid"].map(column);
-    let columns = [key?, shmid?, size?, cpid?, nattch?, uid?];
+    let [key, shmid, size, nattch, uid] = ["key", "shmid", "size", "nattch", "uid"].map(column);
+    let columns = [key?, shmid?, size?, nattch?, uid?];
     lines
         .filter(|line| !line.trim().is_empty())
         .map(|line| segment(line, columns).ok_or_else(|| format!("the line \"{line}\"")))
         .collect()
 }
 
-fn segment(line: &str, columns: [usize; 6]) -> Option<SysvSegment> {
+fn segment(line: &str, columns: [usize; 5]) -> Option<SysvSegment> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [key, shmid, size, cpid, nattch, uid] = columns.map(|column| words.get(column));
+    let [key, shmid, size, nattch, uid] = columns.map(|column| words.get(column));
     Some(SysvSegment {
         // Printed as a signed number.
         key: key?.parse::<i32>().ok()?.cast_unsigned(),
         shmid: shmid?.parse().ok()?,
         size: Bytes(size?.parse().ok()?),
-        creator: cpid?.parse().ok()?,
         attached: nattch?.parse().ok()?,
         uid: uid?.parse().ok()?,
     })
@@ -72,14 +69,8 @@ mod tests {
     fn kernels_with_and_without_the_last_columns() {
         let line = "-291814688   81068066   640               2097152  4103  9120     22   500   501   500   501 \
                     1328000000 1328000001 1327000000";
-        let expected = SysvSegment {
-            key: 0xee9b_42e0,
-            shmid: 81_068_066,
-            size: Bytes(2 << 20),
-            creator: 4103,
-            attached: 22,
-            uid: 500,
-        };
+        let expected =
+            SysvSegment { key: 0xee9b_42e0, shmid: 81_068_066, size: Bytes(2 << 20), attached: 22, uid: 500 };
         assert_eq!(parse(&format!("{HEAD}\n{line}\n")).unwrap(), [expected]);
         let newer = format!("{HEAD}                   rss                  swap\n{line}  1073741824  0\n");
         assert_eq!(parse(&newer).unwrap(), [expected]);

@@ -23,24 +23,11 @@ impl Rlimit {
     }
 }
 
-/// `Max locked memory` (RLIMIT_MEMLOCK) of a process; `None` where the line is missing or invalid.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LockedMemory {
-    /// The limit that applies.
-    pub soft: Option<Rlimit>,
-    /// The limit up to which the process may raise it.
-    pub hard: Option<Rlimit>,
-}
-
-impl LockedMemory {
-    /// Parses the text of /proc/PID/limits.
-    pub fn parse(text: &str) -> Self {
-        let mut words = words_of(text, "Max locked memory");
-        let mut next = || match words.next()? {
-            "unlimited" => Some(Rlimit::Unlimited),
-            bytes => bytes.parse().ok().map(|bytes| Rlimit::At(Bytes(bytes))),
-        };
-        Self { soft: next(), hard: next() }
+/// The soft limit of a process on locked memory (RLIMIT_MEMLOCK); `None` where the line is missing or invalid.
+pub fn memlock(text: &str) -> Option<Rlimit> {
+    match words_of(text, "Max locked memory").next()? {
+        "unlimited" => Some(Rlimit::Unlimited),
+        bytes => bytes.parse().ok().map(|bytes| Rlimit::At(Bytes(bytes))),
     }
 }
 
@@ -55,9 +42,9 @@ fn words_of<'a>(text: &'a str, limit: &str) -> impl Iterator<Item = &'a str> {
     values.unwrap_or_default().split_ascii_whitespace()
 }
 
-/// The limits of `pid` on locked memory; `Ok(None)` if the process does not exist (any more).
-pub fn locked_memory(root: &Root, pid: i32) -> Result<Option<LockedMemory>, ReadError> {
-    unless_gone(root.read_short(&format!("/proc/{pid}/limits"), LockedMemory::parse))
+/// The limit of `pid` on locked memory; `Ok(None)` also if the process does not exist (any more).
+pub fn locked_memory(root: &Root, pid: i32) -> Result<Option<Rlimit>, ReadError> {
+    Ok(unless_gone(root.read_short(&format!("/proc/{pid}/limits"), memlock))?.flatten())
 }
 
 #[cfg(test)]
@@ -67,24 +54,16 @@ mod tests {
     #[test]
     fn the_line_in_its_forms() {
         let at = |bytes| Some(Rlimit::At(Bytes(bytes)));
-        for (line, soft, hard) in [
-            ("Max locked memory         8388608              8388608              bytes", at(8 << 20), at(8 << 20)),
-            (
-                "Max locked memory         65536                unlimited            bytes",
-                at(65536),
-                Some(Rlimit::Unlimited),
-            ),
-            (
-                "Max locked memory         unlimited            unlimited            bytes",
-                Some(Rlimit::Unlimited),
-                Some(Rlimit::Unlimited),
-            ),
-            ("Max locked memory         -1 x", None, None),
-            ("Max locked memory", None, None),
-            ("Max file locks            unlimited            unlimited            locks", None, None),
+        for (line, soft) in [
+            ("Max locked memory         8388608              8388608              bytes", at(8 << 20)),
+            ("Max locked memory         65536                unlimited            bytes", at(65536)),
+            ("Max locked memory         unlimited            unlimited            bytes", Some(Rlimit::Unlimited)),
+            ("Max locked memory         -1 x", None),
+            ("Max locked memory", None),
+            ("Max file locks            unlimited            unlimited            locks", None),
         ] {
             let text = format!("Limit                     Soft Limit           Hard Limit           Units\n{line}\n");
-            assert_eq!(LockedMemory::parse(&text), LockedMemory { soft, hard }, "{line}");
+            assert_eq!(memlock(&text), soft, "{line}");
         }
         assert_eq!(
             open_files("Max open files            1024                 524288               files     \n"),
@@ -99,9 +78,10 @@ mod tests {
         #[allow(unsafe_code)]
         let result = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
         assert_eq!(result, 0);
-        let as_limit =
-            |value| Some(if value == libc::RLIM_INFINITY { Rlimit::Unlimited } else { Rlimit::At(Bytes(value)) });
-        let expected = LockedMemory { soft: as_limit(limit.rlim_cur), hard: as_limit(limit.rlim_max) };
+        let expected = match limit.rlim_cur {
+            libc::RLIM_INFINITY => Rlimit::Unlimited,
+            bytes => Rlimit::At(Bytes(bytes)),
+        };
         let pid = i32::try_from(std::process::id()).unwrap();
         assert_eq!(locked_memory(&Root::live(), pid).unwrap(), Some(expected));
         assert_eq!(locked_memory(&Root::live(), i32::MAX).unwrap(), None);

@@ -4,8 +4,6 @@
 pub const VERSION: u64 = 16;
 /// /etc/hostname and /etc/machine-id: a name of at most 64 bytes.
 pub const HOST_NAME: u64 = 256;
-/// `postmaster.pid`: eight short lines (pidfile.h).
-pub const POSTMASTER_PID: u64 = 4 << 10;
 /// `postmaster.opts`: a command line.
 pub const POSTMASTER_OPTS: u64 = 64 << 10;
 /// One file of a configuration, of PostgreSQL's or Oracle's.

@@ -74,7 +74,7 @@ fn idle_pool(host: &AdvisedHost<'_>, sizing: &Sizing) -> Option<Recommendation> 
         severity: Severity::Warning,
         area: Area::Kernel,
         takes_effect: Effect::Now,
-        saves: Some(unused),
+        saving: Some(unused),
         ..recommendation(
             &pool::setting(size, host.meminfo.and_then(|meminfo| meminfo.huge_page_size) == Some(size)),
             Some(now.to_string()),

@@ -14,15 +14,9 @@ fn recommendation(
     reason: String,
 ) -> Recommendation {
     Recommendation {
-        severity: Severity::Notice,
-        area: Area::Oracle,
-        finding: None,
-        setting: setting.to_owned(),
         current,
         recommended,
-        reason,
-        command: None,
         takes_effect: Effect::ServerRestart,
-        saves: None,
+        ..Recommendation::new(Severity::Notice, Area::Oracle, setting, reason)
     }
 }

@@ -54,11 +54,6 @@ impl Parameters {
         all.of_instance(sid)
     }
 
-    /// Parses the bytes of an init.ora or an spfile, for the instance `sid`.
-    pub fn parse_bytes(bytes: &[u8], sid: &str) -> Self {
-        Self::parse(&text_of(bytes), sid)
-    }
-
     /// The parameters of each instance that an init.ora or spfile names, and last those of any other instance. Files that it
     /// names are not read.
     pub fn of_each_instance(bytes: &[u8]) -> Vec<Self> {
@@ -253,7 +248,7 @@ mod tests {
             for (number, part) in (2..).zip(text.as_bytes().chunks(BLOCK_TEXT)) {
                 file.extend(block(number, part));
             }
-            let found = Parameters::parse_bytes(&file, "TEST1");
+            let found = Parameters::parse(&text_of(&file), "TEST1");
             assert_eq!(found.size("sga_target"), Some(Bytes(12345 << 20)), "{shift}");
             assert_eq!(found.size("sga_max_size"), Some(Bytes(5 << 30)), "{shift}");
             assert_eq!(found.get("_parameter_39"), Some("39"), "{shift}");

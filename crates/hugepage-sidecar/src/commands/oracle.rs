@@ -14,7 +14,7 @@ use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::scripts::{self, ClusterSettings, Script, ScriptSettings, TrendSettings};
 use crate::oracle::snapshot::OracleSnapshot;
-use crate::oracle::{self, json_snapshot, survey_snapshot};
+use crate::oracle::{self, survey_snapshot};
 use crate::output::stream::stdout;
 use crate::privileges::Needs;
 
@@ -112,7 +112,7 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         OracleCommand::Prepare { dir, access } => oracle::prepare(dir, access)?,
         OracleCommand::Write { dir, access, records: true, .. } => {
             for line in io::stdin().lock().lines() {
-                let snapshot_id = oracle::write(dir, &json_snapshot::parse(&line?)?, access)?;
+                let snapshot_id = oracle::write(dir, &serde_json::from_str::<OracleSnapshot>(&line?)?, access)?;
                 writeln!(stdout(), "{snapshot_id}")?;
             }
         }
@@ -133,7 +133,7 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         OracleCommand::CrossCheckSql(names) => print(Script::CrossCheck, names)?,
         OracleCommand::Metric { script, format: MetricFormat::Sql } => print(Script::Metric, script)?,
         OracleCommand::Metric { script, format: MetricFormat::Xml } => print(Script::MetricXml, script)?,
-        OracleCommand::TrendSql(settings) => stdout().write_all(scripts::render_trend(settings)?.as_bytes())?,
+        OracleCommand::TrendSql(TrendSettings { script, trend }) => print(Script::Trend(trend), script)?,
         OracleCommand::Columns(names) => print(Script::Columns, names)?,
     }
     Ok(exit::OK)
@@ -145,7 +145,7 @@ fn snapshot(root: &Root, options: &SurveyOptions) -> Result<OracleSnapshot> {
     Ok(survey_snapshot::from_survey(root, &survey, &sizings, None, &mut LogStarts::default()))
 }
 
-fn print(script: Script, settings: &ScriptSettings) -> Result<()> {
+fn print(script: Script<'_>, settings: &ScriptSettings) -> Result<()> {
     stdout().write_all(scripts::render(script, settings)?.as_bytes())?;
     Ok(())
 }

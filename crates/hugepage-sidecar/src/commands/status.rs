@@ -3,17 +3,20 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::PoolHolder;
+use hugepage_host::host_advice::HostRecommendation;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{SERVICE_ACCOUNTS, Strangers, Survey};
-use hugepage_kernel::Root;
+use hugepage_kernel::{Pages, Root};
 
 use super::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
+use crate::oracle::columns::PoolRecord;
 use crate::output::host_rows::{HostOutput, host};
-use crate::output::rows::{InstanceRow, PoolOutput, RecommendationOutput, StoppedRow};
+use crate::output::rows::{InstanceRow, PoolOutput, StoppedRow};
 use crate::output::stream::{say, stdout};
-use crate::output::table::{colored, or_unknown, size, table, wrapped};
+use crate::output::table::{colored, or_unknown, table, wrapped};
 use crate::output::{Format, escape, json};
 
 /// Options of `status`.
@@ -68,16 +71,17 @@ fn print(out: &HostOutput, survey: &Survey) {
     if !out.instances.is_empty() {
         let mut rows =
             table(&["INSTANCE", "LANDED", "MEMORY", "NEEDED", "HELD", "MISSING", "PAGE TABLES", "MEMLOCK"], 2);
-        for (row, instance) in out.instances.iter().zip(&survey.instances) {
+        for row in &out.instances {
+            let status = &row.status;
             rows.add_row(vec![
                 label(row).into(),
-                colored(&row.landed_in, instance.status.verdict().0),
-                size(row.shared_memory).into(),
-                or_unknown(row.pages_needed).into(),
-                or_unknown(row.pages_held).into(),
-                or_unknown(row.pages_missing).into(),
-                size(row.page_tables_total).into(),
-                if row.memlock_unlimited == Some(true) { "unlimited".into() } else { size(row.memlock).into() },
+                colored(status.landed_in, status.verdict),
+                or_unknown(status.shared_memory).into(),
+                or_unknown(status.pages_needed).into(),
+                or_unknown(status.pages_held).into(),
+                or_unknown(status.pages_missing).into(),
+                or_unknown(row.page_tables_total).into(),
+                if row.memlock_unlimited == Some(true) { "unlimited".into() } else { or_unknown(row.memlock).into() },
             ]);
         }
         say!("{}\n", rows.trim_fmt());
@@ -111,13 +115,14 @@ fn print(out: &HostOutput, survey: &Survey) {
     say!("\n{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), out.message), 0, 2));
 }
 
-fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a RecommendationOutput>, pieces: &str) {
+fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a HostRecommendation>, pieces: &str) {
     let sources = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
     let pieces = if pieces.is_empty() { String::new() } else { format!("{pieces}; ") };
     say!("{}", wrapped(&format!("{}: {pieces}seen in {sources}", label(row)), 0, 2));
-    if row.verdict != "ok" {
-        say!("{}", wrapped(&format!("{}: {}", row.verdict, row.message), 2, 4));
-        if let Some(hint) = &row.hint {
+    let status = &row.status;
+    if status.verdict != Severity::Ok {
+        say!("{}", wrapped(&format!("{}: {}", status.verdict, status.message), 2, 4));
+        if let Some(hint) = &status.hint {
             say!("{}", wrapped(hint, 2, 4));
         }
     }
@@ -154,7 +159,8 @@ fn print_stopped(row: &StoppedRow) {
     say!();
 }
 
-fn print_recommendation(one: &RecommendationOutput, indent: usize) {
+fn print_recommendation(one: &HostRecommendation, indent: usize) {
+    let one = &one.recommendation;
     say!("{}", wrapped(&format!("{}: {}: {}", one.severity, one.setting, one.reason), indent, indent + 2));
     if let Some(command) = &one.command {
         say!("{}", wrapped(command, indent, indent + 2));
@@ -165,24 +171,25 @@ fn print_recommendation(one: &RecommendationOutput, indent: usize) {
 fn print_pools(pools: &[PoolOutput]) {
     let mut rows =
         table(&["PAGE SIZE", "NR", "FREE", "RESV", "SURPLUS", "AVAILABLE", "INSTANCES", "OTHERS", "RECOMMENDED"], 0);
-    let nodes: BTreeSet<_> = pools.iter().filter_map(|pool| pool.node).collect();
-    let of_host = pools.iter().filter(|pool| pool.node.is_none());
+    let nodes: BTreeSet<_> = pools.iter().filter_map(|row| row.pool.node).collect();
+    let of_host = pools.iter().filter(|row| row.pool.node.is_none());
     let with_nodes = of_host.flat_map(|host| {
-        let is_share = |pool: &&PoolOutput| pool.page_size == host.page_size && pool.node.is_some();
-        let shares = pools.iter().filter(is_share).filter(|_| nodes.len() > 1 && host.nr_hugepages > 0);
-        std::iter::once(host).chain(shares)
+        let is_share = |row: &&PoolOutput| row.pool.page_size == host.pool.page_size && row.pool.node.is_some();
+        let has_shares = nodes.len() > 1 && host.pool.nr_hugepages > Some(Pages(0));
+        std::iter::once(host).chain(pools.iter().filter(is_share).filter(move |_| has_shares))
     });
-    for pool in with_nodes {
+    for row in with_nodes {
+        let pool = &row.pool;
         rows.add_row(vec![
-            pool.node.map_or_else(|| size(Some(pool.page_size)), |node| format!("  node {node}")),
-            pool.nr_hugepages.to_string(),
-            pool.free_hugepages.to_string(),
+            pool.node.map_or_else(|| or_unknown(pool.page_size), |node| format!("  node {node}")),
+            or_unknown(pool.nr_hugepages),
+            or_unknown(pool.free_hugepages),
             of_pool(pool, pool.resv_hugepages),
             or_unknown(pool.surplus_hugepages),
             of_pool(pool, pool.available_hugepages),
-            pool.held_by_instances.map_or(String::new(), |pages| pages.to_string()),
-            pool.held_by_others.map_or(String::new(), |pages| pages.to_string()),
-            pool.recommended_nr_hugepages.map_or(String::new(), |pages| pages.to_string()),
+            or_empty(row.held_by_instances),
+            or_empty(row.held_by_others),
+            or_empty(row.recommended_nr_hugepages),
         ]);
     }
     say!("{}", rows.trim_fmt());
@@ -199,8 +206,12 @@ fn print_holder(holder: &PoolHolder) {
 }
 
 /// A number that the kernel counts for the host alone: empty for a node, `?` if it is unknown.
-fn of_pool(pool: &PoolOutput, number: Option<u64>) -> String {
-    if pool.node.is_some() { number.map_or(String::new(), |number| number.to_string()) } else { or_unknown(number) }
+fn of_pool(pool: &PoolRecord, pages: Option<Pages>) -> String {
+    if pool.node.is_some() { or_empty(pages) } else { or_unknown(pages) }
+}
+
+fn or_empty(pages: Option<Pages>) -> String {
+    pages.map_or(String::new(), |pages| pages.to_string())
 }
 
 /// The kind and the name of an instance; a long path is cut at its beginning.

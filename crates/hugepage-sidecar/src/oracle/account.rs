@@ -6,36 +6,14 @@ use anyhow::{Context, Result};
 use hugepage_kernel::Root;
 use rustix::fs::{Gid, Uid};
 
-/// A user ID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct User(pub u32);
-
-/// A group ID.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Group(pub u32);
-
-impl User {
-    /// The type of system calls.
-    pub fn uid(self) -> Uid {
-        Uid::from_raw(self.0)
-    }
-
-    /// The user with that name or number.
-    pub fn find(name: &str) -> Result<Self> {
-        find(name, "/etc/passwd", "user").map(Self)
-    }
+/// The user with that name or number.
+pub fn user(name: &str) -> Result<Uid> {
+    find(name, "/etc/passwd", "user").map(Uid::from_raw)
 }
 
-impl Group {
-    /// The type of system calls.
-    pub fn gid(self) -> Gid {
-        Gid::from_raw(self.0)
-    }
-
-    /// The group with that name or number.
-    pub fn find(name: &str) -> Result<Self> {
-        find(name, "/etc/group", "group").map(Self)
-    }
+/// The group with that name or number.
+pub fn group(name: &str) -> Result<Gid> {
+    find(name, "/etc/group", "group").map(Gid::from_raw)
 }
 
 fn find(name: &str, path: &str, what: &str) -> Result<u32> {
@@ -67,8 +45,8 @@ mod tests {
         for name in ["oinst", "broken", "bad", "", "x"] {
             assert_eq!(number_of(name, text), None, "{name}");
         }
-        assert_eq!(Group::find("54321").unwrap(), Group(54321));
-        assert_eq!(User::find("root").unwrap(), User(0));
-        assert!(User::find("nobody of that name").is_err());
+        assert_eq!(group("54321").unwrap(), Gid::from_raw(54321));
+        assert_eq!(user("root").unwrap(), Uid::ROOT);
+        assert!(user("nobody of that name").is_err());
     }
 }

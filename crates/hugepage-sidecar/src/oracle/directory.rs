@@ -8,17 +8,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use hugepage_kernel::SafeDirectory;
 use hugepage_kernel::safe_directory::UnsafeDirectory;
-use rustix::fs::{Mode, OFlags, fchmod, fchown};
-
-use crate::oracle::account::{Group, User};
+use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown};
 
 /// Owner, group and mode of a file that Oracle reads.
 #[derive(Clone, Copy, Debug)]
 pub struct FilePermissions {
     /// The owner; `None` for the current user.
-    pub owner: Option<User>,
+    pub owner: Option<Uid>,
     /// The group.
-    pub group: Group,
+    pub group: Gid,
     /// The permissions.
     pub mode: Mode,
 }
@@ -28,7 +26,7 @@ pub struct FilePermissions {
 pub struct OracleDirectory {
     path: PathBuf,
     directory: SafeDirectory,
-    group: Group,
+    group: Gid,
 }
 
 impl OracleDirectory {
@@ -40,12 +38,12 @@ impl OracleDirectory {
             }
             _ => error.into(),
         })?;
-        let group = Group(directory.metadata()?.gid());
+        let group = Gid::from_raw(directory.metadata()?.gid());
         Ok(Self { path: path.to_owned(), directory, group })
     }
 
     /// The group of the directory.
-    pub const fn group(&self) -> Group {
+    pub const fn group(&self) -> Gid {
         self.group
     }
 
@@ -57,7 +55,7 @@ impl OracleDirectory {
             file.write_all(text.as_bytes())?;
             // In this order: another user's mode only CAP_FOWNER can change.
             fchmod(&file, access.mode)?;
-            fchown(&file, access.owner.map(User::uid), Some(access.group.gid()))?;
+            fchown(&file, access.owner, Some(access.group))?;
             file.sync_all()
         };
         write().with_context(|| format!("could not write {}/{name}", self.path.display()))

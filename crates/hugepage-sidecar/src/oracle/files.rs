@@ -8,9 +8,9 @@ use std::fs::File;
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use rustix::fs::Mode;
+use rustix::fs::{Gid, Mode, Uid};
 
-use crate::oracle::account::{Group, User};
+use crate::oracle::account;
 use crate::oracle::columns::{FILES, columns};
 use crate::oracle::directory::{FilePermissions, OracleDirectory};
 use crate::oracle::record_line::{header, line};
@@ -24,11 +24,11 @@ const LOCK_FILE: &str = ".hugepage-sidecar.lock";
 #[derive(Clone, Copy, Debug, Args)]
 pub struct WriterOptions {
     /// Owner of the files, a name or a number [default: the current user]
-    #[arg(long, value_name = "USER", value_parser = User::find)]
-    owner: Option<User>,
+    #[arg(long, value_name = "USER", value_parser = account::user)]
+    owner: Option<Uid>,
     /// Group of the files, a name or a number [default: the group of the directory]
-    #[arg(long, value_name = "GROUP", value_parser = Group::find)]
-    group: Option<Group>,
+    #[arg(long, value_name = "GROUP", value_parser = account::group)]
+    group: Option<Gid>,
     /// Permissions of the files, octal [default: 640]
     #[arg(long, value_parser = file_mode)]
     mode: Option<u32>,

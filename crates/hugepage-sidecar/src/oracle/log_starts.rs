@@ -11,6 +11,7 @@ use hugepage_oracle::running::RunningOracle;
 use hugepage_oracle::stopped::StoppedOracle;
 
 use crate::oracle::instance_columns::StartRecord;
+use crate::oracle::record_line::seconds;
 
 /// The last starts of an instance that become records: the package in the database reads all of them at each SELECT.
 const MAX_RECORDS: usize = 50;
@@ -91,7 +92,7 @@ fn of_instance(instance: &StartRecord, starts: &[RememberedStart], current: Opti
         let pages = size.and_then(|size| start.pages_of(size)).unwrap_or_default();
         let local = start.at.as_ref().map(|at| at.local.to_string());
         StartRecord {
-            started_utc: remembered.at(),
+            started_utc: remembered.at().and_then(seconds),
             started_in_log: time_of(remembered),
             is_current: Some(local.is_some() && local.as_deref() == current),
             landed_in: Some(got.landing.to_string()),

@@ -9,8 +9,6 @@ pub mod columns;
 mod directory;
 pub mod files;
 mod instance_columns;
-mod json;
-pub mod json_snapshot;
 pub mod log_starts;
 pub mod names;
 mod record_line;

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::oracle::schema::{Column, ColumnType, FieldValue};
+use serde_json::Value;
+
+use crate::oracle::schema::{Column, ColumnType};
 use crate::oracle::text::{sanitised, truncate, truncate_at_word};
 
 /// The field separator.
@@ -20,7 +22,7 @@ pub fn header(columns: impl Iterator<Item = &'static Column>) -> String {
 }
 
 /// The line of `values`, which must be in the order of `columns`.
-pub fn line(columns: impl Iterator<Item = &'static Column>, values: &[Option<FieldValue>]) -> String {
+pub fn line(columns: impl Iterator<Item = &'static Column>, values: &[Value]) -> String {
     let columns: Vec<_> = columns.collect();
     assert_eq!(columns.len(), values.len(), "a record has a value for every column");
     let mut fields: Vec<_> =
@@ -37,13 +39,13 @@ pub fn line(columns: impl Iterator<Item = &'static Column>, values: &[Option<Fie
     format!("{}\n", fields.join(&DELIMITER.to_string()))
 }
 
-fn field(column_type: ColumnType, value: &Option<FieldValue>) -> String {
-    match value {
-        None => String::new(),
-        Some(FieldValue::Number(number)) => number.to_string(),
-        Some(FieldValue::Flag(flag)) => if *flag { "Y" } else { "N" }.to_owned(),
-        Some(FieldValue::Time(time)) => utc(*time).unwrap_or_default(),
-        Some(FieldValue::Text(text)) => shortened(column_type, &sanitised(text), column_type.width()),
+fn field(column_type: ColumnType, value: &Value) -> String {
+    match (column_type, value) {
+        (ColumnType::UtcTime, Value::Number(seconds)) => seconds.as_u64().and_then(utc).unwrap_or_default(),
+        (_, Value::Number(number)) => number.to_string(),
+        (_, Value::Bool(flag)) => if *flag { "Y" } else { "N" }.to_owned(),
+        (_, Value::String(text)) => shortened(column_type, &sanitised(text), column_type.width()),
+        _ => String::new(),
     }
 }
 
@@ -55,9 +57,13 @@ fn shortened(column_type: ColumnType, text: &str, width: usize) -> String {
     }
 }
 
-/// A timestamp as `2026-11-21 10:00:00`; `None` if it is before 1970 or after 9999.
-fn utc(time: SystemTime) -> Option<String> {
-    let seconds = time.duration_since(UNIX_EPOCH).ok()?.as_secs();
+/// The seconds since 1970, for [`ColumnType::UtcTime`]; `None` if the time is before that.
+pub fn seconds(time: SystemTime) -> Option<u64> {
+    time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
+}
+
+/// A timestamp as `2026-11-21 10:00:00`; `None` if it is after 9999.
+fn utc(seconds: u64) -> Option<String> {
     let time = (seconds <= LAST_SECOND).then(|| UNIX_EPOCH + Duration::from_secs(seconds))?;
     let text = humantime::format_rfc3339_seconds(time).to_string();
     Some(text.replace('T', " ").replace('Z', ""))
@@ -70,21 +76,17 @@ mod tests {
     use super::*;
     use crate::oracle::columns::{FILES, columns};
 
-    fn value(column_type: ColumnType) -> BoxedStrategy<Option<FieldValue>> {
+    fn value(column_type: ColumnType) -> BoxedStrategy<Value> {
         let value = match column_type {
-            ColumnType::Bytes | ColumnType::Pages | ColumnType::Count => {
-                any::<u64>().prop_map(FieldValue::Number).boxed()
-            }
-            ColumnType::Flag => any::<bool>().prop_map(FieldValue::Flag).boxed(),
-            ColumnType::UtcTime => any::<u32>()
-                .prop_map(|seconds| FieldValue::Time(UNIX_EPOCH + Duration::from_secs(u64::from(seconds))))
-                .boxed(),
-            _ => "(?s).{0,600}".prop_map(FieldValue::Text).boxed(),
+            ColumnType::Bytes | ColumnType::Pages | ColumnType::Count => any::<u64>().prop_map(Value::from).boxed(),
+            ColumnType::Flag => any::<bool>().prop_map(Value::from).boxed(),
+            ColumnType::UtcTime => any::<u32>().prop_map(Value::from).boxed(),
+            _ => "(?s).{0,600}".prop_map(Value::from).boxed(),
         };
-        prop_oneof![4 => value.prop_map(Some), 1 => Just(None)].boxed()
+        prop_oneof![4 => value, 1 => Just(Value::Null)].boxed()
     }
 
-    fn values() -> impl Strategy<Value = (usize, Vec<Option<FieldValue>>)> {
+    fn values() -> impl Strategy<Value = (usize, Vec<Value>)> {
         (0..FILES.len()).prop_flat_map(|file| {
             let values: Vec<_> = columns(FILES[file]).map(|column| value(column.column_type)).collect();
             (Just(file), values)
@@ -113,26 +115,25 @@ mod tests {
             &Column { name: "b", column_type: ColumnType::Command(400), comment: &[] },
             &Column { name: "c", column_type: ColumnType::Prose(400), comment: &[] },
         ];
-        let words = |count: usize| Some(FieldValue::Text("word ".repeat(count)));
-        let fields = |values: &[Option<FieldValue>]| {
+        let words = |count: usize| Value::from("word ".repeat(count));
+        let fields = |values: &[Value]| {
             let line = line(kinds.into_iter(), values);
             line.trim_end().split('|').map(str::len).collect::<Vec<_>>()
         };
         assert_eq!(fields(&[words(60), words(60), words(60)]), [299, 299, 299]);
         assert_eq!(fields(&[words(80), words(80), words(80)]), [399, 399, 198]);
-        assert_eq!(fields(&[words(90), words(90), None]), [398, 0, 0]);
-        let command = |count| Some(FieldValue::Text("c".repeat(count)));
+        assert_eq!(fields(&[words(90), words(90), Value::Null]), [398, 0, 0]);
+        let command = |count| Value::from("c".repeat(count));
         assert_eq!(fields(&[words(80), command(390), words(80)]), [399, 390, 203]);
-        assert_eq!(fields(&[words(80), command(390), None]), [399, 390, 0]);
+        assert_eq!(fields(&[words(80), command(390), Value::Null]), [399, 390, 0]);
     }
 
     #[test]
     fn format_timestamps() {
-        let at = |seconds| utc(UNIX_EPOCH + Duration::from_secs(seconds));
-        assert_eq!(at(0).unwrap(), "1970-01-01 00:00:00");
-        assert_eq!(at(1_795_255_199).unwrap(), "2026-11-21 09:59:59");
-        assert_eq!(at(LAST_SECOND).unwrap(), "9999-12-31 23:59:59");
-        assert_eq!(at(LAST_SECOND + 1), None);
-        assert_eq!(utc(UNIX_EPOCH - Duration::from_secs(1)), None);
+        assert_eq!(utc(0).unwrap(), "1970-01-01 00:00:00");
+        assert_eq!(utc(1_795_255_199).unwrap(), "2026-11-21 09:59:59");
+        assert_eq!(utc(LAST_SECOND).unwrap(), "9999-12-31 23:59:59");
+        assert_eq!(utc(LAST_SECOND + 1), None);
+        assert_eq!(seconds(UNIX_EPOCH - Duration::from_secs(1)), None);
     }
 }

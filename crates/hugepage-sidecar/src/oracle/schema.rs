@@ -1,8 +1,7 @@
 //! Column types in Rust, in a file, and in Oracle.
 
-use std::time::SystemTime;
-
-use hugepage_kernel::{Bytes, Pages};
+use serde::Serialize;
+use serde_json::Value;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub enum ColumnType {
     /// A command, or a name to compare with: NULL if it does not fit, because a part of it must not be used. Sentences are
     /// shortened first.
     Command(usize),
-    /// A timestamp in UTC, in seconds.
+    /// A timestamp in UTC, in seconds since 1970.
     UtcTime,
     /// Yes or no.
     Flag,
@@ -68,55 +67,6 @@ impl ColumnType {
     }
 }
 
-/// The value of a field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FieldValue {
-    /// A number, for [`ColumnType::Bytes`], [`ColumnType::Pages`] and [`ColumnType::Count`].
-    Number(u64),
-    /// A text, for the text types.
-    Text(String),
-    /// A time, for [`ColumnType::UtcTime`].
-    Time(SystemTime),
-    /// A yes or no, for [`ColumnType::Flag`].
-    Flag(bool),
-}
-
-impl From<Bytes> for FieldValue {
-    fn from(size: Bytes) -> Self {
-        Self::Number(size.0)
-    }
-}
-
-impl From<Pages> for FieldValue {
-    fn from(pages: Pages) -> Self {
-        Self::Number(pages.0)
-    }
-}
-
-impl From<u64> for FieldValue {
-    fn from(number: u64) -> Self {
-        Self::Number(number)
-    }
-}
-
-impl From<String> for FieldValue {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<SystemTime> for FieldValue {
-    fn from(time: SystemTime) -> Self {
-        Self::Time(time)
-    }
-}
-
-impl From<bool> for FieldValue {
-    fn from(flag: bool) -> Self {
-        Self::Flag(flag)
-    }
-}
-
 /// A column of a file, of Oracle and of the documents.
 #[derive(Debug)]
 pub struct Column {
@@ -147,15 +97,17 @@ impl DataFile {
 }
 
 /// A record of a file as a Rust type.
-pub trait FileRecord: Sized {
+pub trait FileRecord: Serialize {
     /// The file with its columns.
     const FILE: DataFile;
 
     /// The values in the order of the columns.
-    fn values(&self) -> Vec<Option<FieldValue>>;
-
-    /// Reads the record from a JSON object with the columns that are not NULL.
-    fn from_json(object: serde_json::Map<String, serde_json::Value>) -> anyhow::Result<Self>;
+    fn values(&self) -> Vec<Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(columns)) => columns.into_iter().map(|(_, value)| value).collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// The Rust type of a column type.
@@ -166,11 +118,11 @@ macro_rules! rust_type {
     (Text) => { Option<String> };
     (Prose) => { Option<String> };
     (Command) => { Option<String> };
-    (UtcTime) => { Option<std::time::SystemTime> };
+    (UtcTime) => { Option<u64> };
     (Flag) => { Option<bool> };
 }
 
-/// Defines a struct and the columns of its fields. The doc comments become comments in Oracle.
+/// Defines a struct, which is also an object of JSON, and the columns of its fields. The doc comments become comments in Oracle.
 macro_rules! record {
     (
         $(#[doc = $about:literal])+
@@ -179,7 +131,8 @@ macro_rules! record {
         }
     ) => {
         $(#[doc = $about])+
-        #[derive(Clone, Debug, Default)]
+        #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
         pub struct $record {
             $($(#[doc = $comment])+ pub $name: $crate::oracle::schema::rust_type!($kind),)+
         }
@@ -194,16 +147,6 @@ macro_rules! record {
                     comment: &[$($comment),+],
                 }),+],
             };
-
-            fn values(&self) -> Vec<Option<$crate::oracle::schema::FieldValue>> {
-                vec![$(self.$name.clone().map(Into::into)),+]
-            }
-
-            fn from_json(mut object: serde_json::Map<String, serde_json::Value>) -> anyhow::Result<Self> {
-                let record = Self { $($name: $crate::oracle::json::take(&mut object, stringify!($name))?),+ };
-                $crate::oracle::json::reject_unknown(object)?;
-                Ok(record)
-            }
         }
     };
 }

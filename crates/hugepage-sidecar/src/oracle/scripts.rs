@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::oracle::columns::{FILES, LATER_FILES, columns};
 use crate::oracle::names::{MailAddress, NodeName, OracleName, OraclePath};
-use crate::oracle::schema::DataFile;
+use crate::oracle::schema::{Column, DataFile};
 use crate::oracle::views::{self, OracleView, ViewColumn, sentence};
 
 /// Names of objects in the database, and the path of the files.
@@ -51,14 +51,14 @@ pub struct ClusterSettings {
 #[derive(Debug, Args)]
 pub struct TrendSettings {
     #[command(flatten)]
-    script: ScriptSettings,
+    pub script: ScriptSettings,
     #[command(flatten)]
-    trend: TrendOptions,
+    pub trend: TrendOptions,
 }
 
 /// What is kept, how often, and who gets mail.
 #[derive(Debug, Args)]
-struct TrendOptions {
+pub struct TrendOptions {
     /// Record every so many minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1440))]
     interval: u32,
@@ -71,12 +71,6 @@ struct TrendOptions {
     /// Have the scheduler send mail about each change for the worse
     #[arg(long, value_name = "ADDRESS")]
     mail_to: Option<MailAddress>,
-}
-
-impl Default for TrendOptions {
-    fn default() -> Self {
-        Self { interval: 5, keep_days: 90, tablespace: None, mail_to: None }
-    }
 }
 
 /// The columns of the view hugepage_status that are kept.
@@ -125,8 +119,8 @@ const METRIC_COLUMNS: [(&str, &str, &str); 13] = [
 ];
 
 /// A script, or text, that the sidecar prints for Oracle Database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Script {
+#[derive(Clone, Copy, Debug)]
+pub enum Script<'a> {
     /// Creates all objects, or upgrades an older installation to this version's columns.
     Install,
     /// Removes all objects.
@@ -134,7 +128,7 @@ pub enum Script {
     /// External tables that run the sidecar at every SELECT.
     Live,
     /// A view of the instances of all nodes of a cluster.
-    Cluster,
+    Cluster(&'a [ClusterNode]),
     /// Compares the page size of each segment in x$ksmssinfo with the views.
     CrossCheck,
     /// The query of a metric extension of Enterprise Manager.
@@ -142,7 +136,7 @@ pub enum Script {
     /// The metric extension as XML, with thresholds.
     MetricXml,
     /// A table of the past, and the job that adds to it.
-    Trend,
+    Trend(&'a TrendOptions),
     /// The columns of the views, as tables for docs/oracle-reference.md.
     Columns,
 }
@@ -150,7 +144,7 @@ pub enum Script {
 #[derive(Template)]
 #[template(path = "script.in", escape = "none")]
 struct ScriptTemplate<'a> {
-    script: Script,
+    script: Script<'a>,
     schema: &'a OracleName,
     role: &'a OracleName,
     directory: &'a OracleName,
@@ -163,17 +157,15 @@ struct ScriptTemplate<'a> {
     route: &'static str,
     synonyms: bool,
     version: &'static str,
-    trend: &'a TrendOptions,
     trend_columns: Vec<ViewColumn>,
     metric_columns: &'static [(&'static str, &'static str, &'static str)],
-    nodes: &'a [ClusterNode],
     tables: &'a [ExternalTable],
     views: &'a [OracleView],
 }
 
 /// A node of a cluster, and its files.
 #[derive(Debug)]
-struct ClusterNode {
+pub struct ClusterNode {
     name: NodeName,
     directory: OracleName,
     path: OraclePath,
@@ -189,16 +181,7 @@ struct ExternalTable {
     /// Whether older versions of the sidecar do not write the file.
     is_later: bool,
     comment: String,
-    columns: Vec<TableColumn>,
-}
-
-#[derive(Debug)]
-struct TableColumn {
-    name: &'static str,
-    width: usize,
-    oracle_type: String,
-    is_number: bool,
-    comment: String,
+    columns: Vec<&'static Column>,
 }
 
 /// The text of [`Script::Cluster`].
@@ -210,30 +193,15 @@ pub fn render_cluster(settings: &ClusterSettings) -> Result<String> {
         Ok(ClusterNode { name: name.clone(), directory, path: shared_dir.join(name)? })
     };
     let nodes: Vec<_> = (1..).zip(nodes).map(node).collect::<Result<_>>()?;
-    Ok(render_with(Script::Cluster, script, &nodes, &TrendOptions::default())?)
+    Ok(render(Script::Cluster(&nodes), script)?)
 }
 
-/// The text of a script for one host.
-pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<String> {
-    render_with(script, settings, &[], &TrendOptions::default())
-}
-
-/// The text of [`Script::Trend`].
-pub fn render_trend(settings: &TrendSettings) -> askama::Result<String> {
-    render_with(Script::Trend, &settings.script, &[], &settings.trend)
-}
-
-fn render_with(
-    script: Script,
-    settings: &ScriptSettings,
-    nodes: &[ClusterNode],
-    trend: &TrendOptions,
-) -> askama::Result<String> {
+/// The text of a script.
+pub fn render(script: Script<'_>, settings: &ScriptSettings) -> askama::Result<String> {
     let ScriptSettings { schema, role, directory, dir: path, no_synonyms, external_tables } = settings;
     let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
     let views = views::all();
     let template = ScriptTemplate {
-        trend,
         trend_columns: views[0].named(&TREND_COLUMNS),
         metric_columns: &METRIC_COLUMNS,
         script,
@@ -246,7 +214,6 @@ fn render_with(
         route: if *external_tables { "TABLE" } else { "FILE" },
         synonyms: !no_synonyms,
         version: env!("CARGO_PKG_VERSION"),
-        nodes,
         tables: &tables,
         views: &views,
     };
@@ -259,19 +226,12 @@ fn quoted(text: impl Display) -> String {
 }
 
 fn external_table(file: &DataFile) -> ExternalTable {
-    let columns = columns(file).map(|column| TableColumn {
-        name: column.name,
-        width: column.column_type.width(),
-        oracle_type: column.column_type.oracle_type(),
-        is_number: column.column_type.is_number(),
-        comment: sentence(column.comment),
-    });
     ExternalTable {
         name: file.stem,
         function: format!("{}s", file.stem.trim_start_matches("hp_")),
         file: file.name(),
         is_later: LATER_FILES.contains(&file.stem),
         comment: sentence(file.comment),
-        columns: columns.collect(),
+        columns: columns(file).collect(),
     }
 }

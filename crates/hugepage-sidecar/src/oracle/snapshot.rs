@@ -2,28 +2,41 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::Deserialize;
+use serde_json::Value;
+
 use crate::oracle::columns::{CommonRecord, FORMAT_VERSION, HostRecord, PoolRecord};
 use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord, StartRecord};
-use crate::oracle::schema::{DataFile, FieldValue, FileRecord};
+use crate::oracle::record_line::seconds;
+use crate::oracle::schema::{DataFile, FileRecord};
 
-/// A snapshot of a host.
-#[derive(Clone, Debug)]
+/// A snapshot of a host, from a survey or, so that tests can write any value, from JSON with the columns that are not NULL.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OracleSnapshot {
     /// The time of the snapshot.
+    #[serde(skip, default = "SystemTime::now")]
     pub taken_at: SystemTime,
     /// The name of the host.
+    #[serde(default)]
     pub host_name: String,
     /// The record of the host. [`OracleSnapshot::content`] sets its record counts.
+    #[serde(default)]
     pub host: HostRecord,
     /// The records of the pools.
+    #[serde(default)]
     pub pools: Vec<PoolRecord>,
     /// The records of all running instances.
+    #[serde(default)]
     pub instances: Vec<InstanceRecord>,
     /// The records of the recommendations.
+    #[serde(default)]
     pub findings: Vec<FindingRecord>,
     /// The segments of the running Oracle instances.
+    #[serde(default)]
     pub segments: Vec<SegmentRecord>,
     /// The starts in the alert logs.
+    #[serde(default)]
     pub starts: Vec<StartRecord>,
 }
 
@@ -33,7 +46,7 @@ pub struct FileContent {
     /// The definition of the file.
     pub definition: &'static DataFile,
     /// Values in the order of the columns, the common ones first.
-    pub records: Vec<Vec<Option<FieldValue>>>,
+    pub records: Vec<Vec<Value>>,
 }
 
 /// The files of one snapshot, in the order of [`crate::oracle::columns::FILES`].
@@ -58,7 +71,7 @@ impl OracleSnapshot {
         let common = CommonRecord {
             format_version: Some(FORMAT_VERSION),
             snapshot_id: Some(snapshot_id.clone()),
-            snapshot_utc: Some(self.taken_at),
+            snapshot_utc: seconds(self.taken_at),
             host_name: Some(self.host_name.clone()),
         };
         let host = HostRecord {
@@ -82,7 +95,7 @@ impl OracleSnapshot {
     }
 }
 
-fn file_content<R: FileRecord>(common: &[Option<FieldValue>], records: &[R]) -> FileContent {
+fn file_content<R: FileRecord>(common: &[Value], records: &[R]) -> FileContent {
     let with_common = |record: &R| common.iter().cloned().chain(record.values()).collect();
     FileContent { definition: &const { R::FILE }, records: records.iter().map(with_common).collect() }
 }

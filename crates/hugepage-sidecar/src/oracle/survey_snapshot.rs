@@ -4,23 +4,25 @@ use std::time::Duration;
 
 use hugepage_assess::assessment::{Finding, Sizing, Status};
 use hugepage_assess::model::{Landing, Product};
-use hugepage_assess::pools::PoolRow;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::status_row::status_row;
 use hugepage_host::{Instance, ServerProduct, Survey};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::sysvipc;
+use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::namespace;
 use hugepage_kernel::proc::rlimit::Rlimit;
-use hugepage_kernel::{Bytes, PageSize, Pages, Root};
+use hugepage_kernel::{Bytes, PageSize, Root};
+use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::running::RunningOracle;
 use hugepage_oracle::stopped::StoppedOracle;
 
-use crate::oracle::columns::{HostRecord, PoolRecord};
+use crate::oracle::columns::HostRecord;
 use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord};
 use crate::oracle::log_starts::{LogStarts, logged_errors};
+use crate::oracle::record_line::seconds;
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::output::rows;
 
@@ -38,7 +40,7 @@ pub fn from_survey(
         taken_at: survey.taken_at,
         host_name: survey.host_name.clone().unwrap_or_default(),
         host: host_record(root, survey, sizings, interval),
-        pools: survey.pools.iter().map(pool_record).collect(),
+        pools: survey.pools.iter().map(rows::pool_record).collect(),
         instances: survey
             .instances
             .iter()
@@ -84,30 +86,11 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
     }
 }
 
-fn pool_record(row: &PoolRow) -> PoolRecord {
-    let pool = &row.pool;
-    PoolRecord {
-        page_size: Some(pool.page_size.bytes()),
-        node: row.node.map(u64::from),
-        is_default: Some(row.is_default),
-        nr_hugepages: Some(pool.nr),
-        free_hugepages: Some(pool.free),
-        resv_hugepages: pool.resv,
-        surplus_hugepages: pool.surplus,
-        nr_overcommit_hugepages: pool.overcommit,
-        available_hugepages: pool.available(),
-        cgroup_limit: row.limit.as_ref().map(|limit| limit.limit),
-        cgroup_usage: row.limit.as_ref().map(|limit| limit.usage),
-        obtainable_now: row.obtainable_now,
-    }
-}
-
 fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> InstanceRecord {
     let row = status_row(instance, sizings);
-    let soft = instance.memory.memlock.and_then(|memlock| memlock.soft);
+    let memlock = instance.memory.memlock;
     let Status { facts, findings, .. } = &instance.status;
     let start = instance.id.oracle().and_then(|oracle| oracle.last_start.as_ref());
-    let logged = start.zip(row.huge_page_size).and_then(|(start, size)| start.pages_of(size));
     let loss = facts.past.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
     InstanceRecord {
         kind: Some(instance.id.kind().to_string()),
@@ -118,33 +101,27 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         sga_in_huge_pages: row.in_huge_pages,
         landed_in: Some(row.landed_in.to_string()),
         mapping: row.mapping,
-        page_size: row.page_size.map(|size| size.bytes()),
+        page_size: row.page_size,
         cause: row.cause.map(|cause| cause.to_string()),
         shared_memory: row.shared_memory,
         huge_page_bytes: row.huge_page_bytes,
         base_page_bytes: row.base_page_bytes,
-        use_large_pages: row.setting.map(str::to_owned),
-        huge_page_size: row.huge_page_size.map(|size| size.bytes()),
-        memlock: soft.and_then(Rlimit::bytes),
-        memlock_unlimited: soft.map(|limit| limit == Rlimit::Unlimited),
-        pages_needed: row.needed,
-        pages_missing: row.missing,
-        nr_hugepages: row.nr,
-        free_hugepages: row.free,
-        resv_hugepages: row.resv,
-        surplus_hugepages: row.surplus,
-        available_hugepages: row.available,
+        use_large_pages: row.huge_pages.or(row.use_large_pages).map(str::to_owned),
+        huge_page_size: row.huge_page_size,
+        memlock: memlock.and_then(Rlimit::bytes),
+        memlock_unlimited: memlock.map(|limit| limit == Rlimit::Unlimited),
+        pages_needed: row.pages_needed,
+        pages_missing: row.pages_missing,
         page_tables_host: row.page_tables_host,
-        transparent_hugepage: survey.transparent_hugepage.clone(),
-        restart_outlook: Some(row.outlook.to_string()),
-        recommended_nr_hugepages: row.recommended,
+        restart_outlook: Some(row.restart_outlook.to_string()),
+        recommended_nr_hugepages: row.recommended_nr_hugepages,
         notes: joined(&instance.notes),
         pid: u64::try_from(instance.id.pid).ok(),
         home: match &instance.id.product {
             ServerProduct::PostgreSql(server) => server.directory.clone(),
             ServerProduct::Oracle(oracle) => oracle.home.clone(),
         },
-        started_utc: instance.id.started,
+        started_utc: instance.id.started.and_then(seconds),
         processes: Some(instance.memory.page_tables.processes).filter(|count| *count > 0),
         page_tables_total: instance.memory.page_tables.total,
         evidence: (!instance.evidence.is_empty()).then(|| instance.evidence.join("; ")),
@@ -154,15 +131,11 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
         },
         version: instance.id.version.clone(),
         regression: Some(loss.is_some()),
-        regression_utc: loss.map(|loss| loss.at),
+        regression_utc: loss.and_then(|loss| seconds(loss.at)),
         regression_detail: loss.map(|loss| loss.lost.to_string()),
         state: Some("running".to_owned()),
-        starts_at_boot: None,
-        last_start_available: logged.and_then(|pages| pages.available),
-        last_start_expected: logged.and_then(|pages| pages.expected),
-        last_start_allocated: logged.and_then(|pages| pages.allocated),
-        last_start_errors: start.and_then(logged_errors),
         instance_host: instance.id.place.host_name.clone(),
+        ..beside_row(survey, row.pool.as_ref(), start, facts.pool_state.huge_page_size)
     }
 }
 
@@ -170,39 +143,50 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
 fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) -> InstanceRecord {
     let row = rows::stopped(stopped, survey, sizings);
     let size = survey.default_page_size();
-    let pool = size.and_then(|size| survey.pool(size));
-    let logged = stopped.last_start.as_ref().zip(size).and_then(|(start, size)| start.pages_of(size));
     InstanceRecord {
         kind: Some(row.kind),
         sid: Some(row.name),
-        verdict: Some(row.verdict),
+        verdict: Some(row.verdict.to_string()),
         message: Some(row.message),
         hint: row.hint,
         landed_in: Some(Landing::Unknown.to_string()),
-        cause: row.cause,
+        cause: row.cause.map(|cause| cause.to_string()),
         use_large_pages: row.use_large_pages,
-        huge_page_size: row.huge_page_size.map(Bytes),
-        pages_needed: row.pages_needed.map(Pages),
-        pages_missing: row.pages_missing.map(Pages),
-        nr_hugepages: pool.map(|pool| pool.nr),
-        free_hugepages: pool.map(|pool| pool.free),
-        resv_hugepages: pool.and_then(|pool| pool.resv),
-        surplus_hugepages: pool.and_then(|pool| pool.surplus),
-        available_hugepages: pool.and_then(|pool| pool.available()),
+        huge_page_size: row.huge_page_size.map(PageSize::bytes),
+        pages_needed: row.pages_needed,
+        pages_missing: row.pages_missing,
         page_tables_host: survey.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
-        transparent_hugepage: survey.transparent_hugepage.clone(),
-        restart_outlook: Some(row.restart_outlook),
-        recommended_nr_hugepages: row.recommended_nr_hugepages.map(Pages),
+        restart_outlook: Some(row.restart_outlook.to_string()),
+        recommended_nr_hugepages: row.recommended_nr_hugepages,
         notes: joined(&row.notes),
         home: Some(row.oracle_home),
         memory_target: Some(row.memory_target),
         version: row.version,
-        state: Some(row.state),
+        state: Some(row.state.to_string()),
         starts_at_boot: Some(row.starts_at_boot),
+        ..beside_row(survey, size.and_then(|size| survey.pool(size)), stopped.last_start.as_ref(), size)
+    }
+}
+
+/// What an instance has whether it runs or not: the pool of `size`, and what its last start logged of that.
+fn beside_row(
+    survey: &Survey,
+    pool: Option<&Pool>,
+    start: Option<&LastStart>,
+    size: Option<PageSize>,
+) -> InstanceRecord {
+    let logged = start.zip(size).and_then(|(start, size)| start.pages_of(size));
+    InstanceRecord {
+        nr_hugepages: pool.map(|pool| pool.nr),
+        free_hugepages: pool.map(|pool| pool.free),
+        resv_hugepages: pool.and_then(|pool| pool.resv),
+        surplus_hugepages: pool.and_then(|pool| pool.surplus),
+        available_hugepages: pool.and_then(Pool::available),
+        transparent_hugepage: survey.transparent_hugepage.clone(),
         last_start_available: logged.and_then(|pages| pages.available),
         last_start_expected: logged.and_then(|pages| pages.expected),
         last_start_allocated: logged.and_then(|pages| pages.allocated),
-        last_start_errors: stopped.last_start.as_ref().and_then(logged_errors),
+        last_start_errors: start.and_then(logged_errors),
         ..InstanceRecord::default()
     }
 }
@@ -221,7 +205,7 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
         recommended: recommendation.recommended,
         command: recommendation.command,
         takes_effect: Some(recommendation.takes_effect.to_string()),
-        saving: recommendation.saves,
+        saving: recommendation.saving,
         reason: Some(recommendation.reason),
         instance_host: instance.and_then(|instance| instance.id.place.host_name.clone()),
     }

@@ -42,86 +42,69 @@ pub struct ViewColumn {
 
 /// All views, in the order of the documents.
 pub fn all() -> Vec<OracleView> {
+    let instances = &const { InstanceRecord::FILE };
+    let of_oracle = view(
+        "hugepage_status",
+        "Huge pages of the Oracle instances of this host: one row per instance.",
+        "instances",
+        instances,
+    );
     vec![
-        OracleView {
-            name: "hugepage_status",
-            comment: "Huge pages of the Oracle instances of this host: one row per instance.",
-            function: "instances",
-            condition: "r.kind <> 'postgresql'",
-            columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
-        },
-        OracleView {
-            name: "hugepage_instances",
-            comment: "The same for all instances of this host, including PostgreSQL servers: one row per instance.",
-            function: "instances",
-            condition: "",
-            columns: columns(&InstanceRecord::FILE, LeadingColumns::Instance),
-        },
-        OracleView {
-            name: "hugepage_history",
-            comment: "Starts of the Oracle instances in their alert logs, the oldest first: one row per start.",
-            function: "starts",
-            condition: "",
-            columns: columns(&StartRecord::FILE, LeadingColumns::Instance),
-        },
-        OracleView {
-            name: "hugepage_segments",
-            comment: "Segments of the SGA of the running Oracle instances: one row per segment.",
-            function: "segments",
-            condition: "",
-            columns: columns(&SegmentRecord::FILE, LeadingColumns::Instance),
-        },
-        OracleView {
-            name: "hugepage_pools",
-            comment: "Pools of huge pages of this host: one row per page size, and one per NUMA node.",
-            function: "pools",
-            condition: "",
-            columns: columns(&PoolRecord::FILE, LeadingColumns::Host),
-        },
-        OracleView {
-            name: "hugepage_findings",
-            comment: "Recommendations for this host, ordered by priority: one row per setting.",
-            function: "findings",
-            condition: "",
-            columns: columns(&FindingRecord::FILE, LeadingColumns::Instance),
-        },
-        OracleView {
-            name: "hugepage_hosts",
-            comment: "The memory of this host: one row.",
-            function: "hosts",
-            condition: "",
-            columns: columns(&HostRecord::FILE, LeadingColumns::Host),
-        },
+        OracleView { condition: "r.kind <> 'postgresql'", ..of_oracle },
+        view(
+            "hugepage_instances",
+            "The same for all instances of this host, including PostgreSQL servers: one row per instance.",
+            "instances",
+            instances,
+        ),
+        view(
+            "hugepage_history",
+            "Starts of the Oracle instances in their alert logs, the oldest first: one row per start.",
+            "starts",
+            &const { StartRecord::FILE },
+        ),
+        view(
+            "hugepage_segments",
+            "Segments of the SGA of the running Oracle instances: one row per segment.",
+            "segments",
+            &const { SegmentRecord::FILE },
+        ),
+        view(
+            "hugepage_pools",
+            "Pools of huge pages of this host: one row per page size, and one per NUMA node.",
+            "pools",
+            &const { PoolRecord::FILE },
+        ),
+        view(
+            "hugepage_findings",
+            "Recommendations for this host, ordered by priority: one row per setting.",
+            "findings",
+            &const { FindingRecord::FILE },
+        ),
+        view("hugepage_hosts", "The memory of this host: one row.", "hosts", &const { HostRecord::FILE }),
     ]
 }
 
-/// The columns before those of the file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LeadingColumns {
-    Instance,
-    Host,
+fn view(name: &'static str, comment: &'static str, function: &'static str, file: &'static DataFile) -> OracleView {
+    OracleView { name, comment, function, condition: "", columns: columns(file) }
 }
 
-fn columns(file: &'static DataFile, leading: LeadingColumns) -> Vec<ViewColumn> {
-    let own = |name: &str| file.own.iter().find(|column| column.name == name);
+/// The columns of a view: the SID, if the file has it, what is common to all, and those of the file.
+fn columns(file: &'static DataFile) -> Vec<ViewColumn> {
     let common = |name: &str| CommonRecord::FILE.own.iter().find(|column| column.name == name);
-    let mut columns = Vec::new();
-    if leading == LeadingColumns::Instance {
-        columns.extend(own("sid").map(stored));
-    }
-    columns.extend(common("snapshot_utc").map(stored));
+    let sid = file.own.iter().find(|column| column.name == "sid");
+    let mut columns: Vec<_> = sid.into_iter().chain(common("snapshot_utc")).map(stored).collect();
     columns.push(computed(
         "age_seconds",
         "hugepage_advisor.age_seconds(r.snapshot_utc)",
         "NUMBER",
         "Age of the snapshot in seconds.",
     ));
-    if leading == LeadingColumns::Instance {
-        // Of an instance in a container with a name of its own.
-        let host = if own("instance_host").is_some() { "NVL(r.instance_host, r.host_name)" } else { "r.host_name" };
+    if sid.is_some() {
+        // An instance in a container may have a host with a name of its own.
         columns.push(computed(
             "this_instance",
-            &format!("hugepage_advisor.this_instance({host}, r.sid)"),
+            "hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid)",
             "VARCHAR2(1)",
             "Y for the instance of this session, otherwise N.",
         ));
@@ -133,8 +116,7 @@ fn columns(file: &'static DataFile, leading: LeadingColumns) -> Vec<ViewColumn> 
         "Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.",
     ));
     columns.extend(common("host_name").map(stored));
-    columns
-        .extend(file.own.iter().filter(|column| leading == LeadingColumns::Host || column.name != "sid").map(stored));
+    columns.extend(file.own.iter().filter(|column| column.name != "sid").map(stored));
     columns
 }
 

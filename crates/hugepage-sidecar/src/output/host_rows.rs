@@ -3,29 +3,26 @@
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
 use hugepage_assess::model::PoolHolder;
-use hugepage_host::Survey;
-use hugepage_host::host_advice;
 use hugepage_host::host_advice::verdict::HostVerdict;
-use hugepage_kernel::PageSize;
+use hugepage_host::host_advice::{self, HostRecommendation};
+use hugepage_host::{Stranger, Survey};
 use hugepage_kernel::next_boot::boot::NextBoot;
 use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::Serialize;
 
-use super::rows::{
-    InstanceRow, PoolOutput, RecommendationOutput, StoppedRow, StrangerRow, bytes, instance, pool, recommendation,
-    stopped, time,
-};
+use super::rows::{InstanceRow, PoolOutput, StoppedRow, instance, pool, stopped, time};
 
 /// The host's memory (/proc/meminfo).
 #[derive(Debug, Serialize)]
 pub struct MemoryOutput {
-    pub total: Option<u64>,
-    pub free: Option<u64>,
-    pub available: Option<u64>,
+    pub total: Option<Bytes>,
+    pub free: Option<Bytes>,
+    pub available: Option<Bytes>,
     /// Page tables of all processes.
-    pub page_tables_host: Option<u64>,
+    pub page_tables_host: Option<Bytes>,
     /// Memory in huge page pools of all sizes.
-    pub hugetlb: Option<u64>,
+    pub hugetlb: Option<Bytes>,
 }
 
 /// A host with its instances, pools and recommendations.
@@ -38,7 +35,7 @@ pub struct HostOutput {
     pub memory: Option<MemoryOutput>,
     pub instances: Vec<InstanceRow>,
     /// The first processes that call themselves servers and do not count.
-    pub strangers: Vec<StrangerRow>,
+    pub strangers: Vec<Stranger>,
     /// The number of the others.
     pub more_strangers: usize,
     /// The Oracle instances of oratab that do not run.
@@ -46,10 +43,10 @@ pub struct HostOutput {
     pub pools: Vec<PoolOutput>,
     /// One for each page size; null if the files of the next boot could not be read.
     pub next_boot: Option<Vec<NextBootOutput>>,
-    pub recommendations: Vec<RecommendationOutput>,
+    pub recommendations: Vec<HostRecommendation>,
     pub notes: Vec<String>,
     /// The programs beside database servers that have huge pages, the largest first.
-    pub holders: Vec<HolderOutput>,
+    pub holders: Vec<PoolHolder>,
     /// The advisories on this kernel that concern one of the instances.
     pub kernel_advisories: Vec<KernelAdvisory>,
 }
@@ -57,29 +54,15 @@ pub struct HostOutput {
 /// A pool after the next boot.
 #[derive(Debug, Serialize)]
 pub struct NextBootOutput {
-    pub page_size: u64,
+    pub page_size: PageSize,
     /// The pages; null if unknown, or if nothing sets the pool.
-    pub nr_hugepages: Option<u64>,
+    pub nr_hugepages: Option<Pages>,
     /// `set`, `unset` or `unknown`.
     pub state: &'static str,
     /// The file that sets it.
     pub source: Option<String>,
     /// Why it is unknown.
     pub reason: Option<String>,
-}
-
-/// The processes of one name and user that have huge pages.
-#[derive(Debug, Serialize)]
-pub struct HolderOutput {
-    pub name: String,
-    pub user: String,
-    pub processes: u64,
-    /// What they have mapped, in bytes.
-    pub memory: u64,
-    /// In pages; null where pools of several sizes are in use.
-    pub pages: Option<u64>,
-    /// Whether it is root or a service account.
-    pub counts: bool,
 }
 
 /// An advisory on this kernel.
@@ -95,54 +78,42 @@ pub struct KernelAdvisory {
 
 pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
     let verdict = HostVerdict::of_survey(survey, sizings);
-    let recommendations = host_advice::recommendations(survey, sizings);
     HostOutput {
         host_name: survey.host_name.clone(),
         taken_at: time(survey.taken_at),
         verdict: verdict.name(),
         message: verdict.message(),
         memory: survey.meminfo.as_ref().map(|meminfo| MemoryOutput {
-            total: bytes(meminfo.mem_total),
-            free: bytes(meminfo.mem_free),
-            available: bytes(meminfo.mem_available),
-            page_tables_host: bytes(meminfo.page_tables),
-            hugetlb: bytes(meminfo.hugetlb),
+            total: meminfo.mem_total,
+            free: meminfo.mem_free,
+            available: meminfo.mem_available,
+            page_tables_host: meminfo.page_tables,
+            hugetlb: meminfo.hugetlb,
         }),
         instances: survey.instances.iter().map(|one| instance(one, sizings)).collect(),
-        strangers: survey.strangers.first.iter().map(StrangerRow::from).collect(),
+        strangers: survey.strangers.first.clone(),
         more_strangers: survey.strangers.more,
         stopped: survey.stopped.iter().map(|one| stopped(one, survey, sizings)).collect(),
         pools: survey.pools.iter().map(|row| pool(row, sizings)).collect(),
         next_boot: survey.next_boot.as_ref().map(next_boot),
-        recommendations: recommendations.iter().map(recommendation).collect(),
+        recommendations: host_advice::recommendations(survey, sizings),
         notes: survey.notes.clone(),
-        holders: survey.holders.iter().map(holder).collect(),
+        holders: survey.holders.clone(),
         kernel_advisories: kernel_advisories(survey),
     }
 }
 
 /// Each pool after the next boot.
 fn next_boot(boot: &NextBoot) -> Vec<NextBootOutput> {
-    let output = |(size, pool): (PageSize, PoolAtBoot)| {
-        let (state, pages, source, reason) = match pool {
-            PoolAtBoot::Set { pages, file } => ("set", Some(pages.0), Some(file), None),
+    let output = |(page_size, pool): (PageSize, PoolAtBoot)| {
+        let (state, nr_hugepages, source, reason) = match pool {
+            PoolAtBoot::Set { pages, file } => ("set", Some(pages), Some(file), None),
             PoolAtBoot::Unset => ("unset", None, None, None),
             PoolAtBoot::Unknown(why) => ("unknown", None, None, Some(why)),
         };
-        NextBootOutput { page_size: size.bytes().0, nr_hugepages: pages, state, source, reason }
+        NextBootOutput { page_size, nr_hugepages, state, source, reason }
     };
     boot.pools().into_iter().map(output).collect()
-}
-
-fn holder(holder: &PoolHolder) -> HolderOutput {
-    HolderOutput {
-        name: holder.name.clone(),
-        user: holder.user.clone(),
-        processes: holder.processes,
-        memory: holder.memory.0,
-        pages: holder.pages.map(|pages| pages.0),
-        counts: holder.counts,
-    }
 }
 
 /// The advisories on this kernel in the order of the table, each with its instances.

@@ -2,7 +2,6 @@
 
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use hugepage_assess::assessment::Severity;
-use hugepage_kernel::Bytes;
 
 use super::escape;
 
@@ -39,14 +38,9 @@ pub fn colored(text: impl ToString, severity: Severity) -> Cell {
     }
 }
 
-/// A number, or `?` if it is unknown.
+/// A number or a size, or `?` if it is unknown.
 pub fn or_unknown<T: ToString>(value: Option<T>) -> String {
     value.map_or("?".to_owned(), |value| value.to_string())
-}
-
-/// A size, or `?` if it is unknown.
-pub fn size(bytes: Option<u64>) -> String {
-    or_unknown(bytes.map(Bytes))
 }
 
 /// `text` in lines of 80 columns, the first indented by `first` spaces and the others by `rest`.

@@ -1,7 +1,7 @@
 //! The use of the host's memory: parts that add up to all of it.
 
 use hugepage_host::Survey;
-use hugepage_kernel::Bytes;
+use hugepage_kernel::{Bytes, Pages};
 
 use super::scale::{percent, percentage};
 use crate::output::host_rows::HostOutput;
@@ -12,12 +12,7 @@ use crate::output::rows::PoolOutput;
 pub struct MemoryPart {
     /// The number that identifies the part in the chart.
     pub number: usize,
-    /// The CSS class.
-    pub class: &'static str,
-    pub label: String,
-    /// A note next to the size of the part.
-    pub remark: Option<String>,
-    pub bytes: u64,
+    pub memory: MemoryShare,
     pub share: String,
     pub from: String,
     pub width: String,
@@ -40,11 +35,15 @@ pub struct MemoryChart {
     pub parts: Vec<MemoryPart>,
 }
 
-struct MemoryShare {
-    class: &'static str,
-    label: String,
-    remark: Option<String>,
-    bytes: u64,
+/// What a part of the memory is.
+#[derive(Debug)]
+pub struct MemoryShare {
+    /// The CSS class.
+    pub class: &'static str,
+    pub label: String,
+    /// A note next to the size of the part.
+    pub remark: Option<String>,
+    pub bytes: u64,
 }
 
 impl MemoryChart {
@@ -55,7 +54,8 @@ impl MemoryChart {
         let (tables, pools) = (meminfo.page_tables?.0, meminfo.hugetlb?.0);
         let mut shares = huge_pages(output);
         shares.extend(page_tables(output, tables));
-        let in_base: u64 = output.instances.iter().filter_map(|row| row.base_page_bytes).sum();
+        let in_base = output.instances.iter().filter_map(|row| row.status.base_page_bytes);
+        let in_base: u64 = in_base.map(|size| size.0).sum();
         let remark = (in_base > 0)
             .then(|| format!("includes the used part of {} of shared memory in base pages", Bytes(in_base)));
         let bytes = total.saturating_sub(free).saturating_sub(pools).saturating_sub(tables);
@@ -76,7 +76,7 @@ impl MemoryChart {
 /// The pools: pages of each instance, pages of other processes, unused pages.
 fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
     let of_instances = output.instances.iter().filter_map(|row| {
-        let bytes = row.pages_held?.saturating_mul(row.huge_page_size?);
+        let bytes = row.status.pages_held?.0.saturating_mul(row.status.huge_page_size?.0);
         Some(MemoryShare {
             class: "huge",
             label: format!("Huge pages of {} {}", row.kind, row.name),
@@ -84,21 +84,22 @@ fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
             bytes,
         })
     });
-    let of_pools = |pages: fn(&PoolOutput) -> u64| {
-        let pools = output.pools.iter().filter(|pool| pool.node.is_none());
-        pools.fold(0u64, |sum, pool| sum.saturating_add(pool.page_size.saturating_mul(pages(pool))))
+    let of_pools = |pages: fn(&PoolOutput) -> Option<Pages>| {
+        let pools = output.pools.iter().filter(|row| row.pool.node.is_none());
+        let memory = pools.filter_map(|row| Some(row.pool.page_size?.0.saturating_mul(pages(row)?.0)));
+        memory.fold(0u64, u64::saturating_add)
     };
     let others = MemoryShare {
         class: "others",
         label: "Huge pages of other processes".to_owned(),
         remark: Some("used or reserved by processes of no instance above".to_owned()),
-        bytes: of_pools(|pool| pool.held_by_others.unwrap_or(0)),
+        bytes: of_pools(|row| row.held_by_others),
     };
     let unused = MemoryShare {
         class: "idle",
         label: "Huge pages, unused".to_owned(),
         remark: Some("in a pool; cannot be used for anything else".to_owned()),
-        bytes: of_pools(|pool| pool.available_hugepages.unwrap_or(pool.free_hugepages)),
+        bytes: of_pools(|row| row.pool.available_hugepages.or(row.pool.free_hugepages)),
     };
     of_instances.chain([others, unused]).filter(|share| share.bytes > 0).collect()
 }
@@ -111,7 +112,7 @@ fn page_tables(output: &HostOutput, tables: u64) -> Vec<MemoryShare> {
             class: "tables",
             label: format!("Page tables of {} {}", row.kind, row.name),
             remark: Some(remark),
-            bytes: row.page_tables_total?,
+            bytes: row.page_tables_total?.0,
         })
     });
     let mut shares: Vec<_> = of_instances.collect();
@@ -133,13 +134,10 @@ fn placed(shares: Vec<MemoryShare>, total: u64) -> Vec<MemoryPart> {
     let whole = total.max(shares.iter().map(|share| share.bytes).sum());
     let mut from = 0;
     let part = |(index, share): (usize, MemoryShare)| {
-        let MemoryShare { class, label, remark, bytes } = share;
+        let bytes = share.bytes;
         let part = MemoryPart {
             number: index + 1,
-            class,
-            label,
-            remark,
-            bytes,
+            memory: share,
             share: percentage(bytes, total),
             from: percent(from, whole),
             width: percent(bytes, whole),

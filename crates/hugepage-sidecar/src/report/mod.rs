@@ -14,12 +14,13 @@ use std::path::Path;
 
 use askama::Template;
 use capacity_table::CapacityTable;
+use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
 use hugepage_host::Survey;
 use hugepage_kernel::{Bytes, Root};
 use memory_chart::MemoryChart;
 use page_tables_chart::PageTableChart;
-use timeline::InstanceHistory;
+use timeline::{InstanceHistory, recorded_at};
 
 use crate::output::host_rows::HostOutput;
 
@@ -87,8 +88,8 @@ fn day_and_minute(at: &str) -> String {
 }
 
 /// The symbol of a verdict.
-fn symbol(verdict: &str) -> &'static str {
-    match verdict {
+fn symbol(verdict: &dyn ToString) -> &'static str {
+    match verdict.to_string().as_str() {
         "ok" => "✓",
         "notice" => "i",
         "warning" => "!",

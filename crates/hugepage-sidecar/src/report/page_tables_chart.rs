@@ -15,8 +15,8 @@ pub struct PageTableChart {
     pub kind: String,
     pub name: String,
     pub processes: u64,
-    pub page_tables: Option<u64>,
-    pub shared_memory: Option<u64>,
+    pub page_tables: Option<Bytes>,
+    pub shared_memory: Option<Bytes>,
     /// The number of connections at the right edge.
     pub connections: u64,
     pub on_base: Option<PageTableLine>,
@@ -54,7 +54,7 @@ impl PageTableChart {
         let (mut on_base, mut on_huge) = (line(base), line(instance.status.facts.pool_state.huge_page_size));
         let ends = || on_base.iter().chain(&on_huge).map(|line| line.at_most);
         let axes = ends().max().map(|largest| {
-            let marks = of_bytes(largest.max(row.page_tables_total.unwrap_or(0)));
+            let marks = of_bytes(largest.max(row.page_tables_total.unwrap_or_default().0));
             let top = marks.last().copied().unwrap_or(1);
             (PageTableAxes::new(&marks, top, connections, row), top)
         });
@@ -66,7 +66,7 @@ impl PageTableChart {
             name: row.name.clone(),
             processes: row.processes,
             page_tables: row.page_tables_total,
-            shared_memory: row.shared_memory,
+            shared_memory: row.status.shared_memory,
             connections,
             on_base,
             on_huge,
@@ -83,7 +83,7 @@ impl PageTableAxes {
                 .map(|mark| (height(*mark, top), if *mark == 0 { "0".to_owned() } else { Bytes(*mark).to_string() }))
                 .collect(),
             places: of_count(connections).into_iter().map(|mark| (percent(mark, connections), mark)).collect(),
-            now: row.page_tables_total.map(|tables| (percent(row.processes, connections), height(tables, top))),
+            now: row.page_tables_total.map(|tables| (percent(row.processes, connections), height(tables.0, top))),
         }
     }
 }

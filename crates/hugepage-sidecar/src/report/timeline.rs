@@ -41,7 +41,7 @@ pub struct Timeline {
     pub spans: Vec<TimelineSpan>,
     pub marks: Vec<TimelineEvent>,
     /// The newest first.
-    pub entries: Vec<TimelineEntry>,
+    pub entries: Vec<Record>,
     /// Number of older records that are not listed.
     pub omitted: usize,
 }
@@ -67,19 +67,6 @@ pub struct TimelineEvent {
     /// `start`, `crash`, `lost`.
     pub what: &'static str,
     pub title: String,
-}
-
-/// A record as text.
-#[derive(Debug)]
-pub struct TimelineEntry {
-    pub at: String,
-    pub event: &'static str,
-    pub landed_in: String,
-    pub pages: String,
-    pub pool: Option<u64>,
-    pub outlook: String,
-    pub lost: bool,
-    pub detail: Option<String>,
 }
 
 impl InstanceHistory {
@@ -128,7 +115,7 @@ impl Timeline {
             losses: stored.records.iter().filter(lost).count(),
             spans: dated.iter().zip(ends).map(span).collect(),
             marks: dated.iter().flat_map(|(at, record)| marks(place(*at), record)).collect(),
-            entries: stored.records.iter().rev().take(MAX_ENTRIES).map(TimelineEntry::new).collect(),
+            entries: stored.records.iter().rev().take(MAX_ENTRIES).cloned().collect(),
             omitted: stored.records.len().saturating_sub(MAX_ENTRIES),
             by: stored.by,
             path: stored.path,
@@ -136,19 +123,9 @@ impl Timeline {
     }
 }
 
-impl TimelineEntry {
-    fn new(record: &Record) -> Self {
-        Self {
-            at: moment(record).map_or_else(|| record.recorded_at.clone(), time),
-            event: record.event.name(),
-            landed_in: record.landed_in.to_string(),
-            pages: record.page_size.as_ref().map_or("unknown".to_owned(), |size| Bytes(*size).to_string()),
-            pool: record.nr_hugepages,
-            outlook: record.restart_outlook.to_string(),
-            lost: record.lost.is_some(),
-            detail: record.detail.clone(),
-        }
-    }
+/// The time of a record, as in RFC 3339 if it can be read.
+pub fn recorded_at(record: &Record) -> String {
+    moment(record).map_or_else(|| record.recorded_at.clone(), time)
 }
 
 fn moment(record: &Record) -> Option<SystemTime> {

@@ -28,17 +28,13 @@ impl Sizing {
             pool::shortfall(&who, (self.needed(), &stopped), self.counted_others(), (now, pages), self.page_size);
         let strangers = self.strangers.clause();
         let caution = pool::caution(pages, self.page_size, self.capacity.filter(|_| pages > pool.nr));
+        let setting = pool::setting(self.page_size, is_default);
         Some(Recommendation {
-            severity,
-            area: Area::Kernel,
-            finding: None,
-            setting: pool::setting(self.page_size, is_default),
             current: Some(now.to_string()),
             recommended: Some(pages.to_string()),
-            reason: format!("{text}{holder}{strangers}{caution}."),
             command,
             takes_effect: Effect::ServerRestart,
-            saves: None,
+            ..Recommendation::new(severity, Area::Kernel, setting, format!("{text}{holder}{strangers}{caution}."))
         })
     }
 

@@ -33,16 +33,12 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
     let asked = facts.requested_next();
     let is_postgresql = asked.product == Product::PostgreSql;
     let row = |area, name: &str, current: Option<String>, value: String| Recommendation {
-        severity,
-        area,
-        finding: Some(finding.name()),
-        setting: name.to_owned(),
         current,
         recommended: Some(value),
-        reason: message::of_finding(status, finding),
         command: step.command(),
         takes_effect: if facts.landing() == Landing::Hugetlb { Effect::Now } else { Effect::ServerRestart },
-        saves: None,
+        finding: Some(finding.name()),
+        ..Recommendation::new(severity, area, name, message::of_finding(status, finding))
     };
     let of_server = |name: &str, current: String, value: &str| {
         let (area, command) = match asked.product {
@@ -78,7 +74,7 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
                     let caution = pool::caution(*pages, *size, status.capacity);
                     Recommendation { reason: format!("{text}{strangers}{caution}."), ..row }
                 }
-                None => Recommendation { saves: Some(size.times(now.saturating_sub(*pages))).filter(|saved| *saved > Bytes(0)), ..row },
+                None => Recommendation { saving: Some(size.times(now.saturating_sub(*pages))).filter(|saved| *saved > Bytes(0)), ..row },
             }
         }
         Step::SetNodePool { node, size, pages, .. } => {

@@ -22,41 +22,26 @@ fn other_default(context: &AdviceContext) -> Option<Recommendation> {
     let boot = context.next_boot.as_ref()?;
     let (now, next) = (boot.machine.running_default?, boot.default_size().ok()?);
     let files: Vec<_> = boot.command_lines.iter().map(|line| line.file.as_str()).take(1).collect();
+    let reason = format!(
+        "After the next boot the default huge page size is {next} ({}), and now it is {now}. Then vm.nr_hugepages sets the \
+         pool of {next} pages, and huge_page_size = 0 asks for them.",
+        files.concat()
+    );
     (now != next).then(|| Recommendation {
-        severity: Severity::Warning,
-        area: Area::Boot,
-        finding: None,
-        setting: "default_hugepagesz".to_owned(),
         current: Some(next.kernel_parameter()),
-        recommended: None,
-        reason: format!(
-            "After the next boot the default huge page size is {next} ({}), and now it is {now}. Then vm.nr_hugepages sets \
-             the pool of {next} pages, and huge_page_size = 0 asks for them.",
-            files.concat()
-        ),
-        command: None,
         takes_effect: Effect::Reboot,
-        saves: None,
+        ..Recommendation::new(Severity::Warning, Area::Boot, "default_hugepagesz", reason)
     })
 }
 
 /// The next boot asks for more pages than the host has memory.
 fn too_much(boot: &NextBoot) -> Option<Recommendation> {
     let (size, why) = boot.too_much()?;
-    Some(Recommendation {
-        severity: Severity::Critical,
-        area: Area::Boot,
-        finding: None,
-        setting: pool::setting(size, boot.default_size() == Ok(size)),
-        current: None,
-        recommended: None,
-        reason: format!(
-            "At the next boot {why}. The kernel gives what it can, and may leave too little to start the host."
-        ),
-        command: None,
-        takes_effect: Effect::Reboot,
-        saves: None,
-    })
+    let setting = pool::setting(size, boot.default_size() == Ok(size));
+    let reason =
+        format!("At the next boot {why}. The kernel gives what it can, and may leave too little to start the host.");
+    let row = Recommendation::new(Severity::Critical, Area::Boot, setting, reason);
+    Some(Recommendation { takes_effect: Effect::Reboot, ..row })
 }
 
 fn of_pool(context: &AdviceContext) -> Vec<Recommendation> {
@@ -104,20 +89,15 @@ fn at_boot(context: &AdviceContext, size: PageSize, wanted: Pages) -> Option<Rec
 fn fragmented(context: &AdviceContext, size: PageSize, nr: Pages, wanted: Pages) -> Option<Recommendation> {
     let more = wanted.saturating_sub(nr);
     let ready = pools::of_size(&context.pools, size)?.obtainable_now.filter(|ready| *ready < more)?;
+    let reason = format!(
+        "Free memory holds only {ready} of the {more} missing pages of {size} without compaction; the kernel's command line \
+         reserves them before memory is fragmented."
+    );
     Some(Recommendation {
-        severity: Severity::Notice,
-        area: Area::Boot,
-        finding: None,
-        setting: "hugepages".to_owned(),
-        current: None,
         recommended: Some(wanted.to_string()),
-        reason: format!(
-            "Free memory holds only {ready} of the {more} missing pages of {size} without compaction; the kernel's command \
-             line reserves them before memory is fragmented."
-        ),
         command: command::set_pool_at_boot(size, false, wanted, file_at_boot(context)),
         takes_effect: Effect::Reboot,
-        saves: None,
+        ..Recommendation::new(Severity::Notice, Area::Boot, "hugepages", reason)
     })
 }
 

@@ -3,7 +3,7 @@
 use hugepage_kernel::Bytes;
 
 use crate::advice::context::AdviceContext;
-use crate::advice::recommendation::{Area, Effect, Recommendation};
+use crate::advice::recommendation::{Area, Recommendation};
 use crate::assessment::Severity;
 
 /// The percentage of time in which a task waits for memory above which memory is short.
@@ -21,20 +21,13 @@ pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
 }
 
 fn transparent(context: &AdviceContext) -> Option<Recommendation> {
+    let reason = "It does not affect shared_buffers; with always, backends wait while the kernel compacts memory for huge pages \
+                  that their private memory rarely fills.";
     (context.thp_enabled.as_deref()? == "always").then(|| Recommendation {
-        severity: Severity::Notice,
-        area: Area::Kernel,
-        finding: None,
-        setting: "transparent_hugepage/enabled".to_owned(),
         current: Some("always".to_owned()),
         recommended: Some("madvise".to_owned()),
-        reason:
-            "It does not affect shared_buffers; with always, backends wait while the kernel compacts memory for huge \
-                 pages that their private memory rarely fills."
-                .to_owned(),
         command: Some("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned()),
-        takes_effect: Effect::Now,
-        saves: None,
+        ..Recommendation::new(Severity::Notice, Area::Kernel, "transparent_hugepage/enabled", reason)
     })
 }
 
@@ -51,16 +44,10 @@ fn symptom(context: &AdviceContext) -> Option<String> {
 
 fn sysctl(name: &str, current: u64, wanted: u64, reason: String) -> Recommendation {
     Recommendation {
-        severity: Severity::Notice,
-        area: Area::Kernel,
-        finding: None,
-        setting: name.to_owned(),
         current: Some(current.to_string()),
         recommended: Some(wanted.to_string()),
-        reason,
         command: Some(format!("sysctl -w {name}={wanted}")),
-        takes_effect: Effect::Now,
-        saves: None,
+        ..Recommendation::new(Severity::Notice, Area::Kernel, name, reason)
     }
 }
 

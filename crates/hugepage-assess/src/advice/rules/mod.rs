@@ -24,7 +24,7 @@ pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
         [spare_pages::rule, huge_pages::rule, boot::rule, gigantic::rule, parallel::rule, kernel::rule];
     let steps = rows::of_findings(&context.status).into_iter();
     let mut all: Vec<_> =
-        steps.map(|row| Recommendation { saves: row.saves.or_else(|| context.saving()), ..row }).collect();
+        steps.map(|row| Recommendation { saving: row.saving.or_else(|| context.saving()), ..row }).collect();
     let planned = context.with_planned_page_size();
     for row in RULES.iter().flat_map(|rule| rule(&planned)) {
         let of_setting = |known: &Recommendation| (known.area, &known.setting) == (row.area, &row.setting);

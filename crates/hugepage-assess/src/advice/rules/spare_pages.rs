@@ -53,8 +53,8 @@ fn others(context: &AdviceContext) -> Vec<Recommendation> {
         let (size, now) = (row.pool.page_size, row.pool.persistent());
         let unused = now.saturating_sub(row.pool.in_use()?);
         let reason = format!("{unused} of the {now} pages of {size} are unused, and this server cannot use them.");
-        let saves = Some(size.times(unused));
-        let row = pool::set((size, row.is_default), (now, now), Severity::Notice, Effect::Now, reason, saves);
+        let saving = Some(size.times(unused));
+        let row = pool::set((size, row.is_default), (now, now), Severity::Notice, Effect::Now, reason, saving);
         (unused > Pages(0)).then_some(Recommendation { recommended: None, command: None, ..row })
     };
     of_others.filter_map(row).collect()

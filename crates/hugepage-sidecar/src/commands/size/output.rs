@@ -2,6 +2,7 @@
 
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::Advisories;
+use hugepage_assess::assessment::host::{Misfit, PoolNeed};
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_host::host_advice::pool_step;
 use hugepage_host::{Instance, Survey};
@@ -37,28 +38,28 @@ pub struct SizeOutput {
 
 #[derive(Debug, Serialize)]
 pub struct PoolSizing {
-    pub page_size: u64,
+    pub page_size: PageSize,
     pub is_default: bool,
-    pub nr_hugepages: u64,
+    pub nr_hugepages: Pages,
     /// The recommended size of the pool; null if the need of an instance is unknown, because any number may be too
     /// small.
-    pub recommended_nr_hugepages: Option<u64>,
-    pub needed_in_all: u64,
+    pub recommended_nr_hugepages: Option<Pages>,
+    pub needed_in_all: Pages,
     /// The most that the host can hold, as measured.
-    pub capacity: Option<u64>,
+    pub capacity: Option<Pages>,
     /// The most that leaves --reserve-percent of memory to base pages.
-    pub capacity_within_reserve: Option<u64>,
+    pub capacity_within_reserve: Option<Pages>,
     /// A clause on a recommended number beyond `capacity_within_reserve`; null for others.
     pub caution: Option<String>,
-    pub remains_for_base_pages: Option<u64>,
-    pub held_by_others: u64,
+    pub remains_for_base_pages: Option<Bytes>,
+    pub held_by_others: Pages,
     /// Those of them that no service account holds, which are not in `needed_in_all`.
-    pub held_by_strangers: u64,
+    pub held_by_strangers: Pages,
     /// Whose those are.
     #[serde(skip)]
     pub strangers: String,
-    pub needs: Vec<NeedOutput>,
-    pub does_not_fit: Vec<MisfitOutput>,
+    pub needs: Vec<PoolNeed>,
+    pub does_not_fit: Vec<Misfit>,
     /// A clause on servers that do not run, which other outputs may not count.
     #[serde(skip)]
     pub by_stopped: Option<String>,
@@ -73,22 +74,7 @@ pub struct SwitchoverOutput {
     pub db_name: String,
     /// The parameter file of the primary.
     pub file: String,
-    pub pages_needed: u64,
-}
-
-#[derive(Debug, Serialize)]
-pub struct NeedOutput {
-    pub instance: String,
-    pub is_running: bool,
-    pub pages_needed: u64,
-    pub pages_held: u64,
-}
-
-#[derive(Debug, Serialize)]
-pub struct MisfitOutput {
-    pub instance: String,
-    pub pages_needed: u64,
-    pub pages_over: u64,
+    pub pages_needed: Pages,
 }
 
 #[derive(Debug, Serialize)]
@@ -131,39 +117,22 @@ impl SizeOutput {
 fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizing {
     let size = sizing.page_size;
     let is_default = default == Some(size);
-    let pool = survey.pool(size);
+    let nr = survey.pool(size).map_or(Pages(0), |pool| pool.nr);
     PoolSizing {
-        page_size: size.bytes().0,
+        page_size: size,
         is_default,
-        nr_hugepages: pool.map_or(0, |pool| pool.nr.0),
-        recommended_nr_hugepages: sizing.recommended.map(|pages| pages.0),
-        needed_in_all: sizing.total.0,
-        capacity: sizing.capacity.map(|capacity| capacity.most.0),
-        capacity_within_reserve: sizing.capacity.map(|capacity| capacity.within_reserve.0),
-        caution: caution(sizing, pool.map_or(Pages(0), |pool| pool.nr)),
-        remains_for_base_pages: sizing.remains.map(|size| size.0),
-        held_by_others: sizing.others.0,
-        held_by_strangers: sizing.strangers.pages.0,
+        nr_hugepages: nr,
+        recommended_nr_hugepages: sizing.recommended,
+        needed_in_all: sizing.total,
+        capacity: sizing.capacity.map(|capacity| capacity.most),
+        capacity_within_reserve: sizing.capacity.map(|capacity| capacity.within_reserve),
+        caution: caution(sizing, nr),
+        remains_for_base_pages: sizing.remains,
+        held_by_others: sizing.others,
+        held_by_strangers: sizing.strangers.pages,
         strangers: sizing.strangers.holder(),
-        needs: sizing
-            .needs
-            .iter()
-            .map(|need| NeedOutput {
-                instance: need.name.clone(),
-                is_running: need.is_running,
-                pages_needed: need.pages.0,
-                pages_held: need.held.0,
-            })
-            .collect(),
-        does_not_fit: sizing
-            .misfits
-            .iter()
-            .map(|misfit| MisfitOutput {
-                instance: misfit.name.clone(),
-                pages_needed: misfit.pages.0,
-                pages_over: misfit.over.0,
-            })
-            .collect(),
+        needs: sizing.needs.clone(),
+        does_not_fit: sizing.misfits.clone(),
         by_stopped: sizing.by_stopped(),
         command: pool_step(survey, sizing).and_then(|step| step.command()),
     }
@@ -204,7 +173,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     let strangers = survey.strangers.first.iter().map(|one| UncountedServer {
         instance: format!("{} (process {})", one.name, one.pid),
         kind: "stranger".to_owned(),
-        reason: one.why.clone(),
+        reason: one.reason.clone(),
         is_known: true,
     });
     running.chain(down).chain(strangers).collect()
@@ -245,7 +214,7 @@ fn switchover(host: &HostSizing) -> Vec<SwitchoverOutput> {
             instance,
             db_name: primary.db_name.clone(),
             file: file.clone(),
-            pages_needed: primary.pages.0,
+            pages_needed: primary.pages,
         })
     });
     rows.collect()

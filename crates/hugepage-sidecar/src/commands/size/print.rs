@@ -1,6 +1,6 @@
 //! The output of `size` as a table and as CSV.
 
-use hugepage_kernel::Bytes;
+use hugepage_kernel::Pages;
 
 use super::output::{PoolSizing, SizeOutput};
 use super::script_comparison::ScriptComparison;
@@ -13,14 +13,14 @@ pub fn csv(output: &SizeOutput) -> anyhow::Result<()> {
     writer.write_record(["page_size", "instance", "is_running", "pages_needed", "pages_held", "pages_over"])?;
     for pool in &output.pools {
         for need in &pool.needs {
-            let misfit = pool.does_not_fit.iter().find(|misfit| misfit.instance == need.instance);
+            let misfit = pool.does_not_fit.iter().find(|misfit| misfit.name == need.name);
             writer.write_record([
-                pool.page_size.to_string(),
-                escape::line(&need.instance).into_owned(),
+                pool.page_size.bytes().0.to_string(),
+                escape::line(&need.name).into_owned(),
                 need.is_running.to_string(),
-                need.pages_needed.to_string(),
-                need.pages_held.to_string(),
-                misfit.map(|misfit| misfit.pages_over.to_string()).unwrap_or_default(),
+                need.pages.to_string(),
+                need.held.to_string(),
+                misfit.map(|misfit| misfit.over.to_string()).unwrap_or_default(),
             ])?;
         }
     }
@@ -64,7 +64,7 @@ pub fn print(output: &SizeOutput) {
 }
 
 fn print_pool(pool: &PoolSizing) {
-    let size = Bytes(pool.page_size);
+    let size = pool.page_size;
     // What other outputs do not count, and what nobody is known to need.
     let more = match (&pool.by_stopped, pool.recommended_nr_hugepages) {
         (by_stopped, Some(pages)) if pages > pool.needed_in_all => {
@@ -75,7 +75,7 @@ fn print_pool(pool: &PoolSizing) {
         (None, _) => String::new(),
     };
     match pool.recommended_nr_hugepages {
-        Some(0) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
+        Some(Pages(0)) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
         Some(pages) if pool.is_default => {
             say!("vm.nr_hugepages = {pages}   (pages of {size}, now {}{more})", pool.nr_hugepages)
         }
@@ -87,21 +87,21 @@ fn print_pool(pool: &PoolSizing) {
     let mut rows = table(&["  INSTANCE", "STATE", "NEEDED", "HELD"], 2);
     for need in &pool.needs {
         rows.add_row(vec![
-            format!("  {}", escape::line(&need.instance)),
+            format!("  {}", escape::line(&need.name)),
             if need.is_running { "running" } else { "down" }.to_owned(),
-            need.pages_needed.to_string(),
-            need.pages_held.to_string(),
+            need.pages.to_string(),
+            need.held.to_string(),
         ]);
     }
     if pool.held_by_others > pool.held_by_strangers {
-        let held = (pool.held_by_others - pool.held_by_strangers).to_string();
+        let held = pool.held_by_others.saturating_sub(pool.held_by_strangers).to_string();
         rows.add_row(vec!["  (others)".to_owned(), String::new(), held.clone(), held]);
     }
     if rows.row_count() > 0 {
         say!("{}", rows.trim_fmt());
     }
-    if pool.held_by_strangers > 0 {
-        let (pages, beside) = (pool.held_by_strangers, pool.needed_in_all + pool.held_by_strangers);
+    if pool.held_by_strangers > Pages(0) {
+        let (pages, beside) = (pool.held_by_strangers, pool.needed_in_all.saturating_add(pool.held_by_strangers));
         let text = format!(
             "not counted: {pages} pages that {} holds (--service-account counts them); beside them {beside} are needed",
             pool.strangers
@@ -112,12 +112,12 @@ fn print_pool(pool: &PoolSizing) {
         let capacity = or_unknown(pool.capacity);
         let text = format!(
             "{} does not fit: its {} pages are {} more than this host can provide; the capacity is {capacity} pages",
-            misfit.instance, misfit.pages_needed, misfit.pages_over
+            misfit.name, misfit.pages, misfit.over
         );
         say!("{}", wrapped(&text, 2, 4));
     }
     if let Some(remains) = pool.remains_for_base_pages {
-        say!("  {} remain for base pages", Bytes(remains));
+        say!("  {remains} remain for base pages");
     }
     if let Some(caution) = &pool.caution {
         say!("  caution: {caution}");

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::sizing::HostSizing;
 use crate::output::escape;
 use crate::output::stream::say;
-use crate::output::table::{size, table, wrapped};
+use crate::output::table::{or_unknown, table, wrapped};
 
 /// The model, as in docs/page-tables.md.
 const FORMULA: &str = "a model: sessions x (own_per_session + 8 bytes for each page of shared_memory), as if each session had \
@@ -30,14 +30,14 @@ pub struct SessionsOutput {
 pub struct SessionRow {
     pub instance: String,
     pub is_running: bool,
-    pub shared_memory: u64,
+    pub shared_memory: Bytes,
     /// Page tables that each session needs for other memory, by the smallest process; null if unknown, and then not counted.
-    pub own_per_session: Option<u64>,
-    pub page_tables_base: u64,
+    pub own_per_session: Option<Bytes>,
+    pub page_tables_base: Bytes,
     /// The page tables in pages of 2 MB, in bytes; null if the kernel has no pages of that size, as in the next one,
     /// which is null for Oracle, too.
-    pub page_tables_huge_2mb: Option<u64>,
-    pub page_tables_huge_1gb: Option<u64>,
+    pub page_tables_huge_2mb: Option<Bytes>,
+    pub page_tables_huge_1gb: Option<Bytes>,
     /// Whether huge pages save at least 1% of memory; null if unknown.
     pub is_worth_it: Option<bool>,
     pub worth: String,
@@ -69,11 +69,11 @@ impl SessionsOutput {
             SessionRow {
                 instance: server.name.to_owned(),
                 is_running: server.is_running,
-                shared_memory: shared_memory.0,
-                own_per_session: forecast.own.map(|size| size.0),
-                page_tables_base: forecast.base.0,
-                page_tables_huge_2mb: forecast.huge[0].map(|size| size.0),
-                page_tables_huge_1gb: forecast.huge[1].map(|size| size.0),
+                shared_memory,
+                own_per_session: forecast.own,
+                page_tables_base: forecast.base,
+                page_tables_huge_2mb: forecast.huge[0],
+                page_tables_huge_1gb: forecast.huge[1],
                 is_worth_it: forecast.is_worth_it,
                 worth: worth(&forecast, server.choice, memory),
             }
@@ -100,10 +100,10 @@ impl SessionsOutput {
         for row in &self.instances {
             rows.add_row(vec![
                 format!("  {}", escape::line(&row.instance)),
-                size(Some(row.shared_memory)),
-                size(Some(row.page_tables_base)),
-                size(row.page_tables_huge_2mb),
-                size(row.page_tables_huge_1gb),
+                row.shared_memory.to_string(),
+                row.page_tables_base.to_string(),
+                or_unknown(row.page_tables_huge_2mb),
+                or_unknown(row.page_tables_huge_1gb),
             ]);
         }
         if rows.row_count() > 0 {
