@@ -84,7 +84,14 @@ fn mentions_server(document: &Rc<YamlNode>) -> bool {
         let key = if kind == "Kustomization" && key == "name" { "image" } else { key };
         is_key || value.text().is_some_and(|value| names_server(key, value))
     };
-    document.all_below().iter().any(|node| node.entries().iter().any(names))
+    // What a chart has is elsewhere, and these name it.
+    let named: &[&[&str]] = match kind {
+        "HelmRelease" | "Application" => &[&["metadata", "name"], &["spec", "chartRef", "name"]],
+        "OCIRepository" => &[&["spec", "url"]],
+        _ => &[],
+    };
+    let is_named = named.iter().filter_map(|path| document.text_at(path)).any(|name| mention(name) == Mention::Server);
+    is_named || document.all_below().iter().any(|node| node.entries().iter().any(names))
 }
 
 /// The documents, with the items of a List, and the objects of a Template, for the document itself.

@@ -38,7 +38,11 @@ const WITH_VALUE: &str = "BcDdfhkNprStvW";
 
 fn assignment(text: &str, place: &LocatedNode) -> Result<Setting, NotUnderstood> {
     match text.split_once('=') {
-        Some((name, value)) => Ok(Setting::of_manifest(&name.trim().replace('-', "_"), value, place.clone())),
+        // The server takes the blank for a part of the name.
+        Some((name, _)) if name.contains(char::is_whitespace) => {
+            not_understood(format!("no setting is named \"{name}\""))
+        }
+        Some((name, value)) => Ok(Setting::of_manifest(&name.replace('-', "_"), value, place.clone())),
         None => not_understood(format!("the option \"{text}\" has no value")),
     }
 }
