@@ -34,7 +34,7 @@ pub struct InitdbOptions {
 pub const FIRST_WITH_SET: u32 = 16;
 /// Options of postgres that need no value, and those that need one (postmaster.c, `getopt`).
 const FLAGS: &str = "EeFijlnOPsT";
-const WITH_VALUE: &str = "BcDdfhkNprStvW";
+const WITH_VALUE: &str = "BcDdfhkNprStW";
 
 fn assignment(text: &str, place: &LocatedNode) -> Result<Setting, NotUnderstood> {
     match text.split_once('=') {

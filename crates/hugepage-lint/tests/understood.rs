@@ -98,6 +98,7 @@ fn what_was_not_understood_is_unknown() {
         (plain("args: [--data-directory=/other]"), "/other"),
         (plain("args: [--single, x]"), "no value"),
         (plain("args: [-Q, x]"), "-Q"),
+        (plain("args: [-v, '196608', -B, 1GB]"), "-v"),
         (plain("args: [-c, shared_buffers=1GB, more]"), "more"),
         (plain("args: [-p, 5432]"), "quotes"),
         (plain("args: [-c, 'shared_buffers = 1GB']"), "\"shared_buffers \""),
@@ -428,6 +429,8 @@ fn documents_that_mention_a_server_are_listed() {
     for text in [
         custom("apps.kubeblocks.io/v1alpha1", "Cluster", "{clusterDef: postgresql}"),
         custom("apps.kubeblocks.io/v1", "Cluster", "{componentSpecs: [{componentDef: postgresql-16}]}"),
+        custom("apps.kubeblocks.io/v1", "Cluster", "{topology: replication, componentSpecs: [{name: postgresql}]}"),
+        custom("apps.kubeblocks.io/v1", "Cluster", "{clusterDef: supabase}"),
         custom("stackgres.io/v1", "SGCluster", "{postgres: {version: '16'}}"),
         custom("kubegres.reactive-tech.io/v1", "Kubegres", "{image: 'postgres:16'}"),
         custom("kubedb.com/v1", "Postgres", "{version: '16.1'}"),
@@ -468,6 +471,7 @@ fn what_is_no_server_is_not_listed() {
         pod("metrics", "quay.io/prometheuscommunity/postgres-exporter:v0.15.0", "[]"),
         pod("operator", "zalando/postgres-operator:v1.14", "[]"),
         pod("pool", "bitnami/pgbouncer:1", "[]"),
+        pod("go-postgres-app", "registry.example/go-postgres-app:5", "[]"),
         pod("app", "shop:1", "[shop, --host, postgres]"),
         pod("wait-for-postgres", "busybox", "[sh, -c, 'until nc -z postgres 5432; do sleep 1; done']"),
         "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: app, image: 'app:1', args: [-c, /etc/app.conf]}]}\n".into(),
@@ -476,6 +480,7 @@ fn what_is_no_server_is_not_listed() {
         "apiVersion: v1\nkind: Service\nmetadata: {name: postgres}\nspec: {type: ClusterIP}\n".into(),
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: postgres}\ndata: {postgresql.conf: 'shared_buffers = 8GB'}\n".into(),
         "apiVersion: postgresql.cnpg.io/v1\nkind: ScheduledBackup\nmetadata: {name: a}\nspec: {cluster: {name: b}}\n".into(),
+        "apiVersion: postgresql.cnpg.io/v1\nkind: DatabaseRole\nmetadata: {name: a}\nspec: {cluster: {name: b}}\n".into(),
         "apiVersion: acid.zalan.do/v1\nkind: PostgresTeam\nmetadata: {name: a}\nspec: {}\n".into(),
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {names: {kind: PostgresCluster}}\n".into(),
     ] {
