@@ -11,6 +11,7 @@ use super::boot_units::BootUnits;
 use super::boot_writers::{self, PoolWrite};
 use super::command_line::CommandLine;
 use super::machine::{Machine, RUNNING_COMMAND_LINE};
+use super::mention::mentions_pool;
 use super::releases::Releases;
 use super::tuned::TunedProfile;
 use crate::host::kernel_release::KernelRelease;
@@ -73,12 +74,22 @@ impl NextBoot {
             command_lines.extend(boot_loader::to_be_installed(root).map(|(text, file)| read(&text, file)));
         }
         let mut programs = ProgramSurvey::new(root);
-        let units = BootUnits::read(root, &mut programs);
+        let lines = entries.iter().filter_map(|entry| entry.command_line.as_deref().ok()).chain(text.as_deref());
+        let wanted = lines.flat_map(str::split_ascii_whitespace).filter_map(|word| word.strip_prefix("systemd.wants="));
+        let units = BootUnits::read(root, &mut programs, wanted);
         programs.read_places();
         let tuned = TunedProfile::active(root)?;
         let mut sysctl = sysctl::in_order_at_next_boot(root)?;
+        let of_sysctl_conf = sysctl::of_sysctl_conf(root)?;
+        let is_other = |(name, own): &(String, Assignment)| {
+            let is_same = |(other, found): &(String, Assignment)| other == name && found.value == own.value;
+            mentions_pool(name) && !sysctl.iter().any(is_same)
+        };
+        if of_sysctl_conf.iter().any(is_other) {
+            programs.mentions.append(&mut programs.apply_sysctl_conf);
+        }
         if tuned.applies_sysctl() && units.starts_tuned != Some(false) {
-            sysctl.extend(sysctl::of_sysctl_conf(root)?);
+            sysctl.extend(of_sysctl_conf);
         }
         Ok(Self {
             command_lines,

@@ -75,6 +75,7 @@ pub fn entries(root: &Root, running: Option<&str>, notes: &mut Notes) -> Vec<Boo
     }
     for name in loader.list(EFI_DIRECTORY) {
         loader.add_configuration(&format!("{EFI_DIRECTORY}/{name}/grub.cfg"), GRUB_WORDS, &variables);
+        loader.add_configuration(&format!("{EFI_DIRECTORY}/{name}/elilo.conf"), &["append"], &variables);
     }
     for directory in UNIFIED_IMAGES {
         for name in loader.list(directory).into_iter().filter(|name| name.ends_with(".efi")) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
-use super::mention::{first_mention, mentions_pool};
+use super::mention::{applies_sysctl_conf, first_mention, mentions_pool};
 use crate::source::root::if_there;
 use crate::{ReadError, Root};
 
@@ -90,6 +90,8 @@ pub struct ProgramSurvey<'a> {
     seen: BTreeSet<String>,
     /// The files that mention pools, and are not understood.
     pub mentions: Vec<String>,
+    /// The files that apply /etc/sysctl.conf.
+    pub apply_sysctl_conf: Vec<String>,
     /// What could not be read.
     pub not_read: Vec<String>,
 }
@@ -97,7 +99,7 @@ pub struct ProgramSurvey<'a> {
 impl<'a> ProgramSurvey<'a> {
     /// A survey that has read nothing yet.
     pub fn new(root: &'a Root) -> Self {
-        Self { root, seen: BTreeSet::new(), mentions: Vec::new(), not_read: Vec::new() }
+        Self { root, seen: BTreeSet::new(), mentions: Vec::new(), apply_sysctl_conf: Vec::new(), not_read: Vec::new() }
     }
 
     /// Looks into every place that is not systemd's.
@@ -188,6 +190,7 @@ impl<'a> ProgramSurvey<'a> {
             return;
         }
         let Some(text) = self.text(path) else { return };
+        self.apply_sysctl_conf.extend(text.lines().any(applies_sysctl_conf).then(|| path.to_owned()));
         if first_mention(&text).is_some() {
             self.mentions.push(path.to_owned());
         } else if depth < MAX_DEPTH {
@@ -205,12 +208,13 @@ pub fn what_counts(text: &str) -> String {
     if text.as_bytes().starts_with(PROGRAM_OF_CPU) {
         return String::from_utf8_lossy(PROGRAM_OF_CPU).into_owned();
     }
-    let lines =
-        text.lines().filter(|line| !line.trim_start().starts_with('#')).filter_map(|line| match mentions_pool(line) {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#')).filter_map(|line| {
+        match mentions_pool(line) || applies_sysctl_conf(line) {
             true => Some(line.to_owned()),
             false => Some(paths(line).filter(|path| is_of_administrators(path)).collect::<Vec<_>>().join(" "))
                 .filter(|line| !line.is_empty()),
-        });
+        }
+    });
     lines.map(|line| line + "\n").collect()
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::boot_programs::ProgramSurvey;
 use super::boot_writers::{PoolWrite, WhichPool, count, pool_file};
-use super::mention::first_mention;
+use super::mention::{applies_sysctl_conf, first_mention};
 use super::unit_keys::{DIRECTORIES, OTHER_TARGETS, PULLS_IN, RUNS};
 use crate::Root;
 
@@ -18,8 +18,8 @@ pub struct BootUnits {
 }
 
 impl BootUnits {
-    /// Reads the units that are enabled, those that they pull in, and their drop-ins.
-    pub fn read(root: &Root, survey: &mut ProgramSurvey<'_>) -> Self {
+    /// Reads the units that are enabled or `wanted`, those that they pull in, and their drop-ins.
+    pub fn read<'a>(root: &Root, survey: &mut ProgramSurvey<'_>, wanted: impl Iterator<Item = &'a str>) -> Self {
         let mut directories = Vec::new();
         for directory in DIRECTORIES {
             // Where /lib is a link to /usr/lib, all is there already.
@@ -32,6 +32,7 @@ impl BootUnits {
         let mut units = UnitSurvey { root, survey, directories, found: Self::default() };
         let mut left: Vec<_> = units.enabled().into_iter().collect();
         let has_units = left.len() > 1;
+        left.extend(wanted.map(str::to_owned));
         let mut seen = BTreeSet::new();
         while let Some(name) = left.pop() {
             if seen.insert(name.clone()) {
@@ -87,6 +88,7 @@ impl UnitSurvey<'_, '_> {
             }
             for (key, value) in assignments(text) {
                 if RUNS.contains(&key) {
+                    self.survey.apply_sysctl_conf.extend(applies_sysctl_conf(value).then(|| file.clone()));
                     let command = replaced.iter().fold(value.to_owned(), |text, (from, to)| text.replace(from, to));
                     self.survey.command(&command, directory);
                 } else if PULLS_IN.contains(&key) {

@@ -369,6 +369,27 @@ fn what_tuned_applies_again() {
     assert_eq!(host.huge(), "6 /etc/tuned/profiles/more/tuned.conf");
 }
 
+/// What applies /etc/sysctl.conf matters where systemd does not read it, or reads another number.
+#[test]
+fn programs_that_apply_sysctl_conf() {
+    let host = Host::new();
+    host.write("run/systemd/system/x", "");
+    host.write("etc/sysctl.conf", "vm.nr_hugepages = 9\n");
+    assert_eq!(host.huge(), "unset");
+    host.write("etc/rc.local", "#!/bin/sh\nsysctl -p\n");
+    assert_eq!(host.huge(), not_read("/etc/rc.local"));
+    std::fs::create_dir_all(host.0.path().join("etc/sysctl.d")).unwrap();
+    std::os::unix::fs::symlink("../sysctl.conf", host.0.path().join("etc/sysctl.d/99-sysctl.conf")).unwrap();
+    assert_eq!(host.huge(), "9 /etc/sysctl.d/99-sysctl.conf");
+    host.write("etc/sysctl.d/99-z.conf", "vm.nr_hugepages = 8\n");
+    assert_eq!(host.huge(), not_read("/etc/rc.local"));
+    host.write("etc/rc.local", "#!/bin/sh\nsysctl -p /etc/sysctl.d/net.conf\n");
+    assert_eq!(host.huge(), "8 /etc/sysctl.d/99-z.conf");
+    host.write("etc/systemd/system/multi-user.target.wants/a.service", "");
+    host.write("etc/systemd/system/a.service", "[Service]\nExecStart=/sbin/sysctl --system\n");
+    assert_eq!(host.huge(), not_read("/etc/systemd/system/a.service"));
+}
+
 #[test]
 fn masked_service_of_sysctl() {
     let host = Host::new();
@@ -417,6 +438,7 @@ fn other_boot_loaders() {
         ("boot/uEnv.txt", "uname_r=6.12.8\ncmdline=net.ifnames=0 hugepages=70\n"),
         ("boot/firmware/current/cmdline.txt", "console=tty1 hugepages=70\n\n"),
         ("boot/grub/custom.cfg", "menuentry pg {\n  linux /vmlinuz-6.12.8 ro hugepages=70\n}\n"),
+        ("boot/efi/EFI/debian/elilo.conf", "image=/vmlinuz\n  append=\"root=/dev/sda3 hugepages=70\"\n"),
         ("etc/yaboot.conf", "image=/vmlinux\n  append=\"root=/dev/sda3 hugepages=70\"\n"),
     ] {
         let host = Host::new();
@@ -475,6 +497,10 @@ fn programs_by_other_names() {
     ] {
         assert_eq!(unit(path, text, script), not_read(&format!("/{script}")), "{text}");
     }
+    let host = Host::new();
+    host.write("boot/loader/entries/a.conf", "linux /vmlinuz-6.12.1\noptions ro systemd.wants=hp.service\n");
+    host.write("etc/systemd/system/hp.service", "ExecStart=/sbin/sysctl -w vm.nr_hugepages=9\n");
+    assert_eq!(host.huge(), not_read("/etc/systemd/system/hp.service"));
     for text in ["[Unit]\nOnSuccess=hp.service\n", "[Unit]\nWants=hp.service\n"] {
         let host = Host::new();
         host.write("etc/systemd/system/default.target", text);

@@ -3,7 +3,7 @@
 use hugepage_host::{SERVICE_ACCOUNTS, is_usual_service_account};
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::next_boot::boot_programs;
-use hugepage_kernel::next_boot::mention::mentions_pool;
+use hugepage_kernel::next_boot::mention::{applies_sysctl_conf, mentions_pool};
 
 use super::lines::lines;
 use super::{redact_oracle, redact_postgresql, redact_process};
@@ -189,7 +189,7 @@ fn unchanged(text: &str) -> String {
 fn boot_parameters(text: &str) -> String {
     let is_kept = |word: &&str| {
         word.contains("huge")
-            || ["mem=", "BOOT_IMAGE="].iter().any(|start| word.starts_with(start))
+            || ["mem=", "BOOT_IMAGE=", "systemd.wants="].iter().any(|start| word.starts_with(start))
             || ["--", "bootconfig"].contains(word)
     };
     let kept = text.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ");
@@ -232,7 +232,8 @@ fn boot_entries(text: &str) -> String {
 }
 
 fn kept_of_entry(words: &str) -> String {
-    const SHOWN: [&str; 8] = ["huge", "vmlinuz", "$", "single", "recovery", "rescue", "emergency", "memtest"];
+    const SHOWN: [&str; 9] =
+        ["huge", "vmlinuz", "$", "systemd.wants=", "single", "recovery", "rescue", "emergency", "memtest"];
     let is_kept = |word: &&str| SHOWN.iter().any(|shown| word.contains(shown)) || ["--", "bootconfig"].contains(word);
     words.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ")
 }
@@ -281,6 +282,7 @@ fn unit(text: &str) -> String {
     let of_line = |line: &str| {
         let line = line.trim_end();
         let is_shown = mentions_pool(line)
+            || applies_sysctl_conf(line)
             || line.contains("$$(have)")
             || is_path(line)
             || SHOWN.iter().any(|start| line.starts_with(start));
