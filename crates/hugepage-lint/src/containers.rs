@@ -128,6 +128,11 @@ fn settings(
         ContainerProgram::Other => return not_understood("it runs another program"),
     };
     check_pod(place)?;
+    if !by_entrypoint && !has_user(place) {
+        return not_understood(
+            "the command starts postgres as root, the image's user, which it refuses: start docker-entrypoint.sh, or set runAsUser",
+        );
+    }
     let major = image::major(image);
     let environment = Environment::of_container(place.documents, place.document, place.container)?;
     let initdb = match by_entrypoint {
@@ -157,6 +162,12 @@ fn settings(
     let all = of_file.into_iter().chain(server.settings).collect();
     let known = KnownSettings::checked(major, all, None, asks)?;
     Ok(KnownSettings { wal_segment_mb: initdb.wal_segment_mb, ..known })
+}
+
+/// Whether the manifest sets another user than root.
+fn has_user(place: &ContainerPlace<'_>) -> bool {
+    let user = |of: &Rc<YamlNode>| of.text_at(&["securityContext", "runAsUser"]).map(str::to_owned);
+    user(place.container).or_else(|| user(place.pod)).is_some_and(|user| user != "0")
 }
 
 /// Refuses what runs beside the command and may change its settings or its pages.

@@ -91,6 +91,9 @@ fn known_landing(
     let page_size = page_size(postgres, settings, &requested, &judge.sizes)?;
     let need = need(servers, settings, &requested, notes)?;
     let limit = judge.limit(page_size);
+    if let Some(odd) = limit.as_ref().filter(|limit| limit.bytes.is_none()) {
+        return not_understood(format!("{} is not a quantity", odd.text));
+    }
     let bytes = limit.as_ref().and_then(|limit| limit.bytes);
     let mut known = KnownJudge { judge, settings, requested, page_size, need: &need };
     let outlook = known.outlook(bytes);

@@ -130,11 +130,7 @@ impl KnownJudge<'_, '_> {
 
     fn pages(&mut self, limit: &Quantity, outlook: Outlook) {
         let (name, size) = (quantity::resource(self.page_size), self.page_size);
-        let Some(bytes) = limit.bytes else {
-            let message = format!("{name}: \"{}\" is not a quantity.", limit.text);
-            self.judge.find(LintRule::Refused, Severity::Critical, Some(&limit.place), message, None);
-            return;
-        };
+        let Some(bytes) = limit.bytes else { return };
         let pages = size.pages_within(bytes);
         let needs = self.need_text();
         let has = format!("{name}: {} is {pages} pages of {size}, and shared memory takes {needs}.", limit.text);

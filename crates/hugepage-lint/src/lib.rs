@@ -123,17 +123,19 @@ pub struct FindingRow {
 
 /// An error of a file that is no YAML: its name, and the place in it.
 #[derive(Debug, thiserror::Error)]
-#[error("{file}: {problem}")]
+#[error("{file}: {problem}{hint}")]
 pub struct LintError {
     file: String,
     problem: yaml::YamlError,
+    hint: &'static str,
 }
 
 /// Judges every PostgreSQL of `files`. The error names the file and the place of what could not be read.
 pub fn lint(files: Vec<SourceFile>, servers: &mut dyn AskServer) -> Result<Lint, LintError> {
     let mut documents = Vec::new();
     for (number, file) in files.iter().enumerate() {
-        let unreadable = |problem| LintError { file: file.name.clone(), problem };
+        let hint = if file.text.contains("{{") { "; render a template first, as helm template does" } else { "" };
+        let unreadable = |problem| LintError { file: file.name.clone(), problem, hint };
         let read = yaml::documents(&file.text).map_err(unreadable)?;
         read.iter().for_each(|document| manifest::flatten(number, document, &mut documents));
     }

@@ -17,7 +17,9 @@ const ENOUGH_FOR_INITDB: Bytes = Bytes(40 << 20);
 impl Judge<'_> {
     /// The danger for a new cluster without huge pages, where the settings are unknown.
     pub fn initdb_of_unknown(&mut self) {
-        if self.postgres.form == ManifestForm::Other || !self.sizes.is_empty() {
+        // Patroni gives initdb these options.
+        let has_options = self.postgres.place.node.at(&["spec", "patroni", "initdb"]).is_some();
+        if self.postgres.form == ManifestForm::Other || !self.sizes.is_empty() || has_options {
             return;
         }
         let message = "The limit of huge pages is 0, and settings of the server do not reach initdb. On a node with a pool, initdb \

@@ -31,8 +31,8 @@ const NO_SERVERS: &str = "Service ConfigMap Secret PersistentVolumeClaim Persist
     RoleBinding ClusterRole ClusterRoleBinding NetworkPolicy Ingress PodDisruptionBudget HorizontalPodAutoscaler \
     CustomResourceDefinition ServiceMonitor PodMonitor PrometheusRule Endpoints EndpointSlice LimitRange \
     ResourceQuota Certificate Issuer PriorityClass ImageCatalog ClusterImageCatalog Backup ScheduledBackup Pooler \
-    Database Publication Subscription PgUser OperatorConfiguration PostgresTeam PGAdmin PGUpgrade PerconaPGBackup \
-    PerconaPGRestore PerconaPGUpgrade ExternalSecret SealedSecret ObjectStore ImageStream";
+    Database DatabaseRole FailoverQuorum Publication Subscription PgUser OperatorConfiguration PostgresTeam PGAdmin \
+    PGUpgrade PerconaPGBackup PerconaPGRestore PerconaPGUpgrade ExternalSecret SealedSecret ObjectStore ImageStream";
 
 /// All PostgreSQLs, in the order of the documents.
 pub fn postgreses(documents: &Documents) -> Vec<Postgres> {
@@ -80,11 +80,18 @@ fn mentions_server(document: &Rc<YamlNode>) -> bool {
     let names = |(key, value): &(Rc<YamlNode>, Rc<YamlNode>)| {
         let key = key.text().unwrap_or_default();
         let is_key = kind.is_empty() && (mention(key) == Mention::Server || key.contains("shared_buffers"));
-        // The images of a Kustomization have names.
-        let key = if kind == "Kustomization" && key == "name" { "image" } else { key };
+        // The images of a Kustomization have names, and so have the components of a cluster of KubeBlocks.
+        let key = if ["Kustomization", "Cluster"].contains(&kind) && key == "name" { "image" } else { key };
         is_key || value.text().is_some_and(|value| names_server(key, value))
     };
-    document.all_below().iter().any(|node| node.entries().iter().any(names))
+    // What a chart has is elsewhere, and these name it.
+    let named: &[&[&str]] = match kind {
+        "HelmRelease" | "Application" => &[&["metadata", "name"], &["spec", "chartRef", "name"]],
+        "OCIRepository" => &[&["spec", "url"]],
+        _ => &[],
+    };
+    let is_named = named.iter().filter_map(|path| document.text_at(path)).any(|name| mention(name) == Mention::Server);
+    is_named || document.all_below().iter().any(|node| node.entries().iter().any(names))
 }
 
 /// The documents, with the items of a List, and the objects of a Template, for the document itself.

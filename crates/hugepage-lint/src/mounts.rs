@@ -16,6 +16,9 @@ const OF_IMAGE: [&str; 9] =
 /// Scripts here run when the data directory is new, with the rights to change every setting.
 const INITIALIZATION: &str = "/docker-entrypoint-initdb.d";
 
+/// The data directory of the official image before 18, whose entry point does not start where a volume is still mounted there.
+const OLD_DATA: &str = "/var/lib/postgresql/data";
+
 /// A container with the pod and the document that it is in.
 #[derive(Clone, Copy, Debug)]
 pub struct ContainerPlace<'a> {
@@ -94,6 +97,11 @@ pub fn check(place: &ContainerPlace<'_>, data: &str, config_file: Option<&str>) 
         let path = mount.path;
         if path.is_empty() || path == "/etc" || OF_IMAGE.iter().any(|directory| is_within(path, directory)) {
             return not_understood(format!("a volume at {}/ hides files of the image", path));
+        }
+        if path == OLD_DATA && data.starts_with("/var/lib/postgresql/") && data.ends_with("/docker") {
+            return not_understood(format!(
+                "the entry point refuses a volume at {path}: mount it at /var/lib/postgresql"
+            ));
         }
         if is_within(path, INITIALIZATION) {
             check_initialization(place, &mount)?;

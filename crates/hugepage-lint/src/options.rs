@@ -34,11 +34,15 @@ pub struct InitdbOptions {
 pub const FIRST_WITH_SET: u32 = 16;
 /// Options of postgres that need no value, and those that need one (postmaster.c, `getopt`).
 const FLAGS: &str = "EeFijlnOPsT";
-const WITH_VALUE: &str = "BcDdfhkNprStvW";
+const WITH_VALUE: &str = "BcDdfhkNprStW";
 
 fn assignment(text: &str, place: &LocatedNode) -> Result<Setting, NotUnderstood> {
     match text.split_once('=') {
-        Some((name, value)) => Ok(Setting::of_manifest(&name.trim().replace('-', "_"), value, place.clone())),
+        // The server takes the blank for a part of the name.
+        Some((name, _)) if name.contains(char::is_whitespace) => {
+            not_understood(format!("no setting is named \"{name}\""))
+        }
+        Some((name, value)) => Ok(Setting::of_manifest(&name.replace('-', "_"), value, place.clone())),
         None => not_understood(format!("the option \"{text}\" has no value")),
     }
 }

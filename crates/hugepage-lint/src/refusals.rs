@@ -21,7 +21,15 @@ impl Judge<'_> {
         for size in self.sizes.clone() {
             let name = quantity::resource(size);
             let [limit, request] = ["limits", "requests"].map(|part| resources.quantity(part, &name));
-            let divides = |found: &&Quantity| found.bytes.is_none_or(|bytes| bytes.0 % size.bytes().0 != 0);
+            if let Some(odd) = [&limit, &request].into_iter().flatten().find(|found| found.bytes.is_none()) {
+                // A variable that something replaces later may be one.
+                if !odd.text.contains(['$', '{']) {
+                    let message = format!("Kubernetes refuses {name}: {}: it is not a quantity.", odd.text);
+                    self.find(LintRule::Refused, Severity::Critical, Some(&odd.place), message, None);
+                }
+                continue;
+            }
+            let divides = |found: &&Quantity| found.bytes.is_some_and(|bytes| bytes.0 % size.bytes().0 != 0);
             if let Some(odd) = [&limit, &request].into_iter().flatten().find(divides) {
                 let message = format!("Kubernetes refuses {name}: {}: it is not a multiple of {size}.", odd.text);
                 self.find(LintRule::Refused, Severity::Critical, Some(&odd.place), message, None);

@@ -118,7 +118,7 @@ impl KnownSettings {
     /// `shared_preload_libraries` without directories.
     pub fn libraries(&self) -> Vec<String> {
         let text = self.get("shared_preload_libraries").unwrap_or_default();
-        let names = text.split(',').map(|name| name.trim().trim_matches(['"', '\'']));
+        let names = text.split(',').map(|name| name.trim().trim_matches('"'));
         let names = names.map(|name| name.rsplit('/').next().unwrap_or_default().trim_end_matches(".so").to_owned());
         names.filter(|name| !name.is_empty()).collect()
     }
@@ -127,23 +127,34 @@ impl KnownSettings {
 /// Sizes in blocks of 8 kB that bear on shared memory.
 const IN_BLOCKS: &str = "shared_buffers wal_buffers commit_timestamp_buffers multixact_member_buffers multixact_offset_buffers \
     notify_buffers serializable_buffers subtransaction_buffers transaction_buffers";
-/// Whole numbers that bear on shared memory, with the least that PostgreSQL accepts.
-const NUMBERS: [(u32, &str); 4] = [
+/// The most processes of a server (procnumber.h).
+const MAX_BACKENDS: u32 = 0x3FFFF;
+/// Whole numbers that bear on shared memory, with the least and the most that PostgreSQL accepts.
+const NUMBERS: [(u32, u32, &str); 4] = [
     (
         0,
+        MAX_BACKENDS,
         "superuser_reserved_connections reserved_connections max_wal_senders max_replication_slots max_worker_processes \
     max_active_replication_origins max_logical_replication_workers max_prepared_transactions max_repack_replication_slots",
     ),
-    (1, "max_connections autovacuum_max_workers autovacuum_worker_slots io_workers io_min_workers io_max_workers"),
-    (10, "max_locks_per_transaction max_pred_locks_per_transaction"),
-    (64, "max_notify_queue_pages pg_stat_statements.max"),
+    (
+        1,
+        MAX_BACKENDS,
+        "max_connections autovacuum_max_workers autovacuum_worker_slots io_workers io_min_workers io_max_workers",
+    ),
+    (10, i32::MAX as u32, "max_locks_per_transaction max_pred_locks_per_transaction"),
+    (64, i32::MAX as u32, "max_notify_queue_pages pg_stat_statements.max"),
 ];
 
 /// A value that PostgreSQL does not accept leaves the server without the setting, or the server does not start.
 fn check_value(name: &str, value: &str) -> Result<(), NotUnderstood> {
     let text = value.trim();
     let is_size = |unit: u64| size_setting(text, unit).is_some_and(|size| size.0 < 1 << 45);
-    let is_number = |least: u32| text.parse::<u32>().is_ok_and(|number| (least..=i32::MAX as u32).contains(&number));
+    // A zero before other digits is for octal numbers.
+    let is_decimal = text == "0" || !text.starts_with('0');
+    let is_number = |(least, most): (u32, u32)| {
+        is_decimal && text.parse::<u32>().is_ok_and(|number| (least..=most).contains(&number))
+    };
     let kind = match name {
         "huge_pages" => (HugePages::parse(value).is_some(), "on, off or try"),
         "huge_page_size" => {
@@ -151,13 +162,19 @@ fn check_value(name: &str, value: &str) -> Result<(), NotUnderstood> {
             (size.is_some_and(|size| size.0 == 0 || size.0.is_power_of_two()), "the size of a huge page")
         }
         "shared_memory_type" => (["mmap", "sysv"].iter().any(|kind| kind.eq_ignore_ascii_case(value)), "mmap or sysv"),
+        "shared_buffers" if size_setting(text, 8 << 10).is_some_and(|size| size.0 < 128 << 10) => {
+            (false, "128 kB or more")
+        }
+        "shared_preload_libraries" if text.contains('\'') => {
+            return not_understood(format!("no library has the name {text}, with its quotes"));
+        }
         "wal_buffers" if text == "-1" => (true, ""),
         "track_activity_query_size" => (is_size(1), "a size"),
         "min_dynamic_shared_memory" => (is_size(1 << 20), "a size"),
         _ if is_one_of(IN_BLOCKS, name) => (is_size(8 << 10), "a size"),
         _ => {
-            let least = NUMBERS.iter().find(|(_, names)| is_one_of(names, name)).map(|(least, _)| *least);
-            (least.is_none_or(is_number), "a number that PostgreSQL accepts")
+            let range = NUMBERS.iter().find(|(_, _, names)| is_one_of(names, name));
+            (range.is_none_or(|(least, most, _)| is_number((*least, *most))), "a number that PostgreSQL accepts")
         }
     };
     match kind {

@@ -13,12 +13,12 @@ pub enum Mention {
 
 /// Words of a server, of a product that contains one, or of an operator's custom resource.
 const SERVERS: &str = "postgres postgresql postmaster pgsql postgis pgvector pgvecto vchord timescale timescaledb citus paradedb spilo \
-    patroni stolon cnpg cloudnativepg stackgres sgcluster sgshardedcluster kubegres pgcluster perconapgcluster \
-    postgrescluster pgo";
+    patroni stolon pgautoupgrade orioledb postgresml supabase neon cnpg cloudnativepg stackgres sgcluster sgshardedcluster \
+    kubegres pgcluster perconapgcluster postgrescluster pgo";
 /// Words of what is no server, although it names one.
 const OTHERS: &str = "exporter operator backup backups backrest pgbackrest barman wal bouncer pgbouncer pgpool pooler pool client \
     upgrade pgadmin pgadmin4 admin dump restore migrate migration migrations rest proxy monitor monitoring metrics \
-    controller webhook console ui mcp cdc sync pull credentials wait init permissions";
+    controller webhook console ui mcp cdc sync pull credentials wait init permissions app api";
 
 /// Whether a word is in a list that is separated by blanks.
 pub fn is_one_of(list: &str, word: &str) -> bool {

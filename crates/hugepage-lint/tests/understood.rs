@@ -86,6 +86,10 @@ fn what_was_not_understood_is_unknown() {
         (command("[sh, -c, 'postgres -c shared_buffers=8GB & wait']"), "script"),
         (command("[su, postgres, -c, 'postgres -B 100000']"), "su"),
         (command("[]\n    args: [run-postgresql]"), "run-postgresql"),
+        // The image's user is root.
+        (command("[postgres, -c, shared_buffers=1GB, -c, huge_pages=on]"), "as root"),
+        (command("[sh, -c, 'exec postgres -c shared_buffers=1GB']"), "as root"),
+        (command("[postgres]\n    securityContext: {runAsUser: 0}"), "as root"),
         (plain("args: postgres -c shared_buffers=8GB"), "not a list"),
         // Options.
         (plain("args: [-c, shared_buffers]"), "no value"),
@@ -94,8 +98,11 @@ fn what_was_not_understood_is_unknown() {
         (plain("args: [--data-directory=/other]"), "/other"),
         (plain("args: [--single, x]"), "no value"),
         (plain("args: [-Q, x]"), "-Q"),
+        (plain("args: [-v, '196608', -B, 1GB]"), "-v"),
         (plain("args: [-c, shared_buffers=1GB, more]"), "more"),
         (plain("args: [-p, 5432]"), "quotes"),
+        (plain("args: [-c, 'shared_buffers = 1GB']"), "\"shared_buffers \""),
+        (plain("args: [-c, \"shared_preload_libraries='pg_stat_statements'\"]"), "no library"),
         (plain("args: [-c, config_file=/etc/pg/postgresql.conf]"), "not in the files"),
         // Values.
         (plain("args: [-c, shared_buffers=2Gi]"), "not a size"),
@@ -108,6 +115,12 @@ fn what_was_not_understood_is_unknown() {
         (plain("args: [-c, max_connections=0]"), "number"),
         (plain("args: [-c, shared_memory_type=windows]"), "mmap"),
         (plain("args: [-N, '1e3']"), "number"),
+        (plain("args: [-N, '0100']"), "number"),
+        (plain("args: [-N, '300000']"), "number"),
+        (plain("args: [-c, shared_buffers=0100MB]"), "not a size"),
+        (plain("args: [-c, shared_buffers=8]"), "128 kB or more"),
+        (plain("resources: {limits: {memory: 4Gi, hugepages-2Mi: '${PAGES}'}}"), "${PAGES} is not a quantity"),
+        (plain("resources: {limits: {memory: 4Gi, hugepages-2Mi: 1GiB}}"), "1GiB is not a quantity"),
         // Variables.
         (
             plain(
@@ -139,6 +152,8 @@ fn what_was_not_understood_is_unknown() {
         (plain("image: postgres:12"), "PostgreSQL 12"),
         (plain("image: postgres:21"), "PostgreSQL 21"),
         (plain("image: registry.example/db:1"), "registry.example/db"),
+        (plain("image: pgautoupgrade/pgautoupgrade:17-alpine").replace("name: db", "name: main"), "pgautoupgrade"),
+        (plain("image: orioledb/orioledb:latest-pg17").replace("name: db", "name: main"), "orioledb"),
         // Mounts.
         (
             pod(
@@ -172,6 +187,10 @@ fn what_was_not_understood_is_unknown() {
                 "",
             ),
             "data directory",
+        ),
+        (
+            pod(&["image: postgres:18", "volumeMounts: [{name: data, mountPath: /var/lib/postgresql/data}]"], &[], ""),
+            "mount it at /var/lib/postgresql",
         ),
         (
             pod(&["volumeMounts: [{name: c, mountPath: /etc/postgresql/conf.d}]"], &[CONFIG_VOLUME], ""),
@@ -269,6 +288,7 @@ fn simple_forms_are_read() {
         ),
         (
             plain(&[
+                "securityContext: {runAsUser: 999}",
                 "command: [bash, -c]",
                 "args: [\"set -e\\nmkdir -p /x\\nexec postgres \\\\\\n  -c 'shared_buffers=1GB'\"]",
             ]),
@@ -277,7 +297,10 @@ fn simple_forms_are_read() {
             gigabytes(1),
         ),
         (
-            plain(&["command: [/usr/lib/postgresql/17/bin/postgres, -D, /var/lib/postgresql/data, -B, 1GB]"]),
+            plain(&[
+                "command: [/usr/lib/postgresql/17/bin/postgres, -D, /var/lib/postgresql/data, -B, 1GB]",
+                "securityContext: {runAsUser: 999}",
+            ]),
             "ok",
             "try",
             gigabytes(1),
@@ -406,12 +429,17 @@ fn documents_that_mention_a_server_are_listed() {
     for text in [
         custom("apps.kubeblocks.io/v1alpha1", "Cluster", "{clusterDef: postgresql}"),
         custom("apps.kubeblocks.io/v1", "Cluster", "{componentSpecs: [{componentDef: postgresql-16}]}"),
+        custom("apps.kubeblocks.io/v1", "Cluster", "{topology: replication, componentSpecs: [{name: postgresql}]}"),
+        custom("apps.kubeblocks.io/v1", "Cluster", "{clusterDef: supabase}"),
         custom("stackgres.io/v1", "SGCluster", "{postgres: {version: '16'}}"),
         custom("kubegres.reactive-tech.io/v1", "Kubegres", "{image: 'postgres:16'}"),
         custom("kubedb.com/v1", "Postgres", "{version: '16.1'}"),
         custom("pg.percona.com/v1", "PerconaPGCluster", "{}"),
         custom("helm.toolkit.fluxcd.io/v2", "HelmRelease", "{chart: {spec: {chart: postgresql}}}"),
         custom("argoproj.io/v1alpha1", "Application", "{source: {chart: postgresql-ha}}"),
+        custom("helm.toolkit.fluxcd.io/v2", "HelmRelease", "{chartRef: {kind: OCIRepository, name: postgresql}}"),
+        custom("helm.toolkit.fluxcd.io/v2", "HelmRelease", "{}").replace("name: a", "name: shop-postgresql"),
+        custom("source.toolkit.fluxcd.io/v1", "OCIRepository", "{url: 'oci://registry-1.docker.io/bitnamicharts/postgresql'}"),
         custom("serving.knative.dev/v1", "Revision", "{containers: [{image: 'postgres:16'}]}"),
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nimages: [{name: postgres, newTag: '16'}]\n".into(),
         "postgresql:\n  primary: {resources: {limits: {hugepages-2Mi: 1Gi}}}\n".into(),
@@ -443,12 +471,16 @@ fn what_is_no_server_is_not_listed() {
         pod("metrics", "quay.io/prometheuscommunity/postgres-exporter:v0.15.0", "[]"),
         pod("operator", "zalando/postgres-operator:v1.14", "[]"),
         pod("pool", "bitnami/pgbouncer:1", "[]"),
+        pod("go-postgres-app", "registry.example/go-postgres-app:5", "[]"),
         pod("app", "shop:1", "[shop, --host, postgres]"),
         pod("wait-for-postgres", "busybox", "[sh, -c, 'until nc -z postgres 5432; do sleep 1; done']"),
         "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: app, image: 'app:1', args: [-c, /etc/app.conf]}]}\n".into(),
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: shop}\nspec: {values: {env: [{name: POSTGRES_HOST}]}}\n".into(),
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: postgres-operator}\nspec: {}\n".into(),
         "apiVersion: v1\nkind: Service\nmetadata: {name: postgres}\nspec: {type: ClusterIP}\n".into(),
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: postgres}\ndata: {postgresql.conf: 'shared_buffers = 8GB'}\n".into(),
         "apiVersion: postgresql.cnpg.io/v1\nkind: ScheduledBackup\nmetadata: {name: a}\nspec: {cluster: {name: b}}\n".into(),
+        "apiVersion: postgresql.cnpg.io/v1\nkind: DatabaseRole\nmetadata: {name: a}\nspec: {cluster: {name: b}}\n".into(),
         "apiVersion: acid.zalan.do/v1\nkind: PostgresTeam\nmetadata: {name: a}\nspec: {}\n".into(),
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {names: {kind: PostgresCluster}}\n".into(),
     ] {

@@ -10,6 +10,8 @@ use crate::{ReadError, Root};
 const DIRECTORIES: [&str; 5] =
     ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"];
 
+const SYSCTL_CONF: &str = "/etc/sysctl.conf";
+
 /// The running value of a parameter such as `vm.swappiness`; `None` if this kernel does not have it.
 pub fn running(root: &Root, name: &str) -> Result<Option<String>, ReadError> {
     if_there(root.read_once(&path(name), |text| text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")))
@@ -51,7 +53,7 @@ pub fn in_order_at_next_boot(root: &Root) -> Result<Vec<(String, Assignment)>, R
     }
     let mut paths: Vec<_> = files.into_values().collect();
     if !has_systemd {
-        paths.push("/etc/sysctl.conf".to_owned());
+        paths.push(SYSCTL_CONF.to_owned());
     }
     let mut assignments: Vec<(String, Assignment)> = Vec::new();
     for path in paths {
@@ -74,6 +76,13 @@ pub fn in_order_at_next_boot(root: &Root) -> Result<Vec<(String, Assignment)>, R
         }
     }
     Ok(assignments)
+}
+
+/// What /etc/sysctl.conf assigns, which systemd does not read.
+pub fn of_sysctl_conf(root: &Root) -> Result<Vec<(String, Assignment)>, ReadError> {
+    let text = if_there(root.read(SYSCTL_CONF))?.unwrap_or_default();
+    let assignment = |(name, value)| (name, Assignment { value, file: SYSCTL_CONF.to_owned() });
+    Ok(text.lines().filter_map(parse).map(assignment).collect())
 }
 
 /// `vm.nr_hugepages = 1073`, `vm/nr_hugepages=1073`, `-vm.nr_hugepages = 1073`; `None` for comments and other text.

@@ -11,6 +11,7 @@ use super::boot_units::BootUnits;
 use super::boot_writers::{self, PoolWrite};
 use super::command_line::CommandLine;
 use super::machine::{Machine, RUNNING_COMMAND_LINE};
+use super::mention::mentions_pool;
 use super::releases::Releases;
 use super::tuned::TunedProfile;
 use crate::host::kernel_release::KernelRelease;
@@ -18,6 +19,8 @@ use crate::memory::sysctl::{self, Assignment};
 use crate::proc::namespace;
 use crate::source::root::if_there;
 use crate::{Notes, PageSize, ReadError, Root};
+
+const SYSCTL_SERVICE: &str = "/etc/systemd/system/systemd-sysctl.service";
 
 /// All settings of the pools, each with the file that it comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +30,10 @@ pub struct NextBoot {
     pub command_lines: Vec<CommandLine>,
     /// The command line of the running kernel; `None` if it is not there.
     pub running: Option<CommandLine>,
-    /// What sysctl.d assigns, in this order.
+    /// What sysctl.d assigns, in this order; of one name the last counts.
     pub sysctl: Vec<(String, Assignment)>,
+    /// Whether the service that applies it never starts.
+    pub masks_sysctl: bool,
     /// What tuned's active profile sets.
     pub tuned: TunedProfile,
     /// What tmpfiles.d writes after all that.
@@ -39,8 +44,8 @@ pub struct NextBoot {
     pub starts_tuned: Option<bool>,
     /// Files that mention pools and are not understood.
     pub not_understood: Vec<String>,
-    /// Whether a kernel waits to be started without the boot loader (kexec).
-    pub has_kernel_loaded: bool,
+    /// What starts another kernel than the boot loader's files say, or changes them before the boot, a clause.
+    pub other_start: Option<&'static str>,
     /// Whether these files are those of a container, which say nothing of the host.
     pub is_of_container: bool,
     /// The machine, with its pools now.
@@ -61,26 +66,42 @@ impl NextBoot {
         let entries = boot_loader::entries(root, release.as_deref(), &mut not_read);
         let read =
             |text: &str, file: &str| CommandLine::read(text, file, &Releases::running(release.as_deref()), &machine);
-        let running = text.map(|text| read(&text, RUNNING_COMMAND_LINE));
+        let running = text.as_deref().map(|text| read(text, RUNNING_COMMAND_LINE));
         let mut command_lines: Vec<_> = entries.iter().map(|entry| command_line(entry, &machine)).collect();
-        if command_lines.is_empty() {
+        if command_lines.is_empty() || boot_loader::are_uncertain(&entries, text.as_deref()) {
             command_lines.extend(running.clone());
             // A kernel that is installed with other words, by a boot loader that could not be found.
             command_lines.extend(boot_loader::to_be_installed(root).map(|(text, file)| read(&text, file)));
         }
         let mut programs = ProgramSurvey::new(root);
-        let units = BootUnits::read(root, &mut programs);
+        let lines = entries.iter().filter_map(|entry| entry.command_line.as_deref().ok()).chain(text.as_deref());
+        let wanted = lines.flat_map(str::split_ascii_whitespace).filter_map(|word| word.strip_prefix("systemd.wants="));
+        let units = BootUnits::read(root, &mut programs, wanted);
         programs.read_places();
+        let tuned = TunedProfile::active(root)?;
+        let mut sysctl = sysctl::in_order_at_next_boot(root)?;
+        let of_sysctl_conf = sysctl::of_sysctl_conf(root)?;
+        let is_other = |(name, own): &(String, Assignment)| {
+            let is_same = |(other, found): &(String, Assignment)| other == name && found.value == own.value;
+            mentions_pool(name) && !sysctl.iter().any(is_same)
+        };
+        if of_sysctl_conf.iter().any(is_other) {
+            programs.mentions.append(&mut programs.apply_sysctl_conf);
+        }
+        if tuned.applies_sysctl() && units.starts_tuned != Some(false) {
+            sysctl.extend(of_sysctl_conf);
+        }
         Ok(Self {
             command_lines,
             running,
-            sysctl: sysctl::in_order_at_next_boot(root)?,
-            tuned: TunedProfile::active(root)?,
+            sysctl,
+            masks_sysctl: root.read_link(SYSCTL_SERVICE).is_ok_and(|target| target == "/dev/null"),
+            tuned,
             tmpfiles: boot_writers::tmpfiles(root)?,
             units: units.writes,
             starts_tuned: units.starts_tuned,
             not_understood: programs.mentions,
-            has_kernel_loaded: if_there(root.read("/sys/kernel/kexec_loaded"))?.is_some_and(|text| text.trim() == "1"),
+            other_start: other_start(root)?,
             is_of_container: namespace::shows_files_of_container(root),
             machine,
             not_read: not_read.into_vec(),
@@ -116,6 +137,18 @@ fn command_line(entry: &BootEntry, machine: &Machine) -> CommandLine {
             not_understood: Some(why.clone()),
         },
     }
+}
+
+fn other_start(root: &Root) -> Result<Option<&'static str>, ReadError> {
+    let is_loaded = if_there(root.read("/sys/kernel/kexec_loaded"))?.is_some_and(|text| text.trim() == "1");
+    Ok(match is_loaded {
+        true => Some("a kernel is loaded by kexec, and its command line is unknown"),
+        // ostree-finalize-staged.service writes the boot loader's entry at the shutdown.
+        false if root.exists("/run/ostree/staged-deployment") => {
+            Some("a deployment of ostree is staged, and its command line is unknown")
+        }
+        false => None,
+    })
 }
 
 /// The release in `BOOT_IMAGE=/vmlinuz-6.12.8-amd64`, which GRUB adds.

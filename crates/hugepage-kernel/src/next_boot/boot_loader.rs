@@ -20,18 +20,29 @@ const GRUB_WORDS: &[&str] = &["linux", "linux16", "linuxefi", "module", "module2
 const KERNEL_INSTALL: &str = "/etc/kernel/cmdline";
 
 /// The configuration files of boot loaders, with the words before a command line. An empty word stands for each line.
-const CONFIGURATIONS: [(&str, &[&str]); 10] = [
+const CONFIGURATIONS: [(&str, &[&str]); 20] = [
     ("/boot/grub/grub.cfg", GRUB_WORDS),
     ("/boot/grub2/grub.cfg", GRUB_WORDS),
+    ("/boot/grub/custom.cfg", GRUB_WORDS),
+    ("/boot/grub2/custom.cfg", GRUB_WORDS),
     // GRUB before 2.
     ("/boot/grub/grub.conf", &["kernel"]),
     ("/boot/grub/menu.lst", &["kernel"]),
     ("/boot/extlinux/extlinux.conf", &["append"]),
+    ("/boot/extlinux.conf", &["append"]),
     ("/boot/syslinux/syslinux.cfg", &["append"]),
+    ("/etc/yaboot.conf", &["append"]),
+    ("/boot/limine.conf", &["cmdline:", "kernel_cmdline:"]),
+    ("/boot/limine/limine.conf", &["cmdline:", "kernel_cmdline:"]),
+    ("/boot/refind_linux.conf", &[""]),
     ("/etc/zipl.conf", &["parameters"]),
     ("/etc/lilo.conf", &["append"]),
     ("/boot/firmware/cmdline.txt", &[""]),
+    ("/boot/firmware/current/cmdline.txt", &[""]),
     ("/boot/cmdline.txt", &[""]),
+    // A part of it, which U-Boot adds.
+    ("/boot/armbianEnv.txt", &["extraargs"]),
+    ("/boot/uEnv.txt", &["cmdline", "optargs"]),
 ];
 
 /// One entry of a boot loader that starts a system.
@@ -64,6 +75,7 @@ pub fn entries(root: &Root, running: Option<&str>, notes: &mut Notes) -> Vec<Boo
     }
     for name in loader.list(EFI_DIRECTORY) {
         loader.add_configuration(&format!("{EFI_DIRECTORY}/{name}/grub.cfg"), GRUB_WORDS, &variables);
+        loader.add_configuration(&format!("{EFI_DIRECTORY}/{name}/elilo.conf"), &["append"], &variables);
     }
     for directory in UNIFIED_IMAGES {
         for name in loader.list(directory).into_iter().filter(|name| name.ends_with(".efi")) {
@@ -77,6 +89,16 @@ pub fn entries(root: &Root, running: Option<&str>, notes: &mut Notes) -> Vec<Boo
         refused.into_vec().into_iter().for_each(|note| notes.add(note));
     }
     found
+}
+
+/// Whether something else than `entries` may start: GRUB has not started the kernel that runs, which has its mark, or a command has
+/// to install what a file says.
+pub fn are_uncertain(entries: &[BootEntry], running: Option<&str>) -> bool {
+    let is_by_command = |entry: &BootEntry| ["/etc/zipl.conf", "/etc/lilo.conf"].contains(&entry.file.as_str());
+    let is_of_grub = |entry: &BootEntry| entry.file.ends_with("/grub.cfg");
+    entries.iter().any(is_by_command)
+        || entries.iter().all(is_of_grub)
+            && running.is_some_and(|text| !text.trim().is_empty() && !text.contains("BOOT_IMAGE="))
 }
 
 /// What will be in the next entry, where no entry can be found.
@@ -133,7 +155,7 @@ impl BootLoader<'_> {
         for line in text.lines().map(str::trim) {
             let (word, rest) = line.split_once([' ', '\t', '=']).unwrap_or((line, ""));
             let is_command_line = words.contains(&"") || words.contains(&word.to_ascii_lowercase().as_str());
-            if line.starts_with('#') || !is_command_line || !starts_a_system(line) {
+            if line.is_empty() || line.starts_with('#') || !is_command_line || !starts_a_system(line) {
                 continue;
             }
             let line = if words.contains(&"") { line } else { rest.trim_start_matches([' ', '\t', '=']) };
@@ -219,5 +241,6 @@ fn expanded(words: &str, variables: &GrubVariables, file: &str) -> Result<String
 fn starts_a_system(line: &str) -> bool {
     const RECOVERY: [&str; 6] =
         ["single", "recovery", "rescue", "emergency", "systemd.unit=rescue.target", "systemd.unit=emergency.target"];
-    !line.contains("memtest") && !line.split_ascii_whitespace().any(|word| RECOVERY.contains(&word))
+    let mut words = line.split_ascii_whitespace().map(|word| word.trim_matches('"'));
+    !line.contains("memtest") && !words.any(|word| RECOVERY.contains(&word))
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
-use super::mention::{first_mention, mentions_pool};
+use super::mention::{applies_sysctl_conf, first_mention, mentions_pool};
 use crate::source::root::if_there;
 use crate::{ReadError, Root};
 
@@ -20,7 +20,7 @@ const PROGRAM_OF_CPU: &[u8] = b"\x7fELF";
 const MAX_DEPTH: u32 = 3;
 
 /// Files, and directories whose files count, in which a mention means unknown.
-const PLACES: [&str; 31] = [
+const PLACES: [&str; 34] = [
     "/etc/rc.local",
     "/etc/rc.d/rc.local",
     "/etc/init.d/boot.local",
@@ -35,6 +35,7 @@ const PLACES: [&str; 31] = [
     "/var/spool/cron/crontabs/root",
     "/var/spool/cron/tabs/root",
     "/etc/udev/rules.d/",
+    "/usr/lib/udev/rules.d/",
     "/etc/modprobe.d/",
     "/etc/network/interfaces",
     "/etc/network/if-up.d/",
@@ -46,6 +47,8 @@ const PLACES: [&str; 31] = [
     "/etc/cloud/cloud.cfg.d/",
     "/var/lib/cloud/scripts/per-boot/",
     "/var/lib/cloud/instance/user-data.txt",
+    "/var/lib/cloud/instance/vendor-data.txt",
+    "/var/lib/cloud/instance/cloud-config.txt",
     "/etc/inittab",
     "/etc/init/",
     "/etc/rc.d/rc.sysinit",
@@ -87,6 +90,8 @@ pub struct ProgramSurvey<'a> {
     seen: BTreeSet<String>,
     /// The files that mention pools, and are not understood.
     pub mentions: Vec<String>,
+    /// The files that apply /etc/sysctl.conf.
+    pub apply_sysctl_conf: Vec<String>,
     /// What could not be read.
     pub not_read: Vec<String>,
 }
@@ -94,7 +99,7 @@ pub struct ProgramSurvey<'a> {
 impl<'a> ProgramSurvey<'a> {
     /// A survey that has read nothing yet.
     pub fn new(root: &'a Root) -> Self {
-        Self { root, seen: BTreeSet::new(), mentions: Vec::new(), not_read: Vec::new() }
+        Self { root, seen: BTreeSet::new(), mentions: Vec::new(), apply_sysctl_conf: Vec::new(), not_read: Vec::new() }
     }
 
     /// Looks into every place that is not systemd's.
@@ -125,12 +130,17 @@ impl<'a> ProgramSurvey<'a> {
         }
     }
 
-    /// Looks into the programs of a command of a unit, and into the files that it names.
-    pub fn command(&mut self, command: &str) {
+    /// Looks into the programs of a command of a unit, and into the files that it names, from its working directory on.
+    pub fn command(&mut self, command: &str, directory: Option<&str>) {
         let command = command.trim_start_matches(['@', '-', ':', '+', '!', '|']);
-        let program = command.split_ascii_whitespace().next().unwrap_or_default();
+        let mut words = command.split_ascii_whitespace();
+        let program = words.next().unwrap_or_default();
         if !program.is_empty() && !program.contains('/') {
             SEARCHED.into_iter().for_each(|directory| self.file(&format!("{directory}/{program}"), 0));
+        }
+        if let Some(directory) = directory {
+            let relative = words.filter(|word| !word.starts_with(['/', '-']));
+            relative.for_each(|word| self.file(&format!("{directory}/{}", word.trim_start_matches("./")), 0));
         }
         paths(command).for_each(|path| self.file(path, 0));
     }
@@ -180,6 +190,7 @@ impl<'a> ProgramSurvey<'a> {
             return;
         }
         let Some(text) = self.text(path) else { return };
+        self.apply_sysctl_conf.extend(text.lines().any(applies_sysctl_conf).then(|| path.to_owned()));
         if first_mention(&text).is_some() {
             self.mentions.push(path.to_owned());
         } else if depth < MAX_DEPTH {
@@ -197,12 +208,13 @@ pub fn what_counts(text: &str) -> String {
     if text.as_bytes().starts_with(PROGRAM_OF_CPU) {
         return String::from_utf8_lossy(PROGRAM_OF_CPU).into_owned();
     }
-    let lines =
-        text.lines().filter(|line| !line.trim_start().starts_with('#')).filter_map(|line| match mentions_pool(line) {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#')).filter_map(|line| {
+        match mentions_pool(line) || applies_sysctl_conf(line) {
             true => Some(line.to_owned()),
             false => Some(paths(line).filter(|path| is_of_administrators(path)).collect::<Vec<_>>().join(" "))
                 .filter(|line| !line.is_empty()),
-        });
+        }
+    });
     lines.map(|line| line + "\n").collect()
 }
 
@@ -217,7 +229,7 @@ pub fn without_arguments(line: &str) -> Option<String> {
     let program = words.next()?;
     Some(
         std::iter::once(program)
-            .chain(words.flat_map(paths))
+            .chain(words.flat_map(parts).filter(|part| part.starts_with(['/', '$', '.']) || may_be_script(part)))
             .fold(format!("{key}="), |text, word| text + word + " ")
             .trim_end()
             .to_owned(),
@@ -237,7 +249,7 @@ pub fn is_place(path: &str) -> bool {
 
 /// Whether `path` may be a script that runs at boot, by where it is or how it is called.
 pub fn may_be_script(path: &str) -> bool {
-    path.ends_with(".sh")
+    [".sh", ".run", ".py"].iter().any(|end| path.ends_with(end))
         || ["/bin/", "/sbin/", "/libexec/", "/usr/lib/", "/etc/tuned/", "/etc/default/", "/etc/sysconfig/"]
             .iter()
             .any(|part| path.contains(part))
@@ -249,6 +261,10 @@ fn is_of_administrators(path: &str) -> bool {
 
 /// The absolute paths in a command.
 fn paths(command: &str) -> impl Iterator<Item = &str> {
-    let ends = |c: char| c.is_whitespace() || "\"'`;&|()<>=,:".contains(c);
-    command.split(ends).filter(|word| word.len() > 1 && word.starts_with('/') && !word.contains(['*', '$', '%']))
+    parts(command).filter(|word| word.len() > 1 && word.starts_with('/') && !word.contains(['*', '$']))
+}
+
+/// The words of a command, and what is between the signs in them.
+fn parts(command: &str) -> impl Iterator<Item = &str> {
+    command.split(|c: char| c.is_whitespace() || "\"'`;&|()<>=,:".contains(c)).filter(|part| !part.is_empty())
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::boot_programs::ProgramSurvey;
 use super::boot_writers::{PoolWrite, WhichPool, count, pool_file};
-use super::mention::first_mention;
+use super::mention::{applies_sysctl_conf, first_mention};
 use super::unit_keys::{DIRECTORIES, OTHER_TARGETS, PULLS_IN, RUNS};
 use crate::Root;
 
@@ -18,8 +18,8 @@ pub struct BootUnits {
 }
 
 impl BootUnits {
-    /// Reads the units that are enabled, those that they pull in, and their drop-ins.
-    pub fn read(root: &Root, survey: &mut ProgramSurvey<'_>) -> Self {
+    /// Reads the units that are enabled or `wanted`, those that they pull in, and their drop-ins.
+    pub fn read<'a>(root: &Root, survey: &mut ProgramSurvey<'_>, wanted: impl Iterator<Item = &'a str>) -> Self {
         let mut directories = Vec::new();
         for directory in DIRECTORIES {
             // Where /lib is a link to /usr/lib, all is there already.
@@ -31,7 +31,8 @@ impl BootUnits {
         }
         let mut units = UnitSurvey { root, survey, directories, found: Self::default() };
         let mut left: Vec<_> = units.enabled().into_iter().collect();
-        let has_units = !left.is_empty();
+        let has_units = left.len() > 1;
+        left.extend(wanted.map(str::to_owned));
         let mut seen = BTreeSet::new();
         while let Some(name) = left.pop() {
             if seen.insert(name.clone()) {
@@ -64,13 +65,20 @@ impl UnitSurvey<'_, '_> {
                 names.iter().filter(is_of_links).map(move |name| format!("{directory}/{name}"))
             })
             .collect();
-        linked.iter().flat_map(|directory| self.survey.names(directory)).collect()
+        let linked = linked.iter().flat_map(|directory| self.survey.names(directory));
+        linked.chain(["default.target".to_owned()]).collect()
     }
 
     /// Looks into a unit and its drop-ins; the units that it pulls in.
     fn read(&mut self, name: &str) -> Vec<String> {
         let Some((file, text)) = self.unit(name) else { return Vec::new() };
         let parts = std::iter::once((file, text)).chain(self.drop_ins(name)).collect::<Vec<_>>();
+        let replaced = replacements(name, &parts);
+        let directory = parts.iter().flat_map(|(_, text)| assignments(text));
+        let directory = directory
+            .filter(|(key, _)| *key == "WorkingDirectory")
+            .map(|(_, value)| value.trim_start_matches('-'))
+            .last();
         let mut pulled_in = Vec::new();
         for (file, text) in &parts {
             match own_unit(text, file) {
@@ -80,7 +88,9 @@ impl UnitSurvey<'_, '_> {
             }
             for (key, value) in assignments(text) {
                 if RUNS.contains(&key) {
-                    self.survey.command(value);
+                    self.survey.apply_sysctl_conf.extend(applies_sysctl_conf(value).then(|| file.clone()));
+                    let command = replaced.iter().fold(value.to_owned(), |text, (from, to)| text.replace(from, to));
+                    self.survey.command(&command, directory);
                 } else if PULLS_IN.contains(&key) {
                     pulled_in.extend(value.split_ascii_whitespace().map(str::to_owned));
                 }
@@ -135,6 +145,29 @@ impl UnitSurvey<'_, '_> {
 fn template(name: &str) -> Option<String> {
     let ((stem, instance), (_, kind)) = (name.split_once('@')?, name.rsplit_once('.')?);
     (!instance.starts_with('.')).then(|| format!("{stem}@.{kind}"))
+}
+
+/// The texts in commands of a unit for which systemd puts others: specifiers, and variables of the unit that are paths.
+fn replacements(name: &str, parts: &[(String, String)]) -> Vec<(String, String)> {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let (prefix, instance) = stem.split_once('@').unwrap_or((stem, ""));
+    let specifiers = [
+        ("%i", instance),
+        ("%p", prefix),
+        ("%n", name),
+        ("%N", stem),
+        ("%h", "/root"),
+        ("%S", "/var/lib"),
+        ("%E", "/etc"),
+    ];
+    let variables = parts.iter().flat_map(|(_, text)| assignments(text)).filter(|(key, _)| *key == "Environment");
+    let variables = variables.flat_map(|(_, value)| value.split_ascii_whitespace());
+    let paths = variables.filter_map(|word| word.trim_matches(['"', '\'']).split_once("=/"));
+    let of_path = |(name, path): (&str, &str)| {
+        [format!("${{{name}}}"), format!("${name}")].map(|from| (from, format!("/{path}")))
+    };
+    let specifiers = specifiers.map(|(from, to)| (from.to_owned(), to.to_owned()));
+    specifiers.into_iter().chain(paths.flat_map(of_path)).collect()
 }
 
 /// The keys and values of a unit. A backslash at the end of a line continues it.

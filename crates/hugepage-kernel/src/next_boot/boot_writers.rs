@@ -1,6 +1,6 @@
 //! What writes the files of huge page pools at boot by name: tmpfiles.d (tmpfiles.d(5)), and the form that units share with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::mention::mentions_pool;
 use crate::source::root::if_there;
@@ -44,7 +44,7 @@ pub struct PoolWrite {
     pub file: String,
 }
 
-/// What tmpfiles.d writes, in the order of file names.
+/// What tmpfiles.d writes, in the order of file names. Of several lines with one path the first counts.
 pub fn tmpfiles(root: &Root) -> Result<Vec<PoolWrite>, ReadError> {
     let mut files = BTreeMap::new();
     for directory in TMPFILES {
@@ -55,16 +55,17 @@ pub fn tmpfiles(root: &Root) -> Result<Vec<PoolWrite>, ReadError> {
             }
         }
     }
-    let mut found = Vec::new();
+    let (mut found, mut paths) = (Vec::new(), BTreeSet::new());
     for file in files.into_values() {
         let text = if_there(root.read(&file))?.unwrap_or_default();
-        found.extend(text.lines().filter_map(|line| tmpfiles_line(line, &file)));
+        let written = text.lines().filter_map(|line| tmpfiles_line(line, &file));
+        found.extend(written.filter(|(path, _)| paths.insert(path.clone())).map(|(_, write)| write));
     }
     Ok(found)
 }
 
-/// Parses a line of tmpfiles.d: type, path, mode, user, group, age, argument.
-fn tmpfiles_line(line: &str, file: &str) -> Option<PoolWrite> {
+/// Parses a line of tmpfiles.d: type, path, mode, user, group, age, argument. Returns the path, too.
+fn tmpfiles_line(line: &str, file: &str) -> Option<(String, PoolWrite)> {
     let mut words = line.split_ascii_whitespace();
     let (kind, path) = (words.next()?, words.next()?);
     // Modes, owners and removals change no pool.
@@ -72,15 +73,19 @@ fn tmpfiles_line(line: &str, file: &str) -> Option<PoolWrite> {
         return None;
     }
     let argument: Vec<_> = words.skip(4).collect();
+    // What appends, decodes or creates is not followed.
+    let is_plain = kind.strip_prefix('w').is_some_and(|signs| signs.chars().all(|sign| "!-=".contains(sign)));
     let pages = match argument.as_slice() {
-        [number] => count(number),
+        [number] if is_plain => count(number),
         _ => None,
     };
-    Some(match pool_file(path) {
+    let write = match pool_file(path) {
         Some((pool, node)) => PoolWrite { pool, node, pages, file: file.to_owned() },
         // Patterns, quotes and specifiers are not resolved here.
         None => PoolWrite { pool: WhichPool::Any, node: None, pages: None, file: file.to_owned() },
-    })
+    };
+    // One that is not plain counts beside others of its path.
+    Some((if is_plain { path.to_owned() } else { line.to_owned() }, write))
 }
 
 /// A number of pages that every one of the kernel's parsers takes alike: decimal digits, no zero before others.

@@ -34,8 +34,7 @@ impl NextBoot {
         if self.is_of_container {
             return PoolAtBoot::Unknown("these are the files of a container, not of the host".to_owned());
         }
-        if self.has_kernel_loaded {
-            let why = "a kernel is loaded by kexec, and its command line is unknown";
+        if let Some(why) = self.other_start {
             return PoolAtBoot::Unknown(why.to_owned());
         }
         if let Some(file) = self.not_understood.iter().chain(&self.tuned.not_understood).next() {
@@ -136,13 +135,25 @@ impl NextBoot {
         let (sysctl, tuned) = (of_default_pool(&self.sysctl), of_default_pool(&self.tuned.assignments));
         let is_tuned = tuned.is_some() && (sysctl.is_none() || !self.tuned.reapplies_sysctl);
         let (name, Assignment { value, file }) = if is_tuned { tuned } else { sysctl }?;
+        // Releases of tuned differ in the directories that they apply again.
+        let is_applied_again = ["/etc/", "/run/"].iter().any(|start| file.starts_with(start));
+        let other = tuned.map(|(_, other)| other).filter(|other| !is_applied_again && other.value != *value);
         Some(match (self.default_size(), count(value)) {
             (Ok(default), _) if default != size && !name.contains('*') => return None,
             (Err(why), _) => PoolAtBoot::Unknown(format!("{file} sets the pool of the default size, and {why}")),
+            _ if self.masks_sysctl && !is_tuned => {
+                PoolAtBoot::Unknown(format!("{file} sets it, and systemd-sysctl.service, which reads it, is masked"))
+            }
+            _ if other.is_some() => {
+                PoolAtBoot::Unknown(format!("{file} and tuned set it, and which is later is unknown"))
+            }
+            _ if !PARAMETERS.contains(&name) => {
+                PoolAtBoot::Unknown(format!("{file} may set it by the name {name}, which is not understood"))
+            }
             _ if is_tuned && self.starts_tuned == Some(false) => {
                 PoolAtBoot::Unknown(format!("{file} sets it, and no unit that starts tuned was found"))
             }
-            (Ok(_), Some(pages)) if PARAMETERS.contains(&name) => PoolAtBoot::Set { pages, file: file.clone() },
+            (Ok(_), Some(pages)) => PoolAtBoot::Set { pages, file: file.clone() },
             _ => PoolAtBoot::Unknown(not_understood(file)),
         })
     }

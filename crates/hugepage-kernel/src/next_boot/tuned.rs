@@ -30,11 +30,19 @@ impl TunedProfile {
         let value = key_values(&main).find(|(name, _)| *name == "reapply_sysctl");
         let is_no = |value: &str| ["0", "false", "no", "off"].contains(&value.to_ascii_lowercase().as_str());
         let mut found = Self { reapplies_sysctl: value.is_none_or(|(_, value)| !is_no(value)), ..Self::default() };
-        let active = if_there(root.read("/etc/tuned/active_profile"))?.unwrap_or_default();
-        for profile in active.split_ascii_whitespace() {
-            found.add(root, profile, 0)?;
+        // The second one's counts after those that an administrator has chosen.
+        for file in ["/etc/tuned/active_profile", "/etc/tuned/post_loaded_profile"] {
+            let profiles = if_there(root.read(file))?.unwrap_or_default();
+            for profile in profiles.split_ascii_whitespace() {
+                found.add(root, profile, 0)?;
+            }
         }
         Ok(found)
+    }
+
+    /// Whether tuned applies the files of /run/sysctl.d and /etc/sysctl.d and then /etc/sysctl.conf after its own (plugin_sysctl.py).
+    pub fn applies_sysctl(&self) -> bool {
+        self.reapplies_sysctl && !self.assignments.is_empty()
     }
 
     fn add(&mut self, root: &Root, name: &str, depth: u32) -> Result<(), ReadError> {

@@ -14,5 +14,6 @@ pub const DIRECTORIES: [&str; 8] = [
 /// Targets that are no part of an ordinary boot.
 pub const OTHER_TARGETS: [&str; 6] = ["shutdown", "reboot", "poweroff", "halt", "kexec", "emergency"];
 /// What starts another unit with this one.
-pub const PULLS_IN: [&str; 8] = ["Wants", "Requires", "Requisite", "BindsTo", "Upholds", "Unit", "Service", "Sockets"];
+pub const PULLS_IN: [&str; 9] =
+    ["Wants", "Requires", "Requisite", "BindsTo", "Upholds", "OnSuccess", "Unit", "Service", "Sockets"];
 pub const RUNS: [&str; 5] = ["ExecStart", "ExecStartPre", "ExecStartPost", "ExecCondition", "EnvironmentFile"];

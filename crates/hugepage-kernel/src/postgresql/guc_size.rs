@@ -16,6 +16,10 @@ pub fn size_setting(text: &str, unit: u64) -> Option<Bytes> {
         "TB" => 1 << 40,
         _ => return None,
     };
+    // The server takes these for octal numbers.
+    if number.len() > 1 && number.starts_with('0') && !number.starts_with("0.") {
+        return None;
+    }
     match number.parse::<u64>() {
         Ok(number) => number.checked_mul(unit).map(Bytes),
         // The server accepts fractions too, and rounds them to its units.

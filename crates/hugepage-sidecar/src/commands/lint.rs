@@ -70,7 +70,7 @@ pub fn run(may_run: bool, options: &LintOptions) -> anyhow::Result<Exit> {
         }
     }
     if lint.rows().is_empty() {
-        complain!("hugepage-sidecar: no PostgreSQL in these files");
+        complain!("hugepage-sidecar: found no PostgreSQL in these files");
     }
     Ok(match lint.worst() {
         Some(Severity::Critical) => exit::CRITICAL,

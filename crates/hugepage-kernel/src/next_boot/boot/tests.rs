@@ -13,7 +13,7 @@ impl Host {
         let host = Self(tempfile::tempdir().unwrap());
         host.write("proc/meminfo", "MemTotal: 67108864 kB\nHugePages_Total: 0\nHugepagesize: 2048 kB\n");
         host.write("proc/sys/kernel/osrelease", "6.12.1\n");
-        host.write("proc/cmdline", "ro\n");
+        host.write("proc/cmdline", "BOOT_IMAGE=/vmlinuz ro\n");
         host
     }
 
@@ -49,7 +49,7 @@ fn shown(pool: PoolAtBoot) -> String {
 #[test]
 fn later_writers() {
     let host = Host::new();
-    host.write("proc/cmdline", "quiet hugepages=5\n");
+    host.write("proc/cmdline", "BOOT_IMAGE=/vmlinuz quiet hugepages=5\n");
     let unit = include_str!("../../../../hugepage-assess/src/advice/fix/hugepages.service.in")
         .replace("@PAGES@", "70")
         .replace("@POOL@", "/sys/kernel/mm/hugepages/hugepages-2048kB");
@@ -78,7 +78,7 @@ fn later_writers() {
 #[test]
 fn entries_of_the_boot_loader() {
     let host = Host::new();
-    host.write("proc/cmdline", "quiet hugepages=5\n");
+    host.write("proc/cmdline", "BOOT_IMAGE=/vmlinuz quiet hugepages=5\n");
     let of_entries = |lines: &[&str]| {
         host.write("boot/grub/grub.cfg", &format!("menuentry x {{\n\t{}\n}}\n", lines.join("\n\t")));
     };
@@ -208,6 +208,14 @@ fn programs_that_run_at_boot() {
             )],
             "/etc/udev/rules.d/x.rules",
         ),
+        (
+            vec![("usr/lib/udev/rules.d/x.rules", "ATTR{hugepages/hugepages-2048kB/nr_hugepages}=\"70\"".to_owned())],
+            "/usr/lib/udev/rules.d/x.rules",
+        ),
+        (
+            vec![("var/lib/cloud/instance/vendor-data.txt", "bootcmd: [sysctl -w vm.nr_hugepages=70]".to_owned())],
+            "/var/lib/cloud/instance/vendor-data.txt",
+        ),
     ] {
         let host = Host::new();
         host.write("usr/local/bin/x.sh", SETS);
@@ -271,7 +279,7 @@ fn another_default_size() {
     // The running kernel has another default by its own command line.
     let host = Host::new();
     host.write("proc/meminfo", "MemTotal: 67108864 kB\nHugepagesize: 1048576 kB\n");
-    host.write("proc/cmdline", "default_hugepagesz=1G");
+    host.write("proc/cmdline", "BOOT_IMAGE=/vmlinuz default_hugepagesz=1G");
     host.write("boot/grub/grub.cfg", "linux /vmlinuz-6.12.1 ro hugepages=70\n");
     assert_eq!((host.huge(), host.gigantic()), ("70 /boot/grub/grub.cfg".into(), "unset".into()));
 }
@@ -307,7 +315,7 @@ fn unexplained_pools() {
     fs::remove_file(host.0.path().join("proc/cmdline")).unwrap();
     assert_eq!(host.huge(), "the kernel's command line is not there");
     // The running kernel's command line explains it, and the next has none.
-    host.write("proc/cmdline", "hugepages=70\n");
+    host.write("proc/cmdline", "BOOT_IMAGE=/vmlinuz hugepages=70\n");
     host.write("boot/grub/grub.cfg", "linux /vmlinuz-6.12.1 ro\n");
     assert_eq!(host.huge(), "unset");
     host.write("sys/kernel/kexec_loaded", "1\n");
@@ -317,20 +325,187 @@ fn unexplained_pools() {
 /// Both names write the same pool, and the last write counts.
 #[test]
 fn names_of_the_default_pool() {
-    let unclear = "/etc/sysctl.d/a.conf sets it, to a number that could not be read";
     for (text, expected) in [
         ("vm.nr_hugepages = 9216\nvm.nr_hugepages_mempolicy = 0\n", "0 /etc/sysctl.d/a.conf"),
         ("vm.nr_hugepages_mempolicy = 0\n-vm/nr_hugepages=7\n", "7 /etc/sysctl.d/a.conf"),
         ("vm.nr_overcommit_hugepages = 7\n", "unset"),
-        ("vm.nr_huge* = 7\n", unclear),
-        ("vm.* = 7\nvm.swappiness = 1\n", unclear),
-        ("vm.nr_* = 7\n", unclear),
+        ("vm.nr_huge* = 7\n-vm.nr_hugepages\n", "by the name vm.nr_huge*,"),
+        ("vm.* = 7\nvm.swappiness = 1\n", "by the name vm.*,"),
+        ("vm.nr_* = 7\n", "by the name vm.nr_*,"),
         ("vm.s* = 7\nnet.* = 1\n", "unset"),
-        ("/proc/sys/vm/nr_hugepages = 7\n", unclear),
+        ("/proc/sys/vm/nr_hugepages = 7\n", "by the name .proc.sys.vm.nr_hugepages,"),
+        ("nr_hugepages=7\n", "/etc/sysctl.d/a.conf may set it by the name nr_hugepages, which is not understood"),
+        ("vm.nr_hugepages = 7 # why\n", "/etc/sysctl.d/a.conf sets it, to a number that could not be read"),
     ] {
         let host = Host::new();
         host.write("etc/sysctl.d/a.conf", text);
-        assert_eq!(host.huge(), expected, "{text}");
+        let said = host.huge();
+        assert!(said == expected || expected.ends_with(',') && said.contains(expected), "{text}: {said}");
+    }
+}
+
+/// tuned applies /etc/sysctl.d and then /etc/sysctl.conf after its own parameters.
+#[test]
+fn what_tuned_applies_again() {
+    let host = Host::new();
+    host.write("run/systemd/system/x", "");
+    host.write("etc/systemd/system/multi-user.target.wants/tuned.service", "");
+    host.write("etc/sysctl.conf", "vm.nr_hugepages = 9\n");
+    assert_eq!(host.huge(), "unset", "systemd does not read it");
+    host.write("etc/tuned/active_profile", "db\n");
+    host.write("etc/tuned/db/tuned.conf", "[vm]\ntransparent_hugepages=never\n");
+    assert_eq!(host.huge(), "unset", "nothing is applied after it");
+    host.write("etc/tuned/db/tuned.conf", "[sysctl]\nvm.nr_hugepages = 7\n");
+    assert_eq!(host.huge(), "9 /etc/sysctl.conf");
+    host.write("etc/sysctl.conf", "");
+    host.write("usr/lib/sysctl.d/50.conf", "vm.nr_hugepages = 8\n");
+    assert_eq!(host.huge(), "/usr/lib/sysctl.d/50.conf and tuned set it, and which is later is unknown");
+    host.write("usr/lib/sysctl.d/50.conf", "vm.nr_hugepages = 7\n");
+    assert_eq!(host.huge(), "7 /usr/lib/sysctl.d/50.conf");
+    // A profile that is loaded behind the chosen one.
+    host.write("etc/tuned/post_loaded_profile", "more\n");
+    host.write("etc/tuned/profiles/more/tuned.conf", "[sysctl]\nvm.nr_hugepages = 6\n");
+    host.write("usr/lib/sysctl.d/50.conf", "");
+    assert_eq!(host.huge(), "6 /etc/tuned/profiles/more/tuned.conf");
+}
+
+/// What applies /etc/sysctl.conf matters where systemd does not read it, or reads another number.
+#[test]
+fn programs_that_apply_sysctl_conf() {
+    let host = Host::new();
+    host.write("run/systemd/system/x", "");
+    host.write("etc/sysctl.conf", "vm.nr_hugepages = 9\n");
+    assert_eq!(host.huge(), "unset");
+    host.write("etc/rc.local", "#!/bin/sh\nsysctl -p\n");
+    assert_eq!(host.huge(), not_read("/etc/rc.local"));
+    std::fs::create_dir_all(host.0.path().join("etc/sysctl.d")).unwrap();
+    std::os::unix::fs::symlink("../sysctl.conf", host.0.path().join("etc/sysctl.d/99-sysctl.conf")).unwrap();
+    assert_eq!(host.huge(), "9 /etc/sysctl.d/99-sysctl.conf");
+    host.write("etc/sysctl.d/99-z.conf", "vm.nr_hugepages = 8\n");
+    assert_eq!(host.huge(), not_read("/etc/rc.local"));
+    host.write("etc/rc.local", "#!/bin/sh\nsysctl -p /etc/sysctl.d/net.conf\n");
+    assert_eq!(host.huge(), "8 /etc/sysctl.d/99-z.conf");
+    host.write("etc/systemd/system/multi-user.target.wants/a.service", "");
+    host.write("etc/systemd/system/a.service", "[Service]\nExecStart=/sbin/sysctl --system\n");
+    assert_eq!(host.huge(), not_read("/etc/systemd/system/a.service"));
+}
+
+#[test]
+fn masked_service_of_sysctl() {
+    let host = Host::new();
+    host.write("etc/sysctl.d/a.conf", "vm.nr_hugepages = 7\n");
+    host.write("etc/systemd/system/x", "");
+    std::os::unix::fs::symlink("/dev/null", host.0.path().join("etc/systemd/system/systemd-sysctl.service")).unwrap();
+    assert!(host.huge().ends_with("systemd-sysctl.service, which reads it, is masked"), "{}", host.huge());
+}
+
+/// Of several lines for one path systemd-tmpfiles takes the first, and ignores the others.
+#[test]
+fn lines_of_tmpfiles() {
+    let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    let line = |kind: &str, pages: u32| format!("{kind} {pool} - - - - {pages}\n");
+    let unclear = "/etc/tmpfiles.d/a.conf sets it, to a number that could not be read";
+    for (text, expected) in [
+        (line("w", 7) + &line("w", 8), "7 /etc/tmpfiles.d/a.conf"),
+        (line("w!", 7) + &line("w-", 8), "7 /etc/tmpfiles.d/a.conf"),
+        (line("w", 7) + "w /proc/sys/vm/nr_hugepages - - - - 8\n", "8 /etc/tmpfiles.d/a.conf"),
+        (line("w+", 7), unclear),
+        (line("w", 7) + &line("w+", 8), unclear),
+        (line("w~", 1024), unclear),
+        (line("F", 7), unclear),
+    ] {
+        let host = Host::new();
+        host.write("etc/tmpfiles.d/a.conf", &text);
+        host.write("usr/lib/tmpfiles.d/z.conf", &line("w", 9));
+        assert!(
+            host.huge().starts_with(expected) || expected == unclear && host.huge().ends_with("not be read"),
+            "{text}"
+        );
+    }
+}
+
+/// Words and files of boot loaders other than GRUB, each with the same pool.
+#[test]
+fn other_boot_loaders() {
+    for (file, text) in [
+        ("boot/extlinux.conf", "LABEL lts\n  LINUX vmlinuz-lts\n  APPEND quiet hugepages=70\n"),
+        ("boot/limine.conf", "/Arch\n    protocol: linux\n    cmdline: rw hugepages=70\n"),
+        (
+            "boot/refind_linux.conf",
+            "\"Boot it\"  \"root=UUID=x rw hugepages=70\"\n\"One user\" \"root=UUID=x single\"\n",
+        ),
+        ("boot/armbianEnv.txt", "verbosity=1\nextraargs=hugepagesz=2M hugepages=70\n"),
+        ("boot/uEnv.txt", "uname_r=6.12.8\ncmdline=net.ifnames=0 hugepages=70\n"),
+        ("boot/firmware/current/cmdline.txt", "console=tty1 hugepages=70\n\n"),
+        ("boot/grub/custom.cfg", "menuentry pg {\n  linux /vmlinuz-6.12.8 ro hugepages=70\n}\n"),
+        ("boot/efi/EFI/debian/elilo.conf", "image=/vmlinuz\n  append=\"root=/dev/sda3 hugepages=70\"\n"),
+        ("etc/yaboot.conf", "image=/vmlinux\n  append=\"root=/dev/sda3 hugepages=70\"\n"),
+    ] {
+        let host = Host::new();
+        host.write("proc/cmdline", "root=UUID=x rw\n");
+        host.write(file, text);
+        assert_eq!(host.huge(), format!("70 /{file}"));
+    }
+}
+
+/// GRUB puts BOOT_IMAGE= before the words. Without it, another boot loader has started the kernel, and may do so again.
+#[test]
+fn files_of_a_boot_loader_that_is_not_used() {
+    let host = Host::new();
+    host.write("boot/grub/grub.cfg", "linux /vmlinuz-6.8.12-1-pve ro hugepages=70\n");
+    assert_eq!(host.huge(), "70 /boot/grub/grub.cfg");
+    host.write("proc/cmdline", "initrd=\\EFI\\proxmox\\initrd.img root=ZFS=rpool\n");
+    let unclear = "the entries of the boot loader have different pools (/boot/grub/grub.cfg and /proc/cmdline), and which one is \
+                   next is unknown";
+    assert_eq!(host.huge(), unclear);
+    host.write("proc/cmdline", "BOOT_IMAGE=/vmlinuz-6.8.12-1-pve root=ZFS=rpool\n");
+    assert_eq!(host.huge(), "70 /boot/grub/grub.cfg");
+    // zipl(8) has to install what its file says.
+    let host = Host::new();
+    host.write("proc/cmdline", "BOOT_IMAGE=0 root=/dev/dasda1\n");
+    host.write("etc/zipl.conf", "[linux]\nparameters=\"root=/dev/dasda1 hugepages=70\"\n");
+    assert!(host.huge().contains("(/etc/zipl.conf and /proc/cmdline)"), "{}", host.huge());
+}
+
+#[test]
+fn staged_deployment() {
+    let host = Host::new();
+    host.write("boot/loader/entries/ostree-1.conf", "linux /vmlinuz-6.12.1\noptions hugepages=70\n");
+    assert_eq!(host.huge(), "70 /boot/loader/entries/ostree-1.conf");
+    host.write("run/ostree/staged-deployment", "");
+    assert_eq!(host.huge(), "a deployment of ostree is staged, and its command line is unknown");
+}
+
+/// Programs that a unit names by specifiers, by its own variables, or from its working directory on; and units that others start.
+#[test]
+fn programs_by_other_names() {
+    let enabled = "etc/systemd/system/multi-user.target.wants";
+    let unit = |path: &str, text: &str, script: &str| {
+        let host = Host::new();
+        host.write("etc/sysctl.d/a.conf", "vm.nr_hugepages = 7\n");
+        host.write(&format!("{enabled}/{}", path.replace("db@.", "db@one.")), "");
+        host.write(&format!("etc/systemd/system/{path}"), text);
+        assert_eq!(host.huge(), "7 /etc/sysctl.d/a.conf");
+        host.write(script, "#!/bin/sh\nsysctl -w vm.nr_hugepages=9\n");
+        host.huge()
+    };
+    for (path, text, script) in [
+        ("db@.service", "ExecStart=/bin/bash /var/lib/db/%i/unit.run\n", "var/lib/db/one/unit.run"),
+        ("db@.service", "ExecStart=%h/%p.sh\n", "root/db.sh"),
+        ("a.service", "Environment=\"A=1\" DIR=/opt/a\nExecStart=/bin/sh -c \"${DIR}/a.sh\"\n", "opt/a/a.sh"),
+        ("a.service", "WorkingDirectory=/opt/a\nExecStart=/bin/sh ./b/a.sh\n", "opt/a/b/a.sh"),
+    ] {
+        assert_eq!(unit(path, text, script), not_read(&format!("/{script}")), "{text}");
+    }
+    let host = Host::new();
+    host.write("boot/loader/entries/a.conf", "linux /vmlinuz-6.12.1\noptions ro systemd.wants=hp.service\n");
+    host.write("etc/systemd/system/hp.service", "ExecStart=/sbin/sysctl -w vm.nr_hugepages=9\n");
+    assert_eq!(host.huge(), not_read("/etc/systemd/system/hp.service"));
+    for text in ["[Unit]\nOnSuccess=hp.service\n", "[Unit]\nWants=hp.service\n"] {
+        let host = Host::new();
+        host.write("etc/systemd/system/default.target", text);
+        host.write("etc/systemd/system/hp.service", "ExecStart=/sbin/sysctl -w vm.nr_hugepages=9\n");
+        assert_eq!(host.huge(), not_read("/etc/systemd/system/hp.service"));
     }
 }
 

@@ -3,7 +3,7 @@
 use hugepage_host::{SERVICE_ACCOUNTS, is_usual_service_account};
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::next_boot::boot_programs;
-use hugepage_kernel::next_boot::mention::mentions_pool;
+use hugepage_kernel::next_boot::mention::{applies_sysctl_conf, mentions_pool};
 
 use super::lines::lines;
 use super::{redact_oracle, redact_postgresql, redact_process};
@@ -107,8 +107,10 @@ fn process_rule(file: &str) -> Option<RedactionRule> {
 
 fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     match name {
-        "ocr.loc" | "olr.loc" | "oratab" | "os-release" | "active_profile" | "PG_VERSION" => return Some(unchanged),
+        "ocr.loc" | "olr.loc" | "oratab" | "os-release" | "PG_VERSION" => return Some(unchanged),
+        "active_profile" | "post_loaded_profile" => return Some(unchanged),
         "postmaster.pid" => return Some(unchanged),
+        "cmdline.txt" | "refind_linux.conf" => return Some(boot_lines),
         "postmaster.opts" => return Some(redact_postgresql::options),
         "tuned-main.conf" | "tuned.conf" => return Some(tuned),
         "log.xml" => return Some(redact_oracle::alert_log),
@@ -120,7 +122,7 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
         "/etc/nsswitch.conf" => return Some(sources_of_groups),
         SERVICE_ACCOUNTS | "/etc/hostname" => return Some(unchanged),
         "/etc/kernel/cmdline" => return Some(boot_parameters),
-        "/etc/zipl.conf" | "/etc/lilo.conf" => return Some(boot_entries),
+        "/etc/zipl.conf" | "/etc/lilo.conf" | "/etc/yaboot.conf" => return Some(boot_entries),
         _ => {}
     }
     if path.starts_with("/etc/security/limits") {
@@ -182,11 +184,23 @@ fn unchanged(text: &str) -> String {
     text.to_owned()
 }
 
-/// The words of the kernel command line about huge pages. Others may contain keys.
+/// The words of the kernel command line about huge pages, and GRUB's mark. Others may contain keys: where nothing is left, a word
+/// says that there were some.
 fn boot_parameters(text: &str) -> String {
-    let is_kept =
-        |word: &&str| word.contains("huge") || word.starts_with("mem=") || ["--", "bootconfig"].contains(word);
-    text.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ") + "\n"
+    let is_kept = |word: &&str| {
+        word.contains("huge")
+            || ["mem=", "BOOT_IMAGE=", "systemd.wants="].iter().any(|start| word.starts_with(start))
+            || ["--", "bootconfig"].contains(word)
+    };
+    let kept = text.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ");
+    let was_empty = text.trim().is_empty();
+    if kept.is_empty() && !was_empty { "words\n".to_owned() } else { kept + "\n" }
+}
+
+/// Keeps such words of each line, which is a command line of its own, and those that show a recovery.
+fn boot_lines(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| format!("words {}\n", kept_of_entry(line))).collect()
 }
 
 /// Keeps the lines of tmpfiles.d that mention a pool.
@@ -197,11 +211,8 @@ fn pool_writers(text: &str) -> String {
 /// Keeps the command lines of the boot loader's files, as [`boot_parameters`] does, with the names of kernels, the words
 /// that show a recovery, and GRUB's variables.
 fn boot_entries(text: &str) -> String {
-    const KEYS: [&str; 11] =
-        ["linux", "linux16", "linuxefi", "efi", "uki", "version", "options", "kernel", "append", "parameters", "set"];
-    const SHOWN: [&str; 8] = ["huge", "vmlinuz", "$", "single", "recovery", "rescue", "emergency", "memtest"];
-    let is_kept = |word: &&str| SHOWN.iter().any(|shown| word.contains(shown)) || ["--", "bootconfig"].contains(word);
-    let kept = |words: &str| words.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ");
+    const KEYS: &str =
+        "linux linux16 linuxefi efi uki version options kernel append parameters set cmdline: kernel_cmdline:";
     let of_line = |line: &str| {
         let line = line.trim();
         let (key, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
@@ -209,13 +220,22 @@ fn boot_entries(text: &str) -> String {
             ("if" | "fi", _) => format!("{line}\n"),
             ("version", _) => format!("{key} {rest}\n"),
             // Of grubenv, and of what GRUB sets: without its value, a variable is set all the same.
-            ("set", Some((name, value))) => format!("set {name}=\"{}\"\n", kept(value).trim_matches('"')),
-            (key, Some((name, value))) if key.contains('=') => format!("{name}={}\n", kept(value)),
-            (key, _) if KEYS.contains(&key.to_ascii_lowercase().as_str()) => format!("{key} {}\n", kept(rest)),
+            ("set", Some((name, value))) => format!("set {name}=\"{}\"\n", kept_of_entry(value).trim_matches('"')),
+            (key, Some((name, value))) if key.contains('=') => format!("{name}={}\n", kept_of_entry(value)),
+            (key, _) if KEYS.split(' ').any(|known| known.eq_ignore_ascii_case(key)) => {
+                format!("{key} {}\n", kept_of_entry(rest))
+            }
             _ => return None,
         })
     };
     text.lines().filter_map(of_line).collect()
+}
+
+fn kept_of_entry(words: &str) -> String {
+    const SHOWN: [&str; 9] =
+        ["huge", "vmlinuz", "$", "systemd.wants=", "single", "recovery", "rescue", "emergency", "memtest"];
+    let is_kept = |word: &&str| SHOWN.iter().any(|shown| word.contains(shown)) || ["--", "bootconfig"].contains(word);
+    words.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ")
 }
 
 /// The file systems that huge pages, shared memory and control groups are on: the others' lines name servers.
@@ -234,7 +254,8 @@ fn mounts(text: &str) -> String {
 /// The settings vm.* and kernel.shm*.
 fn kernel_parameters(text: &str) -> String {
     lines(text, |line| {
-        sysctl::parse(line).is_some_and(|(name, _)| name.starts_with("vm.") || name.starts_with("kernel.shm"))
+        let is_kept = |name: &str| name.starts_with("vm.") || name.starts_with("kernel.shm") || mentions_pool(name);
+        sysctl::parse(line).is_some_and(|(name, _)| is_kept(&name))
     })
 }
 
@@ -253,11 +274,18 @@ fn limits(text: &str) -> String {
 
 /// The data directory and the memlock limit of a unit, what sets a pool, what it runs without arguments, and what it pulls in.
 fn unit(text: &str) -> String {
-    const SHOWN: [&str; 5] = ["[", "Environment=PGDATA=", "LimitMEMLOCK=", "Environment=PAGES=", "Environment=POOL="];
+    const SHOWN: [&str; 5] = ["[", "LimitMEMLOCK=", "Environment=PAGES=", "Environment=POOL=", "WorkingDirectory="];
+    let is_path = |line: &str| {
+        let variable = line.strip_prefix("Environment=").map(|rest| rest.trim_matches('"'));
+        variable.is_some_and(|text| text.contains("=/") && !text.contains(char::is_whitespace))
+    };
     let of_line = |line: &str| {
         let line = line.trim_end();
-        let is_shown =
-            mentions_pool(line) || line.contains("$$(have)") || SHOWN.iter().any(|start| line.starts_with(start));
+        let is_shown = mentions_pool(line)
+            || applies_sysctl_conf(line)
+            || line.contains("$$(have)")
+            || is_path(line)
+            || SHOWN.iter().any(|start| line.starts_with(start));
         if is_shown { Some(line.to_owned()) } else { boot_programs::without_arguments(line) }
     };
     text.lines().filter_map(of_line).map(|line| line + "\n").collect()
