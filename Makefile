@@ -3,7 +3,7 @@
 # files alone, with its Dockerfile (PostgreSQL 18 and newer).
 #
 #   PG_CONFIG     the PostgreSQL to build for (default: pg_config of the PATH)
-#   bindir        where the sidecar goes (default: where that PostgreSQL's programs are); mandir its manual pages
+#   bindir        where the sidecar goes (default: /usr/local/bin); mandir its manual pages (default: /usr/local/share/man)
 #   WITH_SIDECAR  empty: leave it out of make and make install
 #   DESTDIR       where a packager wants the files; for make image, where they were installed, or a package was unpacked
 #   BUILD_PROFILE cargo's: release, or quick, which is sooner compiled (default: release)
@@ -49,6 +49,10 @@ all: $(LIBRARY) $(if $(WITH_SIDECAR),sidecar)
 
 include $(PGXS)
 
+# The sidecar belongs to no PostgreSQL, and where that has its programs, a shell often does not look.
+bindir = /usr/local/bin
+mandir = /usr/local/share/man
+
 $(LIBRARY): $(SOURCES)
 	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags)" PGRX_PG_CONFIG_PATH='$(PG_CONFIG_PATH)' cargo build --locked --lib \
 		--package $(EXTNAME) --profile '$(BUILD_PROFILE)' --no-default-features --features pg$(PG_MAJOR) $$(scripts/rust-flags)
@@ -82,16 +86,19 @@ install-sidecar-share:
 	find '$(SIDECAR_SHARE)' \( -name '*.py' -o -name requirements.txt -o -name '*_test.yaml' \) -delete
 	chmod -R u=rwX,go=rX '$(SIDECAR_SHARE)'
 
+# Scripts of another version would stay, and offer what this library does not have.
+INSTALLED_SCRIPTS = '$(DESTDIR)$(datadir)/$(MODULEDIR)/$(EXTNAME)'--*.sql
 install-library: $(LIBRARY)
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
 	$(INSTALL_SHLIB) $(LIBRARY) '$(DESTDIR)$(pkglibdir)/'
+	rm -f $(INSTALLED_SCRIPTS)
 
 uninstall: uninstall-library $(if $(WITH_SIDECAR),uninstall-sidecar)
 uninstall-sidecar:
 	rm -f '$(DESTDIR)$(bindir)/hugepage-sidecar' $(patsubst packaging/man/%,'$(DESTDIR)$(mandir)/man1/%',$(wildcard packaging/man/*.1))
 
 uninstall-library:
-	rm -f '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so'
+	rm -f '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so' $(INSTALLED_SCRIPTS)
 
 RESOURCES = $(if $(PROJECT_URL),"resources": { "homepage": "$(PROJECT_URL)"$(comma) "repository": { "url": "$(PROJECT_URL).git"$(comma) "type": "git" } }$(comma))
 comma = ,
