@@ -3,12 +3,12 @@
 
 PROFILE=release      # or quick: sooner compiled, for the demo and the tests
 WITH_SIDECAR=yes     # or empty, where only the server's side is wanted
-SIDECAR_BINDIR=''    # or where the sidecar goes instead of /usr/local/bin
+SIDECAR_PREFIX=''    # or where the sidecar goes instead of /usr/local
 
 make_extension() {
     "${@:2}" make --no-print-directory PG_CONFIG="$PG_CONFIG" BUILD_PROFILE="$PROFILE" \
         WITH_SIDECAR="$WITH_SIDECAR" BUILD_DIR="$CACHE/build${PWD// /_}/pg$PG_MAJOR-$PROFILE" \
-        ${SIDECAR_BINDIR:+bindir="$SIDECAR_BINDIR"} "$1"
+        ${SIDECAR_PREFIX:+SIDECAR_PREFIX="$SIDECAR_PREFIX"} "$1"
 }
 
 build_extension() {
@@ -31,7 +31,7 @@ install_extension() {
 
 # With the sidecar beside the server's programs, where the bench takes it from, as that of another revision.
 install_beside_server() {
-    SIDECAR_BINDIR=$("$PG_CONFIG" --bindir)
+    SIDECAR_PREFIX=$(dirname "$("$PG_CONFIG" --bindir)")
     install_extension
 }
 
