@@ -10,7 +10,7 @@ run_package() {    # [MAJOR...]
     [ $# -gt 0 ] || set -- ${SUPPORTED/16 /}
     take_trees
     find_toolchain
-    rm -rf "$out"
+    rm -rf "$out"/[0-9]*    # not the sidecar's for hosts without Debian
     for major in "$@"; do
         say "PostgreSQL $major"
         suite=$(suite_of "$major")
