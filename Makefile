@@ -3,7 +3,7 @@
 # files alone, with its Dockerfile (PostgreSQL 18 and newer).
 #
 #   PG_CONFIG     the PostgreSQL to build for (default: pg_config of the PATH)
-#   bindir        where the sidecar goes (default: where that PostgreSQL's programs are); mandir its manual pages
+#   SIDECAR_PREFIX  where the sidecar goes: below it bin, and share/man for its manual pages (default: /usr/local)
 #   WITH_SIDECAR  empty: leave it out of make and make install
 #   DESTDIR       where a packager wants the files; for make image, where they were installed, or a package was unpacked
 #   BUILD_PROFILE cargo's: release, or quick, which is sooner compiled (default: release)
@@ -33,6 +33,10 @@ SOURCES := Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.r
 # One static program for every host, whatever C library that has. A target is named so that the flags are not those of
 # build scripts and macros as well, which can't be static.
 WITH_SIDECAR ?= yes
+# It belongs to no PostgreSQL, and where that has its programs, a shell often does not look.
+SIDECAR_PREFIX ?= /usr/local
+SIDECAR_INSTALLED = '$(DESTDIR)$(SIDECAR_PREFIX)/bin'
+SIDECAR_MANUALS = '$(DESTDIR)$(SIDECAR_PREFIX)/share/man/man1'
 SIDECAR = $(BUILD_DIR)/hugepage-sidecar
 SIDECAR_TARGET ?= $(shell scripts/static-target)
 SIDECAR_BUILT = $(TARGET_DIR)/$(SIDECAR_TARGET)/$(BUILD_PROFILE)/hugepage-sidecar
@@ -68,10 +72,9 @@ $(SIDECAR): Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.
 
 install: install-library $(if $(WITH_SIDECAR),install-sidecar)
 install-sidecar: sidecar
-	$(MKDIR_P) '$(DESTDIR)$(bindir)'
-	$(INSTALL_PROGRAM) $(SIDECAR) '$(DESTDIR)$(bindir)/'
-	$(MKDIR_P) '$(DESTDIR)$(mandir)/man1'
-	$(INSTALL_DATA) packaging/man/*.1 '$(DESTDIR)$(mandir)/man1/'
+	$(MKDIR_P) $(SIDECAR_INSTALLED) $(SIDECAR_MANUALS)
+	$(INSTALL_PROGRAM) $(SIDECAR) $(SIDECAR_INSTALLED)
+	$(INSTALL_DATA) packaging/man/*.1 $(SIDECAR_MANUALS)
 
 # For packages: the drop-ins of the service, and the files for monitoring systems without what generates them.
 SIDECAR_SHARE = $(DESTDIR)/usr/share/hugepage-sidecar
@@ -82,16 +85,19 @@ install-sidecar-share:
 	find '$(SIDECAR_SHARE)' \( -name '*.py' -o -name requirements.txt -o -name '*_test.yaml' \) -delete
 	chmod -R u=rwX,go=rX '$(SIDECAR_SHARE)'
 
+# Scripts of another version would stay, and offer what this library does not have.
+INSTALLED_SCRIPTS = '$(DESTDIR)$(datadir)/$(MODULEDIR)/$(EXTNAME)'--*.sql
 install-library: $(LIBRARY)
 	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
 	$(INSTALL_SHLIB) $(LIBRARY) '$(DESTDIR)$(pkglibdir)/'
+	rm -f $(INSTALLED_SCRIPTS)
 
 uninstall: uninstall-library $(if $(WITH_SIDECAR),uninstall-sidecar)
 uninstall-sidecar:
-	rm -f '$(DESTDIR)$(bindir)/hugepage-sidecar' $(patsubst packaging/man/%,'$(DESTDIR)$(mandir)/man1/%',$(wildcard packaging/man/*.1))
+	rm -f $(SIDECAR_INSTALLED)/hugepage-sidecar $(SIDECAR_MANUALS)/hugepage-sidecar*.1
 
 uninstall-library:
-	rm -f '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so'
+	rm -f '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so' $(INSTALLED_SCRIPTS)
 
 RESOURCES = $(if $(PROJECT_URL),"resources": { "homepage": "$(PROJECT_URL)"$(comma) "repository": { "url": "$(PROJECT_URL).git"$(comma) "type": "git" } }$(comma))
 comma = ,

@@ -3,24 +3,27 @@
 # out on a bare Debian.
 
 run_package() {    # [MAJOR...]
-    local major out="$CACHE/packages" version failed=0 passed=0
+    local major suite out="$CACHE/packages" version profiles='' failed=0 passed=0
     version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)
     # Debian has no server of 16 that a package could depend on.
     # shellcheck disable=SC2086
     [ $# -gt 0 ] || set -- ${SUPPORTED/16 /}
     take_trees
     find_toolchain
-    rm -rf "$out"
+    rm -rf "$out"/[0-9]*    # not the sidecar's for hosts without Debian
     for major in "$@"; do
         say "PostgreSQL $major"
-        mkdir -p "$out/$major" "$TREES/pg$major.cache"
+        suite=$(suite_of "$major")
+        mkdir -p "$out/$major" "$TREES/$suite.cache"
         tree_for "$major" build package "package-$major"
         step "Making the package for PostgreSQL $major" in_tree "${TOOLCHAIN[@]}" \
-            --rw "$TREES/pg$major.cache=/var/cache/build" --rw "$out/$major=/var/results" "$TREES/pg$major" \
-            "${TOOLCHAIN_ENV[@]}" CARGO_TARGET_DIR=/var/cache/build/package \
+            --rw "$TREES/$suite.cache=/var/cache/build" --rw "$out/$major=/var/results" "$TREES/pg$major" \
+            "${TOOLCHAIN_ENV[@]}" CARGO_TARGET_DIR=/var/cache/build/package DEB_BUILD_PROFILES="$profiles" \
             DEBFULLNAME="${DEBFULLNAME:-}" DEBEMAIL="${DEBEMAIL:-}" PROJECT_URL="${PROJECT_URL:-}" SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \
             scripts/tree/package "$major" "$version" /var/results
-        if in_tree --rw "$out/$major=/var/results" "$TREES/$(suite_of "$major")" /usr/bin/env -i \
+        # The sidecar's package is the same for all: the first suite, which is the oldest, compiles it.
+        profiles=pkg.pg-hugepages.nosidecar
+        if in_tree --rw "$out=/var/results" "$TREES/$suite" /usr/bin/env -i \
             PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
             scripts/tree/try-package "$major" /var/results; then
             passed=$((passed + 1))

@@ -3,10 +3,12 @@
 
 PROFILE=release      # or quick: sooner compiled, for the demo and the tests
 WITH_SIDECAR=yes     # or empty, where only the server's side is wanted
+SIDECAR_PREFIX=''    # or where the sidecar goes instead of /usr/local
 
 make_extension() {
     "${@:2}" make --no-print-directory PG_CONFIG="$PG_CONFIG" BUILD_PROFILE="$PROFILE" \
-        WITH_SIDECAR="$WITH_SIDECAR" BUILD_DIR="$CACHE/build${PWD// /_}/pg$PG_MAJOR-$PROFILE" "$1"
+        WITH_SIDECAR="$WITH_SIDECAR" BUILD_DIR="$CACHE/build${PWD// /_}/pg$PG_MAJOR-$PROFILE" \
+        ${SIDECAR_PREFIX:+SIDECAR_PREFIX="$SIDECAR_PREFIX"} "$1"
 }
 
 build_extension() {
@@ -16,8 +18,6 @@ build_extension() {
 # Installs into the PostgreSQL of PG_CONFIG; without root, into a private copy of its programs.
 install_extension() {
     if have_root; then
-        # Scripts of an earlier build, which this one has no more.
-        as_root find "$("$PG_CONFIG" --sharedir)/extension" -name 'pg_hugepages--*.sql' -delete
         step "Installing the extension" make_extension install as_root
     elif [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then
         step "Installing the extension" make_extension install
@@ -27,6 +27,12 @@ install_extension() {
         step "Installing the extension" private_install "$CACHE/private"
         PG_CONFIG=$CACHE/private$("$PG_CONFIG" --bindir)/pg_config
     fi
+}
+
+# With the sidecar beside the server's programs, where the bench takes it from, as that of another revision.
+install_beside_server() {
+    SIDECAR_PREFIX=$(dirname "$("$PG_CONFIG" --bindir)")
+    install_extension
 }
 
 # PostgreSQL finds its files from where its programs lie. So: copies of the programs, links to

@@ -49,22 +49,23 @@ make_pictures() {
     step "Pictures of what it prints" "$PYTHON" scripts/pictures "$CARGO_TARGET_DIR/$(scripts/static-target)/quick/hugepage-sidecar"
 }
 
-# A CycloneDX list of the crates in the library.
+# CycloneDX lists of the crates in the library and in the sidecar.
 make_sbom() {
-    local out=$CACHE/sbom/pg_hugepages.cdx.json
     find_tool cargo-cyclonedx 0.5.9
-    step "Listing the crates" cyclonedx "$out"
-    say "$out"
+    step "Listing the crates" cyclonedx "$CACHE/sbom"
+    printf '%s\n' "$CACHE"/sbom/*
 }
 
 # cargo-cyclonedx writes beside each Cargo.toml, so it works on a copy.
-cyclonedx() {
-    local copy=$CACHE/sbom/source
-    rm -rf "$CACHE/sbom"
+cyclonedx() {    # DIRECTORY
+    local copy=$1/source list
+    rm -rf "$1"
     copy_sources "$copy"
     (cd "$copy" && SOURCE_DATE_EPOCH=$(git -C "$OLDPWD" log -1 --format=%ct) "$TOOL" cyclonedx --format json \
         --spec-version 1.5 --no-build-deps --no-default-features --features "pg$PG_MAJOR" --override-filename bom)
-    sed "s|path+file://$copy|path+file:///pg_hugepages|g" "$copy/bom.json" >"$1"
+    for list in pg_hugepages:bom hugepage-sidecar:crates/hugepage-sidecar/bom; do
+        sed "s|path+file://$copy|path+file:///pg_hugepages|g" "$copy/${list#*:}.json" >"$1/${list%:*}.cdx.json"
+    done
     rm -rf "$copy"
 }
 

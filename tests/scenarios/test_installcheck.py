@@ -1,4 +1,4 @@
-"""The Makefile: pg_regress through `make installcheck`, against a throwaway server, and what a packager's flags become."""
+"""The Makefile: pg_regress through `make installcheck`, against a throwaway server, what is installed and removed, and flags."""
 
 import os
 import re
@@ -32,3 +32,21 @@ def test_the_flags_are_those_of_pgxs():
                    "--eval", "flags: ; @echo $(CFLAGS) / $(LDFLAGS)", "flags", env={**os.environ, "CFLAGS": "-O1"})
 
     assert flags("-C", REPOSITORY) == flags("-f", pgxs, f"PGXS={pgxs}")
+
+
+def test_uninstall_leaves_nothing_of_any_version(tmp_path):
+    """`make install` over an older version, and `make uninstall`, with what `make` would have compiled."""
+    pg_config, built, installed = Install.find().pg_config, tmp_path / "built", tmp_path / "installed"
+    extensions = installed / run(pg_config, "--sharedir").strip().lstrip("/") / "extension"
+    for path in (built / "pg_hugepages.so", built / "hugepage-sidecar", extensions / "pg_hugepages--0.0.9.sql", extensions / "other.control"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def make(target: str) -> set[str]:
+        run("make", "-C", REPOSITORY, target, f"PG_CONFIG={pg_config}", f"BUILD_DIR={built}", f"DESTDIR={installed}")
+        return {path.name for path in installed.rglob("*") if not path.is_dir()}
+
+    assert make("install") >= {"other.control", "pg_hugepages.so", "pg_hugepages.control", "hugepage-sidecar", "hugepage-sidecar.1"}
+    assert [path.name for path in extensions.glob("*0.0.9*")] == []
+    assert (installed / "usr/local/bin/hugepage-sidecar").exists()
+    assert make("uninstall") == {"other.control"}

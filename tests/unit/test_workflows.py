@@ -36,6 +36,18 @@ def test_a_release_has_all_that_dev_package_makes_on_both_architectures():
         assert part in text, part
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_bare_container_gets_what_its_scripts_run_in(path):
+    """./dev installs what it needs; a script of its own does not."""
+    for job in re.split(r"^  (?=\w+:$)", path.read_text(), flags=re.MULTILINE):
+        if "image: debian:" not in job:
+            continue
+        installed = re.search(r"apt-get install (.*)", job).group(1).split()
+        for script in re.findall(r"(?<![\w./-])scripts/[\w-]+", job):
+            interpreter = re.split(r"[/ ]", (REPOSITORY / script).read_text().splitlines()[0])[-1]
+            assert interpreter in {"sh", "bash", *installed}, script
+
+
 def test_the_form_for_faults_asks_for_a_capture():
     assert "hugepage-sidecar capture DIRECTORY" in (REPOSITORY / ".github/ISSUE_TEMPLATE/bug.yml").read_text()
 
