@@ -3,6 +3,7 @@
 mod fix;
 mod properties;
 mod rules;
+mod states;
 
 use hugepage_assess::advice::context::{AdviceContext, Server};
 use hugepage_assess::advice::{Recommendation, recommendations};
