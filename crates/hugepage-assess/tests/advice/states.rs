@@ -10,9 +10,10 @@ use std::fmt::Write as _;
 
 use hugepage_assess::advice::context::AdviceContext;
 use hugepage_assess::advice::log::{LogMessage, allocated, threatened};
+use hugepage_assess::advice::plan::rows;
 use hugepage_assess::advice::{findings, recommendations};
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::Facts;
+use hugepage_assess::model::{Facts, Product};
 use hugepage_kernel::Pages;
 use snapbox::assert::DEFAULT_ACTION_ENV;
 use snapbox::data::DataFormat;
@@ -83,7 +84,11 @@ impl State {
         for threat in status.warnings() {
             log(&threat.to_string(), threatened(status, threat))?;
         }
-        for row in recommendations(&context) {
+        let rows = match status.facts.requested.product {
+            Product::PostgreSql => recommendations(&context),
+            Product::Oracle { .. } => rows::of_findings(status),
+        };
+        for row in rows {
             let value = |value: Option<String>| value.unwrap_or("-".to_owned());
             let saves = row.saves.map_or(String::new(), |saves| format!(", saves {saves}"));
             let (from, to) = (value(row.current), value(row.recommended));

@@ -70,6 +70,10 @@ impl StatusText<'_> {
                 let (setting, server) = (terms.setting(HugePages::Try), terms.server);
                 format!("Set {setting}: then the {server} starts, but in base pages.")
             }
+            Finding::Regressed(loss) if !loss.lost.only_outlook() && self.0.cause.is_none() => {
+                "Compare the huge page size of this start with the one before: the setting, and the kernel's default size."
+                    .to_owned()
+            }
             Finding::PoolWasted { .. } => "Reduce the pool, unless a stopped server needs these pages.".to_owned(),
             _ if is_known => {
                 let off = terms.setting(HugePages::Off);

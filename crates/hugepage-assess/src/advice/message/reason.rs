@@ -47,9 +47,12 @@ impl StatusText<'_> {
         }
     }
 
-    /// What a restart with the running settings lacks.
+    /// What a restart lacks.
     pub(in crate::advice) fn shortfall(&self) -> String {
         let facts = &self.0.facts;
+        if self.0.of_pending {
+            return Shortfall::of_pending(self.0).to_string();
+        }
         let cause = match (&facts.pool_state.pool, self.lock_refusal()) {
             _ if self.0.forecast.cause == Some(Cause::IoUring) => Cause::IoUring,
             (PoolFact::Unsupported(..), _) => Cause::PageSizeUnsupported,
@@ -263,6 +266,9 @@ impl StatusText<'_> {
             Some(_) if self.nodes_are_uncertain() => {
                 "the NUMA nodes of free pages, whose use by this server or by others could not be determined"
             }
+            Some(_) if self.0.facts.own_at_least() < self.0.facts.own() => {
+                "whose the pages in use are, because shared memory that may grow has none of its own before it touches them"
+            }
             Some(_) => "cgroup limits that are not visible from here",
         };
         format!("whether a restart gets huge pages depends on {reason}")
@@ -276,7 +282,9 @@ impl StatusText<'_> {
     pub(in crate::advice) fn regressed(&self, loss: &Loss) -> String {
         let reason = match self.0.cause {
             Some(cause) => self.reason(cause),
-            None => format!(": {}", self.shortfall()),
+            None if loss.lost.only_outlook() => format!(": {}", self.shortfall()),
+            // Smaller huge pages than before, of which there are enough.
+            None => String::new(),
         };
         format!("{} regressed at the start of {}: it {}{reason}.", self.memory(), loss.at_utc(), loss.lost)
     }

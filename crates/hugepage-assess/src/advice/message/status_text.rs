@@ -21,6 +21,16 @@ impl StatusText<'_> {
         ProductTerms::of_product(self.0.facts.requested.product)
     }
 
+    /// What allocates shared memory again and loses pages; the restart alone where a crash does not, or may not.
+    pub(in crate::advice) fn restart(&self) -> &'static str {
+        if self.0.crash.outlook == self.0.outlook { self.terms().restart } else { "a restart" }
+    }
+
+    /// Behind a clause on the next start.
+    pub(in crate::advice) fn next_start(&self) -> &'static str {
+        if self.0.crash.outlook == self.0.outlook { self.terms().next_start } else { "" }
+    }
+
     /// The setting, as the administrator wrote it.
     pub(in crate::advice) fn setting(&self) -> &'static str {
         ProductTerms::current(&self.0.facts.requested)

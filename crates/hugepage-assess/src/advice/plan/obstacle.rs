@@ -37,7 +37,8 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     if let Some(step) = for_rings(at, &requested, &pool_state) {
         return Some(Some(step));
     }
-    if before.forecast.cause == Some(Cause::IoUring) && before.cause == Some(Cause::Disabled) {
+    // Base pages by choice are no reason for more than a start needs.
+    if at.forecast.cause != Some(Cause::ShmLimit) && prevents_start(before) && before.cause == Some(Cause::Disabled) {
         return Some(None);
     }
     let has_no_pool = forecast.cause == Some(Cause::PageSizeUnsupported);
@@ -70,14 +71,15 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         return Some(Some(Step::RaiseLimit { path: limit.path.clone(), to }));
     }
     if let Some(lock) = pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
-        return match lock {
+        let refused = match lock {
             LockLimit::Memlock { others, .. } => {
-                Some(Some(Step::RaiseMemlock { to: bytes.saturating_add(others), service: None }))
+                return Some(Some(Step::RaiseMemlock { to: bytes.saturating_add(others), service: None }));
             }
             // Kernels of both kinds let the group have them.
-            LockLimit::ShmGroup { gid } | LockLimit::Either { gid, .. } => Some(Some(Step::SetShmGroup(gid))),
-            LockLimit::Shmall { .. } | LockLimit::Shmmni { .. } | LockLimit::Unexplained => None,
+            LockLimit::Either { gid, .. } => LockLimit::ShmGroup { gid },
+            other => other,
         };
+        return refused.sysctl().map(|(name, value)| Some(Step::SetShmLimit { name, value }));
     }
     let PoolFact::Known(pool) = &pool_state.pool else { return None };
     let share = Share::of_server(pool, own)?;
@@ -120,6 +122,11 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         after_stop: pages > capacity.now,
         leaves: capacity.leaves_less(pages, size).filter(|_| pages > pool.nr),
     }))
+}
+
+/// Whether the next start fails, whatever pages it asks for.
+pub(super) const fn prevents_start(status: &Status) -> bool {
+    matches!(status.forecast.cause, Some(Cause::IoUring | Cause::ShmLimit))
 }
 
 /// What lets the next start have its io_uring rings, and the restart after a crash.

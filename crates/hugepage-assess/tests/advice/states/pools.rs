@@ -204,6 +204,9 @@ fn of_page_sizes() -> Vec<State> {
         of_host("no pages of 1 GB", gigantic(false, [0; 5])),
         changed("the machine has no pages of 1 GB", gigantic(false, [0; 5]), |facts| {
             facts.pool_state.pool = PoolFact::Unsupported(vec![page_size(2 * MIB), page_size(32 * MIB)]);
+            let meminfo = facts.meminfo.as_mut().unwrap();
+            (meminfo.huge_pages_total, meminfo.huge_pages_free) = (Some(Pages(600)), Some(Pages(600)));
+            (meminfo.huge_pages_rsvd, meminfo.huge_pages_surp) = (Some(Pages(0)), Some(Pages(0)));
         }),
         changed("the kernel has no huge pages", base([0; 5]), |facts| {
             facts.pool_state.pool = PoolFact::Unsupported(Vec::new())
