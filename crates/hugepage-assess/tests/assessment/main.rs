@@ -5,6 +5,7 @@ mod capacity;
 mod cause;
 mod crash;
 mod forecast;
+mod history;
 mod limits;
 mod log;
 mod metrics;
