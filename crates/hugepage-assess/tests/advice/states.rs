@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use hugepage_assess::advice::context::AdviceContext;
 use hugepage_assess::advice::log::{LogMessage, allocated, threatened};
 use hugepage_assess::advice::plan::rows;
-use hugepage_assess::advice::{findings, recommendations};
+use hugepage_assess::advice::{findings, message, recommendations};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Facts, Product};
 use hugepage_kernel::Pages;
@@ -68,6 +68,9 @@ impl State {
             writeln!(text, "note: {note}")?;
         }
         let found = findings(status);
+        if found.is_empty() {
+            writeln!(text, "ok: {}", message(status))?;
+        }
         for found in &found {
             writeln!(text, "{} {}: {}", found.severity, found.name, found.message)?;
             writeln!(text, "    {}", found.hint.as_deref().unwrap_or("-"))?;

@@ -38,6 +38,7 @@ impl StatusText<'_> {
             kept => {
                 let before = match facts.kept_at_crash.crashes {
                     0 => String::new(),
+                    1 => format!(", and those of an earlier crash up to {}", facts.kept_at_crash.before()),
                     crashes => {
                         format!(", and those of {crashes} earlier crashes up to {}", facts.kept_at_crash.before())
                     }

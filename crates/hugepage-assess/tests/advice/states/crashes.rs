@@ -82,6 +82,21 @@ pub fn states() -> Vec<State> {
             |facts| kept(facts, 0),
         ),
         changed(
+            "rings keep pages at a crash, and no surplus pages are allowed",
+            Host { pool: [534, 534, 534, 0, 0], ..Host::default() },
+            |facts| kept(facts, 0),
+        ),
+        changed(
+            "rings keep pages at a crash, and the pool was lowered",
+            Host { pool: [534, 100, 100, 534, 600], ..Host::default() },
+            |facts| kept(facts, 0),
+        ),
+        changed(
+            "rings keep pages at a crash, with on, and no surplus pages are allowed",
+            Host { pool: [534, 534, 534, 0, 0], ..on() },
+            |facts| kept(facts, 1),
+        ),
+        changed(
             "rings keep pages, and all are there",
             Host { pool: [541, 541, 534, 0, 9], ..Host::default() },
             |facts| kept(facts, 0),
@@ -102,6 +117,14 @@ pub fn states() -> Vec<State> {
                         lower setting than on the primary server, where its value was 200.";
             facts.crash_recovery = CrashRecovery::Refused(text.to_owned());
         }),
+        changed(
+            "a standby behind its primary, whose rings keep pages",
+            Host { pool: [534, 534, 534, 0, 0], ..Host::default() },
+            |facts| {
+                kept(facts, 0);
+                facts.crash_recovery = CrashRecovery::Refused("no".to_owned());
+            },
+        ),
         changed("a standby of which it is unknown", Host::default(), |facts| {
             facts.crash_recovery = CrashRecovery::Unknown("pg_control could not be read".to_owned());
         }),

@@ -1,6 +1,7 @@
 //! An SGA: its terms, its limits, and what AUTO and MEMORY_TARGET change.
 
 use hugepage_assess::model::{Facts, HugePages, Landing, LockLimit, Product, UseLargePages};
+use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::{Bytes, PageSize};
 
 use super::super::{GIB, Host, MIB};
@@ -95,6 +96,16 @@ pub fn states() -> Vec<State> {
             Host { pool: [600, 600, 534, 0, 9], ..Host::default() },
             |facts| {
                 lock(facts, LockLimit::Unexplained);
+            },
+        ),
+        changed(
+            "nobody knows what may refuse an SGA that a cgroup limits",
+            Host { pool: [600, 600, 534, 0, 9], ..Host::default() },
+            |facts| {
+                lock(facts, LockLimit::Unexplained);
+                let (path, promised) = ("/sys/fs/cgroup/a/hugetlb.2MB.max".to_owned(), None);
+                let limit = CgroupLimit { path, limit: Bytes(GIB), usage: Bytes(0), promised };
+                facts.pool_state.limits = Some(CgroupLimits { fault: vec![limit], ..CgroupLimits::default() });
             },
         ),
     ]

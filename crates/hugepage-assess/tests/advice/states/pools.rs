@@ -176,6 +176,13 @@ fn of_next_start() -> Vec<State> {
         changed("what is on disk is refused", Host::default(), |facts| {
             facts.pending = Pending::Refused("FATAL:  data directory is wrong\nDETAIL:  It is.".to_owned());
         }),
+        changed("what is on disk is refused, and the kernel shows no pages", Host::default(), |facts| {
+            facts.pending = Pending::Refused("no".to_owned());
+            facts.segment.as_mut().unwrap().landing = Landing::Unknown;
+        }),
+        changed("more on disk, and the outlook was lost", larger(HugePages::Try), |facts| {
+            facts.past = loss(Lost::Outlook(pages_of(Landing::Hugetlb, 2048)));
+        }),
         changed(
             "the host has room once the server stops",
             Host { available: Some(700 * MIB), ..base([0; 5]) },
@@ -319,6 +326,10 @@ fn of_host_memory() -> Vec<State> {
         of_host("page tables of 6%", Host { page_tables: GIB, ..Host::default() }),
         of_host("page tables of 12%, in base pages", Host { page_tables: 2 * GIB, ..base([0; 5]) }),
         of_host("page tables of 12%, in huge pages", Host { page_tables: 2 * GIB, ..Host::default() }),
+        of_host(
+            "page tables of 12%, and the pool was lowered",
+            Host { page_tables: 2 * GIB, ..huge([534, 100, 100, 534, 9]) },
+        ),
         of_host(
             "page tables of 12%, and base pages by choice",
             Host { page_tables: 2 * GIB, huge_pages: HugePages::Off, ..base([0; 5]) },
