@@ -1,6 +1,6 @@
 //! Each rule, where it speaks and where it is silent.
 
-use hugepage_assess::advice::recommendation::Area;
+use hugepage_assess::advice::recommendation::{Area, setting};
 use hugepage_assess::advice::{self, recommendations};
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::{HugePages, NodePools};
@@ -306,6 +306,23 @@ fn another_default_size_at_boot() {
     let expected = "At the next boot /etc/sysctl.d/90.conf asks for 9216 pages of 1 GB, which are 9216 GB, and this host has 16 GB of \
                     memory.";
     assert!(row.severity == Severity::Critical && row.command.is_none() && row.reason.starts_with(expected), "{row:?}");
+}
+
+#[test]
+fn sizes_as_the_server_takes_them() {
+    assert_eq!([3 << 20, 1536 << 10].map(|size| setting(Bytes(size))), ["3MB", "1536kB"]);
+}
+
+/// Steps into huge pages save the page tables of shared memory; what needs no step into them does not.
+#[test]
+fn page_tables_are_saved() {
+    let saves = |host: Host| {
+        let mut context = host.context();
+        context.server.page_tables.of_shared_memory = Some(Bytes(5 * MIB));
+        recommendations(&context).into_iter().map(|row| row.saves).collect::<Vec<_>>()
+    };
+    assert_eq!(saves(Host { huge: false, pool: [0; 5], ..Host::default() }), [Some(Bytes(5 * MIB))]);
+    assert_eq!(saves(Host { pool: [534, 100, 100, 534, 9], ..Host::default() }), [None]);
 }
 
 #[test]

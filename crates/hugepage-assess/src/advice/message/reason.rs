@@ -9,7 +9,7 @@ use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
 use crate::assessment::limits::{Excess, ExcessKind};
 use crate::assessment::{NodeRoom, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, Landing, LockLimit, Loss, PoolFact, RingAnswer};
+use crate::model::{Cause, CrashRecovery, HugePages, Landing, LockLimit, Loss, Pending, PoolFact, RingAnswer};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.
@@ -184,14 +184,13 @@ impl StatusText<'_> {
 
     /// Behind "because huge_pages = off", where the configuration on disk asks for huge pages.
     fn requested_on_disk(&self) -> String {
-        let forecast = &self.0.forecast;
-        match (self.0.of_pending, self.0.outlook, forecast.cause) {
-            (false, ..) | (_, _, Some(Cause::Disabled)) => String::new(),
-            (_, Outlook::Hugetlb, _) => {
-                "; a restart with the configuration on disk would land in huge pages".to_owned()
-            }
-            (_, Outlook::Unknown, None) => "; what the configuration on disk asks for is unknown".to_owned(),
-            _ => format!("; the configuration on disk asks for huge pages, but {}", Shortfall::of_pending(self.0)),
+        match (&self.0.facts.pending, self.0.outlook) {
+            (Pending::Unknown, _) => "; what the configuration on disk asks for is unknown".to_owned(),
+            (Pending::Changed(demand, _), outlook) if demand.requested.huge_pages != HugePages::Off => match outlook {
+                Outlook::Hugetlb => "; a restart with the configuration on disk would land in huge pages".to_owned(),
+                _ => format!("; the configuration on disk asks for huge pages, but {}", Shortfall::of_pending(self.0)),
+            },
+            _ => String::new(),
         }
     }
 

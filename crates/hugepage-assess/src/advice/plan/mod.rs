@@ -252,7 +252,7 @@ impl Plan {
         // Limits of processes count from their start on.
         let is_limit = is_of_rings && !matches!(steps.as_slice(), [Step::EnableIoUring]);
         let stays = matches!(landing, Landing::Hugetlb | Landing::Unknown)
-            || (is_of_rings || obstacle::prevents_start(status)) && status.cause == Some(Cause::Disabled);
+            || obstacle::prevents_start(status) && status.cause == Some(Cause::Disabled);
         if is_limit && matches!(status.crash.rings, RingAnswer::Refused(_)) {
             steps.push(Step::Restart);
         } else if !stays {

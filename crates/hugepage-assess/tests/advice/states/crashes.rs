@@ -35,9 +35,9 @@ pub fn states() -> Vec<State> {
     let on = || Host { huge_pages: HugePages::On, ..Host::default() };
     let base = |pool| Host { huge: false, pool, ..Host::default() };
     vec![
-        changed("the rules forbid rings", Host::default(), |facts| rings(facts).is_disabled = Ok(true)),
+        changed("the kernel forbids rings", Host::default(), |facts| rings(facts).is_disabled = Ok(true)),
         changed(
-            "the rules forbid rings, in base pages by choice",
+            "the kernel forbids rings, in base pages by choice",
             Host { huge_pages: HugePages::Off, ..base([0; 5]) },
             |facts| {
                 rings(facts).is_disabled = Ok(true);

@@ -25,7 +25,7 @@ fn memory(kind: MemoryLimitKind, limit: u64) -> MemoryLimit {
         kind,
         limit: Bytes(limit),
         current: Bytes(0),
-        private: Some(Bytes(100 * MIB)),
+        private: Some(Bytes(if kind == MemoryLimitKind::Max { 100 } else { 50 } * MIB)),
         huge: Some(Bytes(1068 * MIB)),
     }
 }

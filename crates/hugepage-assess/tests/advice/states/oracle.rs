@@ -1,6 +1,6 @@
 //! An SGA: its terms, its limits, and what AUTO and MEMORY_TARGET change.
 
-use hugepage_assess::model::{Facts, HugePages, Landing, LockLimit, Product, UseLargePages};
+use hugepage_assess::model::{Facts, HugePages, Landing, LockLimit, Pending, Product, UseLargePages};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::{Bytes, PageSize};
 
@@ -106,6 +106,21 @@ pub fn states() -> Vec<State> {
                 let (path, promised) = ("/sys/fs/cgroup/a/hugetlb.2MB.max".to_owned(), None);
                 let limit = CgroupLimit { path, limit: Bytes(GIB), usage: Bytes(0), promised };
                 facts.pool_state.limits = Some(CgroupLimits { fault: vec![limit], ..CgroupLimits::default() });
+            },
+        ),
+        changed("kernel.shmmni, in base pages by choice", base([0; 5]), |facts| {
+            lock(facts, LockLimit::Shmmni { limit: 4096 });
+            oracle(facts, Some(UseLargePages::False));
+        }),
+        changed(
+            "kernel.shmmni, in base pages by choice of the next start alone",
+            Host { on_disk: Some(2 * GIB), ..base([600, 600, 0, 0, 9]) },
+            |facts| {
+                lock(facts, LockLimit::Shmmni { limit: 4096 });
+                oracle(facts, Some(UseLargePages::False));
+                let (requested, limit) = (facts.requested, facts.pool_state.lock_limit);
+                let Pending::Changed(demand, pool_state) = &mut facts.pending else { unreachable!() };
+                (demand.requested, pool_state.lock_limit) = (requested, limit);
             },
         ),
     ]

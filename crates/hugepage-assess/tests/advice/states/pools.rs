@@ -99,6 +99,7 @@ fn running() -> Vec<State> {
         ),
         of_host("lowered under a server, and surplus pages may help", huge([534, 100, 100, 534, 600])),
         of_host("twice the pages that are needed", huge([1068, 1068, 534, 0, 9])),
+        of_host("twice the pages that are needed, in base pages", base([1068, 1068, 0, 0, 9])),
         of_host("one page less than twice", huge([1067, 1067, 534, 0, 9])),
         of_host(
             "twice the pages, and others can't be seen",
@@ -134,6 +135,14 @@ fn of_next_start() -> Vec<State> {
         of_host(
             "more on disk, and surplus pages may help",
             Host { pool: [534, 534, 534, 0, 2000], ..larger(HugePages::Try) },
+        ),
+        of_host(
+            "more on disk, and surplus pages may help, or those of 1 GB",
+            Host { on_disk: Some(3 * GIB), gigantic: [4, 4, 0, 0, 0], ..huge([534, 534, 534, 0, 3000]) },
+        ),
+        of_host(
+            "more on disk than the host can hold, and surplus pages may help",
+            Host { on_disk: Some(14 * GIB), ..huge([534, 534, 534, 0, 9000]) },
         ),
         of_host("more on disk than the host can hold", Host { on_disk: Some(30 * GIB), ..Host::default() }),
         of_host(
@@ -171,6 +180,13 @@ fn of_next_start() -> Vec<State> {
             Host { huge_pages: HugePages::Off, ..base([0; 5]) },
             |facts| {
                 facts.pending = Pending::Unknown;
+            },
+        ),
+        changed(
+            "what is on disk is refused, and off is set",
+            Host { huge_pages: HugePages::Off, ..base([0; 5]) },
+            |facts| {
+                facts.pending = Pending::Refused("no".to_owned());
             },
         ),
         changed("what is on disk is refused", Host::default(), |facts| {
@@ -226,6 +242,13 @@ fn of_page_sizes() -> Vec<State> {
             "a pool of 1 GB pages that a small server would waste",
             Host { gigantic: [3, 3, 0, 0, 0], shared_buffers: 256 * MIB, ..base([0; 5]) },
         ),
+        changed(
+            "a pool of 1 GB pages of which a small server would leave one",
+            Host { gigantic: [2, 2, 0, 0, 0], shared_buffers: 600 * MIB, ..base([0; 5]) },
+            |facts| {
+                facts.other_pools[0].others_lack = Some(Pages(0));
+            },
+        ),
         of_host(
             "a pool of 1 GB pages that is too small",
             Host { gigantic: [2, 2, 0, 0, 0], shared_buffers: 2 * GIB, ..base([0; 5]) },
@@ -262,8 +285,8 @@ fn of_page_sizes() -> Vec<State> {
                 connections: 2000,
                 shared_buffers: 40 * GIB,
                 memory: 128 * GIB,
-                at_boot: Some(20939),
-                ..huge([20939, 20939, 20939, 0, 9])
+                at_boot: Some(20950),
+                ..huge([20950, 20950, 20950, 0, 9])
             },
         ),
     ]
