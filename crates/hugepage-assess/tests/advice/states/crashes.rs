@@ -1,9 +1,11 @@
 //! The restart after a crash: rings of io_uring, a standby behind its primary, settings that have changed.
 
-use hugepage_assess::model::{Cause, CrashRecovery, Facts, HugePages, KeptPages, RingDemand, RingLimits, StartLimit};
+use hugepage_assess::model::{
+    Cause, CrashRecovery, Facts, HugePages, KeptPages, Pending, Requested, RingDemand, RingLimits, StartLimit,
+};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::super::{GIB, Host, MIB};
+use super::super::{GIB, Host, MIB, page_size};
 use super::{State, changed};
 
 /// A ring of 64 entries takes two base pages of 4 kB.
@@ -20,6 +22,15 @@ fn rings(facts: &mut Facts) -> &mut RingLimits {
         locked_by_others: Bytes(0),
         service: None,
     })
+}
+
+/// What is on disk, with rings of which it is unknown whether they are forbidden.
+fn with_rings_on_disk(facts: &mut Facts) -> &mut Requested {
+    rings(facts).is_disabled = Err("kernel.io_uring_disabled".to_owned());
+    let (requested, limits) = (facts.requested, facts.pool_state.ring_limits.clone());
+    let Pending::Changed(demand, pool_state) = &mut facts.pending else { unreachable!() };
+    (demand.requested.rings, pool_state.ring_limits) = (requested.rings, limits);
+    &mut demand.requested
 }
 
 const fn at(limit: u64) -> StartLimit {
@@ -72,6 +83,20 @@ pub fn states() -> Vec<State> {
                     unreachable!()
                 };
                 (demand.requested.rings, pool_state.ring_limits) = (requested.rings, limits);
+            },
+        ),
+        changed(
+            "System V on disk, and whether rings are forbidden is unknown",
+            Host { on_disk: Some(2 * GIB), ..Host::default() },
+            |facts| {
+                with_rings_on_disk(facts).sysv = true;
+            },
+        ),
+        changed(
+            "off on disk, and whether rings are forbidden is unknown",
+            Host { on_disk: Some(2 * GIB), ..Host::default() },
+            |facts| {
+                with_rings_on_disk(facts).huge_pages = HugePages::Off;
             },
         ),
         changed("rings keep pages at a crash", Host::default(), |facts| kept(facts, 0)),
@@ -143,6 +168,15 @@ pub fn states() -> Vec<State> {
             facts.past.cause_at_start = Some(Cause::PoolEmpty);
             facts.past.needed_at_start = Some(Pages(534));
         }),
+        changed(
+            "files have changed since, and one page of any size holds it",
+            Host { page_size: page_size(GIB), gigantic: [1, 1, 0, 0, 0], shared_buffers: GIB / 2, ..base([0; 5]) },
+            |facts| {
+                facts.requested_may_differ = true;
+                facts.past.cause_at_start = Some(Cause::PoolEmpty);
+                facts.past.needed_at_start = Some(Pages(1));
+            },
+        ),
         changed("shared memory may grow", Host::default(), |facts| {
             let segment = facts.segment.as_mut().unwrap();
             segment.reserved = Bytes(8 * GIB);
