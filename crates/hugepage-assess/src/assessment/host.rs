@@ -175,6 +175,7 @@ mod tests {
         let sizing = Sizing::new(&full(9216), needs, PagesOfStrangers::default(), room(48, 9216));
         assert_eq!((sizing.others, sizing.total, sizing.recommended), (Pages(6679), Pages(9484), Some(Pages(9484))));
         assert!(sizing.misfits.is_empty());
+        assert_eq!((sizing.needed(), sizing.counted_others()), (Pages(2805), Pages(6679)));
         assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
     }
 
@@ -190,6 +191,24 @@ mod tests {
             Sizing::new(&full(0), vec![need("A", 1, 0, true)], PagesOfStrangers::default(), None).recommended,
             None
         );
+    }
+
+    #[test]
+    fn of_one_size_and_within_the_reserve() {
+        let with = |needed| {
+            let strangers = PagesOfStrangers { pages: Pages(30), largest: None };
+            Sizing::new(&full(100), vec![need("A", needed, 0, true)], strangers, room(1, 100))
+        };
+        // 80% of 512 pages.
+        let (within, beyond) = (with(339), with(340));
+        assert_eq!((within.counted_others(), within.recommended), (Pages(70), Some(Pages(409))));
+        assert_eq!((within.is_beyond_reserve(), beyond.is_beyond_reserve()), (false, false));
+        let held = Sizing::new(&full(410), Vec::new(), PagesOfStrangers::default(), room(1, 410));
+        assert_eq!((held.recommended, held.is_beyond_reserve()), (Some(Pages(410)), true));
+        let gigantic = Sizing { page_size: PageSize::from_kib(1 << 20).unwrap(), ..held.clone() };
+        let sizings = [gigantic.clone(), held.clone()];
+        assert_eq!(Sizing::of_size(&sizings, huge()), Some(&held));
+        assert_eq!(Sizing::of_size(&sizings[..1], huge()), None);
     }
 
     /// A running server whose configuration on disk the host cannot hold still has its need, and nobody's pages are taken.

@@ -100,6 +100,10 @@ pub fn states() -> Vec<State> {
             },
         ),
         changed("rings keep pages at a crash", Host::default(), |facts| kept(facts, 0)),
+        changed("rings may keep pages at a crash", Host { pool: [534, 534, 534, 0, 0], ..Host::default() }, |facts| {
+            kept(facts, 0);
+            facts.kept_at_crash.at_least = Pages(0);
+        }),
         changed("rings keep pages at a crash, with on", on(), |facts| kept(facts, 0)),
         changed(
             "rings keep pages at a crash, and one is spare",
