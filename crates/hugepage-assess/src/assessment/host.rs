@@ -78,11 +78,6 @@ impl Sizing {
         self.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.pages))
     }
 
-    /// Whether the pool for all that fits leaves less to base pages than `reserve_percent` of memory.
-    pub fn is_beyond_reserve(&self) -> bool {
-        matches!((self.recommended, self.capacity), (Some(pages), Some(capacity)) if capacity.is_beyond_reserve(pages))
-    }
-
     /// The pages of others that count.
     pub fn counted_others(&self) -> Pages {
         self.others.saturating_sub(self.strangers.pages)
@@ -194,20 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn of_one_size_and_within_the_reserve() {
-        let with = |needed| {
-            let strangers = PagesOfStrangers { pages: Pages(30), largest: None };
-            Sizing::new(&full(100), vec![need("A", needed, 0, true)], strangers, room(1, 100))
-        };
-        // 80% of 512 pages.
-        let (within, beyond) = (with(339), with(340));
-        assert_eq!((within.counted_others(), within.recommended), (Pages(70), Some(Pages(409))));
-        assert_eq!((within.is_beyond_reserve(), beyond.is_beyond_reserve()), (false, false));
-        let held = Sizing::new(&full(410), Vec::new(), PagesOfStrangers::default(), room(1, 410));
-        assert_eq!((held.recommended, held.is_beyond_reserve()), (Some(Pages(410)), true));
-        let gigantic = Sizing { page_size: PageSize::from_kib(1 << 20).unwrap(), ..held.clone() };
-        let sizings = [gigantic.clone(), held.clone()];
-        assert_eq!(Sizing::of_size(&sizings, huge()), Some(&held));
+    fn of_one_size() {
+        let strangers = PagesOfStrangers { pages: Pages(30), largest: None };
+        let sizing = Sizing::new(&full(100), vec![need("A", 339, 0, true)], strangers, room(1, 100));
+        assert_eq!((sizing.counted_others(), sizing.recommended), (Pages(70), Some(Pages(409))));
+        let gigantic = Sizing { page_size: PageSize::from_kib(1 << 20).unwrap(), ..sizing.clone() };
+        let sizings = [gigantic, sizing.clone()];
+        assert_eq!(Sizing::of_size(&sizings, huge()), Some(&sizing));
         assert_eq!(Sizing::of_size(&sizings[..1], huge()), None);
     }
 

@@ -179,11 +179,6 @@ impl Status {
         matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity.most)
     }
 
-    /// Whether that pool would leave less to base pages than `reserve_percent` of memory.
-    pub fn is_beyond_reserve(&self) -> bool {
-        matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if capacity.is_beyond_reserve(to_land))
-    }
-
     /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
     pub fn crash_outlook(&self) -> Option<Outlook> {
         (self.facts.requested.product == Product::PostgreSql).then_some(self.crash.outlook)

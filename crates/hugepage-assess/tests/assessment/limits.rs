@@ -95,7 +95,9 @@ fn excesses_of_now_and_of_the_next_start() {
         excesses.map(|excess| format!("{} {} {}", excess.path, excess.need.0 / MIB, excess.is_now)).collect::<Vec<_>>()
     };
     assert_eq!(found(&server.clone().status()), ["a 1024 true"]);
-    assert_eq!(found(&with_pending(server, GIB + 8 * MIB)), ["a 1024 true", "a 1032 false", "b 1032 false"]);
+    let status = with_pending(server, GIB + 8 * MIB);
+    assert_eq!(found(&status), ["a 1024 true", "a 1032 false", "b 1032 false"]);
+    assert_eq!(status.findings.len(), 1, "one finding of all of them");
 }
 
 #[test]

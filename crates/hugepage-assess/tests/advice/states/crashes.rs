@@ -64,6 +64,14 @@ pub fn states() -> Vec<State> {
             limits.service = Some("postgresql@17-main.service".to_owned());
         }),
         changed("memlock may refuse rings", Host::default(), |facts| rings(facts).memlock = at(8 * MIB)),
+        changed(
+            "memlock refuses rings at a crash, where they are kept",
+            Host { pool: [600, 600, 534, 0, 9], ..Host::default() },
+            |facts| {
+                kept(facts, 0);
+                rings(facts).memlock = at(12 * MIB);
+            },
+        ),
         changed("memlock refuses rings at the next start alone", Host::default(), |facts| {
             rings(facts).memlock = StartLimit { running: None, next: Some(6 * MIB) };
         }),
