@@ -9,6 +9,7 @@ mod history;
 mod limits;
 mod log;
 mod metrics;
+mod model;
 mod nodes;
 mod oracle;
 mod outlook;
