@@ -1,7 +1,10 @@
 //! What a start would get: every refusal at its border, and that nothing is promised that is not there.
 
+use hugepage_assess::advice::message::pending::refusal;
 use hugepage_assess::assessment::{Forecast, Outlook};
-use hugepage_assess::model::{Cause, HugePages, LockLimit, PoolFact, PoolState, Product, Requested, RingAnswer};
+use hugepage_assess::model::{
+    Cause, HugePages, LockLimit, PoolFact, PoolState, Product, Requested, RingAnswer, RingRefusal,
+};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -159,5 +162,36 @@ proptest! {
         let larger = Forecast::of_start(&requested(huge_pages, false), Some(Bytes(size + 8192)), &pool_state, Pages(own));
         prop_assert!(larger.needed >= forecast.needed && larger.missing >= forecast.missing);
         prop_assert!(larger.outlook.gravity() >= forecast.outlook.gravity());
+    }
+}
+
+/// The error of the server, by what refuses its start.
+#[test]
+fn the_error_of_a_refused_start() {
+    use RingAnswer::Refused;
+    let (count, needed, limit) = (1, 2, 1);
+    let memlock = RingRefusal::Memlock { count, needed: Bytes(2), limit: Bytes(1), others: Bytes(0) };
+    let enough = pool_state([700, 700, 0, 0, 0], CgroupLimits::default());
+    let nowhere = PoolState { pool: PoolFact::Unsupported(vec![page()]), ..enough.clone() };
+    let error = |rings, pool_state, sysv| refusal(&Forecast { rings, ..Forecast::refused() }, pool_state, sysv);
+    for (rings, pool_state, sysv, expected) in [
+        (
+            Refused(RingRefusal::Disabled),
+            &enough,
+            true,
+            Some("could not setup io_uring queue: Operation not permitted"),
+        ),
+        (Refused(memlock), &enough, false, Some("could not setup io_uring queue: Cannot allocate memory")),
+        (
+            Refused(RingRefusal::OpenFiles { count, needed, limit }),
+            &enough,
+            false,
+            Some("could not setup io_uring queue: Too many open files"),
+        ),
+        (RingAnswer::Granted, &enough, true, None),
+        (RingAnswer::Granted, &nowhere, false, Some("could not map anonymous shared memory: Invalid argument")),
+        (RingAnswer::Granted, &enough, false, Some("could not map anonymous shared memory: Cannot allocate memory")),
+    ] {
+        assert_eq!(error(rings.clone(), pool_state, sysv), expected, "{rings:?}");
     }
 }

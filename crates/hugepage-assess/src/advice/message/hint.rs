@@ -26,7 +26,7 @@ impl StatusText<'_> {
         match (self.0.forecast.cause, self.0.facts.requested.product) {
             (Some(Cause::IoUring), _) => Some("Set io_method = worker in the configuration.".to_owned()),
             (Some(cause), Product::PostgreSql) if is_of_nodes(cause, nodes) => Some(self.other_nodes()),
-            (Some(cause), _) if is_of_pool(cause) && self.0.outlook != Outlook::Unknown => Some(format!(
+            (Some(cause), _) if is_of_pool(cause) && self.0.does_not_fit() => Some(format!(
                 "Set {} in the configuration: other processes hold all huge pages that this host can hold.",
                 self.terms().setting(HugePages::Off)
             )),

@@ -9,7 +9,7 @@ use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
 use crate::assessment::limits::{Excess, ExcessKind};
 use crate::assessment::{NodeRoom, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, Landing, LockLimit, Loss, Pending, PoolFact, RingAnswer};
+use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending, PoolFact, RingAnswer};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.
@@ -226,15 +226,14 @@ impl StatusText<'_> {
             }
             _ => String::new(),
         };
-        let (needed, by_server) = (boot.needed, boot.by_server);
-        match self.0.facts.landing() {
-            Landing::Hugetlb if boot.server_lacks() => {
-                format!("{} is in {} until the next boot: {set}{fails}.", self.memory(), self.huge_pages())
+        match boot.server_lacks() {
+            true => format!("{} is in {} until the next boot: {set}{fails}.", self.memory(), self.huge_pages()),
+            false => {
+                format!(
+                    "The pool is too small after the next boot: {set}, and all that use it now need {}.",
+                    boot.needed
+                )
             }
-            _ if boot.server_lacks() => {
-                format!("The {by_server} huge pages needed would not be there after the next boot: {set}{fails}.")
-            }
-            _ => format!("The pool is too small after the next boot: {set}, and all that use it now need {needed}."),
         }
     }
 

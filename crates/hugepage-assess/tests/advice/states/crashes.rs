@@ -87,9 +87,7 @@ pub fn states() -> Vec<State> {
             |facts| {
                 rings(facts).is_disabled = Ok(true);
                 let (requested, limits) = (facts.requested, facts.pool_state.ring_limits.clone());
-                let hugepage_assess::model::Pending::Changed(demand, pool_state) = &mut facts.pending else {
-                    unreachable!()
-                };
+                let Pending::Changed(demand, pool_state) = &mut facts.pending else { unreachable!() };
                 (demand.requested.rings, pool_state.ring_limits) = (requested.rings, limits);
             },
         ),
@@ -141,6 +139,11 @@ pub fn states() -> Vec<State> {
         changed("rings kept pages at two crashes", Host { pool: [536, 534, 534, 0, 9], ..Host::default() }, |facts| {
             kept(facts, 2)
         }),
+        changed(
+            "rings kept pages at two crashes, and the pool was lowered",
+            Host { pool: [536, 0, 0, 2, 0], ..Host::default() },
+            |facts| kept(facts, 2),
+        ),
         changed(
             "rings keep pages, and the host has no more",
             Host { shared_buffers: 12 * GIB, pool: [6553, 6553, 6300, 0, 0], at_boot: Some(6553), ..Host::default() },

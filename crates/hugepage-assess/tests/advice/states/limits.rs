@@ -1,6 +1,6 @@
 //! Limits: of cgroups, of NUMA nodes.
 
-use hugepage_assess::model::{Facts, HugePages, NodePools};
+use hugepage_assess::model::{Facts, HugePages, NodePools, Pending};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::cgroups::memory_cgroup::{MemoryLimit, MemoryLimitKind};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
@@ -98,7 +98,7 @@ pub fn states() -> Vec<State> {
             limits(facts).hidden_levels = true
         }),
         changed("a limit for more on disk", larger(), |facts| {
-            let hugepage_assess::model::Pending::Changed(_, pool_state) = &mut facts.pending else { unreachable!() };
+            let Pending::Changed(_, pool_state) = &mut facts.pending else { unreachable!() };
             pool_state.limits = Some(CgroupLimits { fault: limit(GIB, 0, None), ..CgroupLimits::default() });
         }),
         changed("a node without pages", base([600, 600, 0, 0, 9]), |facts| nodes(facts, &[(0, 0, 0), (600, 600, 0)])),
@@ -120,12 +120,27 @@ pub fn states() -> Vec<State> {
         ),
         changed("a node for more on disk", larger(), |facts| {
             nodes(facts, &[(534, 534, 0), (1466, 1466, 0)]);
-            let (hugepage_assess::model::Pending::Changed(_, pool_state), nodes) =
-                (&mut facts.pending, facts.pool_state.nodes.clone())
-            else {
+            let (Pending::Changed(_, pool_state), nodes) = (&mut facts.pending, facts.pool_state.nodes.clone()) else {
                 unreachable!()
             };
             pool_state.nodes = nodes;
         }),
+        changed(
+            "a node for more on disk that can't hold it",
+            Host { on_disk: Some(9 * GIB), memory: 64 * GIB, ..Host::default() },
+            |facts| {
+                nodes(facts, &[(534, 0, 0), (0, 0, 0)]);
+                let nodes = facts.pool_state.nodes.clone();
+                let Pending::Changed(_, pool_state) = &mut facts.pending else { unreachable!() };
+                pool_state.nodes = nodes;
+            },
+        ),
+        changed(
+            "a node that can't hold it any more",
+            Host { shared_buffers: 9 * GIB, memory: 64 * GIB, pool: [4722, 0, 0, 0, 0], ..Host::default() },
+            |facts| {
+                nodes(facts, &[(100, 0, 0), (4622, 0, 0)]);
+            },
+        ),
     ]
 }

@@ -50,6 +50,20 @@ pub fn states() -> Vec<State> {
         changed("a part of an SGA would be lost", Host { pool: [534, 434, 434, 100, 9], ..Host::default() }, |facts| {
             oracle(facts, Some(UseLargePages::True));
         }),
+        changed("more on disk for an SGA", Host { on_disk: Some(2 * GIB), ..Host::default() }, |facts| {
+            oracle(facts, Some(UseLargePages::True));
+            let requested = facts.requested;
+            let Pending::Changed(demand, _) = &mut facts.pending else { unreachable!() };
+            demand.requested = requested;
+        }),
+        changed(
+            "more on disk for an SGA, and the memory of the host is unknown",
+            Host { on_disk: Some(2 * GIB), ..Host::default() },
+            |facts| {
+                oracle(facts, Some(UseLargePages::True));
+                (facts.meminfo, facts.pool_state.limits) = (None, None);
+            },
+        ),
         changed("an SGA too large for the host", Host { shared_buffers: 14 * GIB, ..base([0; 5]) }, |facts| {
             oracle(facts, None)
         }),

@@ -1,7 +1,8 @@
 //! The pool and the configuration: empty, too small, taken, lowered, too large, for the next start, and at the next boot.
 
 use hugepage_assess::model::{
-    HugePages, Landing, Loss, Lost, PageKind, PagesOfStrangers, Past, Pending, PoolFact, PoolHolder, ServerCommands,
+    Cause, HugePages, Landing, Loss, Lost, PageKind, PagesOfStrangers, Past, Pending, PoolFact, PoolHolder,
+    ServerCommands,
 };
 use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -66,7 +67,13 @@ fn running() -> Vec<State> {
         changed("other servers lack pages", base([10, 10, 0, 0, 9]), |facts| facts.others_lack = Some(Pages(70))),
         of_host("there are enough pages since", base([534, 534, 0, 0, 9])),
         changed("there are enough pages since, and the pool was too small", base([534, 534, 0, 0, 9]), |facts| {
-            facts.past.cause_at_start = Some(hugepage_assess::model::Cause::PoolTooSmall);
+            facts.past.cause_at_start = Some(Cause::PoolTooSmall);
+        }),
+        changed("there are enough pages since, and others held them", base([534, 534, 0, 0, 9]), |facts| {
+            facts.past.cause_at_start = Some(Cause::PoolTaken);
+        }),
+        changed("there are enough pages since, and a cgroup refused them", base([534, 534, 0, 0, 9]), |facts| {
+            facts.past.cause_at_start = Some(Cause::CgroupLimit);
         }),
         of_host("shared memory by System V", Host { sysv: true, ..base([0; 5]) }),
         of_host("base pages by choice", Host { huge_pages: HugePages::Off, ..base([0; 5]) }),
@@ -75,6 +82,19 @@ fn running() -> Vec<State> {
             Host { huge_pages: HugePages::Off, shared_buffers: 15 * GIB, ..base([0; 5]) },
         ),
         of_host("too large for the host", Host { shared_buffers: 14 * GIB, ..base([0; 5]) }),
+        of_host(
+            "others hold all that the host can have, and shared memory is by System V",
+            Host { sysv: true, ..base([6553, 0, 0, 0, 9]) },
+        ),
+        of_host(
+            "others hold all that the host can have, by System V and with on",
+            Host { sysv: true, huge_pages: HugePages::On, ..base([6553, 0, 0, 0, 9]) },
+        ),
+        changed(
+            "shared memory by System V, and the memory of the host is unknown",
+            Host { sysv: true, ..base([0; 5]) },
+            |facts| facts.meminfo = None,
+        ),
         of_host("others hold all that the host can have", base([6553, 0, 0, 0, 9])),
         changed("transparent huge pages", base([0; 5]), |facts| facts.segment.as_mut().unwrap().landing = Landing::Thp),
         changed(
@@ -116,6 +136,17 @@ fn running() -> Vec<State> {
             let (was, is) = (pages_of(Landing::Hugetlb, 2048), pages_of(Landing::Base, 4));
             facts.past = loss(Lost::Pages { was, is });
         }),
+        changed("lost at the last start, and the pool could not be read", base([0; 5]), |facts| {
+            let (was, is) = (pages_of(Landing::Hugetlb, 2048), pages_of(Landing::Base, 4));
+            (facts.past, facts.pool_state.pool) = (loss(Lost::Pages { was, is }), PoolFact::Unknown);
+        }),
+        changed(
+            "the outlook was lost, and the memory of the host is unknown",
+            huge([534, 100, 100, 534, 9]),
+            |facts| {
+                (facts.past, facts.meminfo) = (loss(Lost::Outlook(pages_of(Landing::Hugetlb, 2048))), None);
+            },
+        ),
         changed("smaller pages than before", Host::default(), |facts| {
             let (was, is) = (pages_of(Landing::Hugetlb, 1 << 20), pages_of(Landing::Hugetlb, 2048));
             facts.past = loss(Lost::Pages { was, is });
@@ -130,6 +161,9 @@ fn of_next_start() -> Vec<State> {
     let larger = |huge_pages| Host { huge_pages, on_disk: Some(2 * GIB), ..Host::default() };
     vec![
         of_host("more on disk", larger(HugePages::Try)),
+        changed("more on disk, and the memory of the host is unknown", larger(HugePages::Try), |facts| {
+            facts.meminfo = None
+        }),
         of_host("more on disk, with on", larger(HugePages::On)),
         of_host("more on disk, in base pages", Host { huge: false, ..larger(HugePages::Try) }),
         of_host(
@@ -231,6 +265,9 @@ fn of_page_sizes() -> Vec<State> {
             (meminfo.huge_pages_total, meminfo.huge_pages_free) = (Some(Pages(600)), Some(Pages(600)));
             (meminfo.huge_pages_rsvd, meminfo.huge_pages_surp) = (Some(Pages(0)), Some(Pages(0)));
         }),
+        changed("the machine has no pages of the default size", base([0; 5]), |facts| {
+            facts.pool_state.pool = PoolFact::Unsupported(vec![page_size(32 * MIB)]);
+        }),
         changed("the kernel has no huge pages", base([0; 5]), |facts| {
             facts.pool_state.pool = PoolFact::Unsupported(Vec::new())
         }),
@@ -309,6 +346,10 @@ fn at_boot() -> Vec<State> {
             "too few after the next boot for all",
             Host { at_boot: Some(534), ..huge([634, 634, 634, 0, 9]) },
             |_| {},
+        ),
+        of_host(
+            "too few after the next boot for all, with on",
+            Host { at_boot: Some(534), huge_pages: HugePages::On, ..huge([634, 634, 634, 0, 9]) },
         ),
         changed("a file that is read later sets too few", Host::default(), |facts| {
             facts.next_boot = Some(PoolAtBoot::Set { pages: Pages(10), file: "/etc/sysctl.d/99-zz.conf".to_owned() });
