@@ -154,7 +154,7 @@ fn for_rings(at: &Status, requested: &Requested, pool_state: &PoolState) -> Opti
 fn reduce(at: &Status, capacity: Capacity, size: PageSize, beside: Pages) -> Option<Step> {
     let to = size.times(capacity.comfortable(beside).saturating_sub(beside));
     let (requested, now) = match &at.facts.pending {
-        Pending::Changed(demand, _) if at.of_pending => (demand.requested, Some(demand.shared_memory)),
+        Pending::Changed(demand, _) => (demand.requested, Some(demand.shared_memory)),
         _ => (at.facts.requested, at.facts.segment_size()),
     };
     let shared_buffers = shared_buffers::largest(to, requested.shared_buffers, now?);
@@ -216,7 +216,7 @@ fn setting(requested: &Requested, pool: &PoolFact, cause: Cause) -> Option<Step>
 pub(super) fn start(status: &Status) -> (Requested, PoolState, Pages) {
     let facts = &status.facts;
     match &facts.pending {
-        Pending::Changed(demand, pool_state) if status.of_pending => {
+        Pending::Changed(demand, pool_state) => {
             let own = if pool_state.huge_page_size == facts.pool_state.huge_page_size { status.own } else { Pages(0) };
             (demand.requested, pool_state.clone(), own)
         }

@@ -105,6 +105,9 @@ pub fn states() -> Vec<State> {
         changed("a node without pages, in huge pages", Host { pool: [600, 66, 0, 0, 9], ..Host::default() }, |facts| {
             nodes(facts, &[(0, 0, 0), (600, 66, 0)]);
         }),
+        changed("a node with enough pages", base([1100, 1100, 0, 0, 9]), |facts| {
+            nodes(facts, &[(600, 600, 0), (500, 500, 0)])
+        }),
         changed("a node that others may fill", base([1100, 1100, 100, 0, 9]), |facts| {
             nodes(facts, &[(600, 600, 0), (500, 500, 0)])
         }),

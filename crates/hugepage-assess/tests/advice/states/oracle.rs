@@ -1,6 +1,6 @@
 //! An SGA: its terms, its limits, and what AUTO and MEMORY_TARGET change.
 
-use hugepage_assess::model::{Facts, HugePages, Landing, LockLimit, Pending, Product, UseLargePages};
+use hugepage_assess::model::{Cause, Facts, HugePages, Landing, LockLimit, Pending, Product, UseLargePages};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::{Bytes, PageSize};
 
@@ -15,6 +15,13 @@ fn oracle(facts: &mut Facts, use_large_pages: Option<UseLargePages>) {
 fn lock(facts: &mut Facts, limit: LockLimit) {
     oracle(facts, None);
     facts.pool_state.lock_limit = Some(limit);
+}
+
+fn may_refuse_pending(facts: &mut Facts, limit: LockLimit) {
+    lock(facts, limit);
+    let requested = facts.requested;
+    let Pending::Changed(demand, pool_state) = &mut facts.pending else { unreachable!() };
+    (demand.requested, pool_state.lock_limit) = (requested, Some(limit));
 }
 
 pub fn states() -> Vec<State> {
@@ -49,6 +56,9 @@ pub fn states() -> Vec<State> {
         }),
         changed("a part of an SGA would be lost", Host { pool: [534, 434, 434, 100, 9], ..Host::default() }, |facts| {
             oracle(facts, Some(UseLargePages::True));
+        }),
+        changed("others hold all that the host can have, and an SGA has none", base([6553, 0, 0, 0, 9]), |facts| {
+            oracle(facts, None)
         }),
         changed("more on disk for an SGA", Host { on_disk: Some(2 * GIB), ..Host::default() }, |facts| {
             oracle(facts, Some(UseLargePages::True));
@@ -103,6 +113,27 @@ pub fn states() -> Vec<State> {
         changed("kernel.shmall", base([0; 5]), |facts| {
             lock(facts, LockLimit::Shmall { limit: Bytes(GIB), others: Bytes(100 * MIB), needed_pages: 300_000 });
         }),
+        changed("kernel.shmall, which the SGA alone exceeds", base([0; 5]), |facts| {
+            lock(facts, LockLimit::Shmall { limit: Bytes(GIB), others: Bytes(0), needed_pages: 300_000 });
+        }),
+        changed("memlock refused an SGA at its start", full(), |facts| {
+            lock(facts, LockLimit::Memlock { limit: Bytes(2 * GIB), others: Bytes(0) });
+            facts.past.cause_at_start = Some(Cause::MemlockLimit);
+        }),
+        changed(
+            "the group or memlock, for more on disk",
+            Host { on_disk: Some(GIB + GIB / 8), pool: [700, 700, 534, 0, 9], ..Host::default() },
+            |facts| {
+                may_refuse_pending(facts, LockLimit::Either { gid: 54321, limit: None });
+            },
+        ),
+        changed(
+            "nobody knows what may refuse more on disk",
+            Host { on_disk: Some(GIB + GIB / 8), pool: [700, 700, 534, 0, 9], ..Host::default() },
+            |facts| {
+                may_refuse_pending(facts, LockLimit::Unexplained);
+            },
+        ),
         changed("kernel.shmmni", Host::default(), |facts| lock(facts, LockLimit::Shmmni { limit: 4096 })),
         changed("nobody knows what refused an SGA", full(), |facts| lock(facts, LockLimit::Unexplained)),
         changed(

@@ -7,7 +7,7 @@ use hugepage_assess::model::{
 use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::super::{GIB, Host, MIB, page_size};
+use super::super::{GIB, Host, MIB, page_size, pool};
 use super::{State, changed, of_host};
 
 fn base(pool: [u64; 5]) -> Host {
@@ -74,6 +74,9 @@ fn running() -> Vec<State> {
         }),
         changed("there are enough pages since, and a cgroup refused them", base([534, 534, 0, 0, 9]), |facts| {
             facts.past.cause_at_start = Some(Cause::CgroupLimit);
+        }),
+        changed("there are enough pages since, and its nodes had too few", base([534, 534, 0, 0, 9]), |facts| {
+            facts.past.cause_at_start = Some(Cause::NodeLimit);
         }),
         of_host("shared memory by System V", Host { sysv: true, ..base([0; 5]) }),
         of_host("base pages by choice", Host { huge_pages: HugePages::Off, ..base([0; 5]) }),
@@ -264,6 +267,23 @@ fn of_page_sizes() -> Vec<State> {
             let meminfo = facts.meminfo.as_mut().unwrap();
             (meminfo.huge_pages_total, meminfo.huge_pages_free) = (Some(Pages(600)), Some(Pages(600)));
             (meminfo.huge_pages_rsvd, meminfo.huge_pages_surp) = (Some(Pages(0)), Some(Pages(0)));
+        }),
+        changed(
+            "the machine has no pages of 1 GB, and a pool of the default size is enough",
+            Host { page_size: page_size(GIB), gigantic: [0; 5], ..base([600, 600, 0, 0, 9]) },
+            |facts| {
+                facts.pool_state.pool = PoolFact::Unsupported(vec![page_size(2 * MIB)]);
+            },
+        ),
+        of_host(
+            "base pages by choice, and a pool of 1 GB pages",
+            Host { huge_pages: HugePages::Off, gigantic: [3, 3, 0, 0, 0], shared_buffers: 2 * GIB, ..base([0; 5]) },
+        ),
+        changed("pages of 1 GB on disk", Host { on_disk: Some(2 * GIB), ..Host::default() }, |facts| {
+            let Pending::Changed(demand, pool_state) = &mut facts.pending else { unreachable!() };
+            let size = Some(page_size(GIB));
+            (demand.requested.huge_page_size, pool_state.huge_page_size) = (size, size);
+            pool_state.pool = PoolFact::Known(pool(page_size(GIB), [1, 0, 0, 0, 0]));
         }),
         changed("the machine has no pages of the default size", base([0; 5]), |facts| {
             facts.pool_state.pool = PoolFact::Unsupported(vec![page_size(32 * MIB)]);
