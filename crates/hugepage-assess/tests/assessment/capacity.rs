@@ -155,5 +155,9 @@ fn a_comfortable_pool() {
     assert_eq!(measured.comfortable(reserve.saturating_sub(Pages(1))), reserve);
     assert_eq!(measured.comfortable(reserve), most);
     assert_eq!(of(Some(GIB)).comfortable(Pages(0)), of(Some(GIB)).most);
-    assert_eq!([reserve, most].map(|pages| measured.is_beyond_reserve(pages)), [false, true]);
+    let size = page_size(2 * MIB);
+    let left = Bytes(10 * GIB).saturating_sub(size.times(most));
+    assert_eq!((measured.leaves_less(reserve, size), measured.leaves_less(most, size)), (None, Some((left, 20))));
+    let there = Capacity { nr: most, ..measured };
+    assert_eq!(there.leaves_less(most, size), None);
 }

@@ -45,7 +45,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     if let Some(Cause::Disabled | Cause::MemoryTarget | Cause::SysvSharedMemory | Cause::PageSizeUnsupported) =
         forecast.cause
     {
-        let setting = setting(&requested, &pool_state.pool, forecast.cause?);
+        let setting = setting(&requested, forecast.cause?);
         return if has_no_pool { Step::to_other_pool(at).or(setting) } else { setting }.map(Some);
     }
     let (Some(size), Some(needed)) = (forecast.huge_page_size, forecast.needed) else { return None };
@@ -120,7 +120,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         is_default,
         pages,
         after_stop: pages > capacity.now,
-        leaves: capacity.leaves_less(pages, size).filter(|_| pages > pool.nr),
+        leaves: capacity.leaves_less(pages, size),
     }))
 }
 
@@ -189,26 +189,21 @@ fn capacity(before: &Status, pool: &Pool) -> Option<Capacity> {
 fn before_a_crash(at: &Status, capacity: Option<Capacity>) -> Option<Step> {
     let (size, pages, capacity) = (at.facts.pool_state.huge_page_size?, at.to_land?, capacity?);
     let is_short = at.facts.landing() == Landing::Hugetlb && at.share?.guaranteed < at.needed?;
-    let nr = at.facts.pool_state.pool.known()?.nr;
     (is_short && pages <= capacity.most).then(|| Step::SetPool {
         size,
         is_default: at.facts.is_default(size),
         pages,
         after_stop: false,
-        leaves: capacity.leaves_less(pages, size).filter(|_| pages > nr),
+        leaves: capacity.leaves_less(pages, size),
     })
 }
 
-fn setting(requested: &Requested, pool: &PoolFact, cause: Cause) -> Option<Step> {
+fn setting(requested: &Requested, cause: Cause) -> Option<Step> {
     match cause {
         Cause::Disabled => Some(Step::SetHugePagesTry),
         Cause::MemoryTarget => Some(Step::ReplaceMemoryTarget),
         Cause::SysvSharedMemory => Some(Step::SetMmap),
-        _ => {
-            let has_others = matches!(pool, PoolFact::Unsupported(sizes) if !sizes.is_empty());
-            let is_postgresql = requested.product == Product::PostgreSql;
-            (has_others && is_postgresql && requested.huge_page_size.is_some()).then_some(Step::SetDefaultPageSize)
-        }
+        _ => requested.huge_page_size.map(|_| Step::SetDefaultPageSize),
     }
 }
 

@@ -57,6 +57,13 @@ pub fn states() -> Vec<State> {
         changed("whether rings are forbidden is unknown", Host::default(), |facts| {
             rings(facts).is_disabled = Err("kernel.io_uring_disabled".to_owned());
         }),
+        changed(
+            "a server with rings, and a pool of 1 GB pages",
+            Host { gigantic: [3, 3, 0, 0, 0], shared_buffers: 2 * GIB, ..base([0; 5]) },
+            |facts| {
+                rings(facts);
+            },
+        ),
         changed("memlock refuses rings", Host::default(), |facts| rings(facts).memlock = at(8 * MIB - MIB)),
         changed("memlock refuses rings beside those of others, in a unit", Host::default(), |facts| {
             let limits = rings(facts);

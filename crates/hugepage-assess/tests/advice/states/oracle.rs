@@ -60,6 +60,11 @@ pub fn states() -> Vec<State> {
         changed("others hold all that the host can have, and an SGA has none", base([6553, 0, 0, 0, 9]), |facts| {
             oracle(facts, None)
         }),
+        changed(
+            "an SGA, and a pool of 1 GB pages",
+            Host { gigantic: [3, 3, 0, 0, 0], shared_buffers: 2 * GIB, ..base([0; 5]) },
+            |facts| oracle(facts, None),
+        ),
         changed("more on disk for an SGA", Host { on_disk: Some(2 * GIB), ..Host::default() }, |facts| {
             oracle(facts, Some(UseLargePages::True));
             let requested = facts.requested;

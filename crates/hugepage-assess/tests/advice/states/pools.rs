@@ -120,6 +120,10 @@ fn running() -> Vec<State> {
             "lowered under a server that needs huge pages",
             Host { huge_pages: HugePages::On, ..huge([534, 100, 100, 534, 9]) },
         ),
+        of_host(
+            "lowered under a server, and a pool of 1 GB pages is free",
+            Host { gigantic: [3, 3, 0, 0, 0], ..huge([534, 100, 100, 534, 9]) },
+        ),
         of_host("lowered under a server, and surplus pages may help", huge([534, 100, 100, 534, 600])),
         of_host("twice the pages that are needed", huge([1068, 1068, 534, 0, 9])),
         of_host("twice the pages that are needed, in base pages", base([1068, 1068, 0, 0, 9])),
