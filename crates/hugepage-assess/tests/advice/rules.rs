@@ -193,6 +193,21 @@ fn gigantic_pages() {
     check(&at_ease(larger, needed), &["notice huge_page_size: 2MB -> 1GB"]);
 }
 
+/// What the last page has unused at least, and where the next power of two of the hash tables would take it.
+#[test]
+fn the_last_page_at_its_borders() {
+    let of = |host: Host, unused: u64| {
+        let mut context = host.context();
+        let all = context.status.facts.segment_size().unwrap();
+        context.server.shared_memory = Some(Bytes(all.0 - unused));
+        recommendations(&context).iter().any(|row| row.setting == "shared_buffers")
+    };
+    let small = || Host { page_size: page_size(GIB), pool: [0; 5], gigantic: [2, 2, 2, 0, 0], ..Host::default() };
+    assert_eq!([128 * MIB - 1, 128 * MIB, GIB - 1, GIB].map(|unused| of(small(), unused)), [false, true, true, false]);
+    let large = || Host { shared_buffers: 64 * GIB, memory: 128 * GIB, gigantic: [66, 66, 66, 0, 0], ..small() };
+    assert_eq!([150 * MIB, 250 * MIB].map(|unused| of(large(), unused)), [false, true]);
+}
+
 /// The pool of the host would be spread over a node that the server may not use.
 #[test]
 fn the_pool_of_a_node() {
@@ -305,6 +320,7 @@ fn another_default_size_at_boot() {
     let row = &recommendations(&context)[0];
     let expected = "At the next boot /etc/sysctl.d/90.conf asks for 9216 pages of 1 GB, which are 9216 GB, and this host has 16 GB of \
                     memory.";
+    assert_eq!(row.setting, "vm.nr_hugepages");
     assert!(row.severity == Severity::Critical && row.command.is_none() && row.reason.starts_with(expected), "{row:?}");
 }
 

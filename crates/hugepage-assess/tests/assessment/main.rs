@@ -19,6 +19,7 @@ mod properties;
 mod resize;
 mod rings;
 mod rows;
+mod steps;
 mod verdict;
 mod words;
 

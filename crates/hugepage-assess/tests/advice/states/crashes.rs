@@ -6,6 +6,7 @@ use hugepage_assess::model::{
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::super::{GIB, Host, MIB, page_size};
+use super::limits::nodes;
 use super::{State, changed};
 
 /// A ring of 64 entries takes two base pages of 4 kB.
@@ -151,12 +152,16 @@ pub fn states() -> Vec<State> {
             Host { pool: [536, 0, 0, 2, 0], ..Host::default() },
             |facts| kept(facts, 2),
         ),
+        changed("rings keep pages on a node", Host { pool: [1068, 534, 0, 0, 0], ..Host::default() }, |facts| {
+            kept(facts, 0);
+            nodes(facts, &[(534, 0, 0), (534, 534, 0)]);
+        }),
         changed(
             "rings keep pages, and the host has no more",
             Host { shared_buffers: 12 * GIB, pool: [6553, 6553, 6300, 0, 0], at_boot: Some(6553), ..Host::default() },
             |facts| {
                 kept(facts, 0);
-                facts.kept_at_crash.at_most = Pages(200);
+                facts.kept_at_crash.at_most = Pages(300);
             },
         ),
         changed("a standby behind its primary", Host::default(), |facts| {

@@ -31,7 +31,7 @@ fn memory(kind: MemoryLimitKind, limit: u64) -> MemoryLimit {
 }
 
 /// Nodes with these pages, so many of them free and so many of them surplus, of 8 GB each; node 0 is allowed.
-fn nodes(facts: &mut Facts, shares: &[(u64, u64, u64)]) {
+pub fn nodes(facts: &mut Facts, shares: &[(u64, u64, u64)]) {
     let share = |(node, &(nr, free, surplus)): (u32, &(u64, u64, u64))| NodePool {
         node,
         pool: Pool {

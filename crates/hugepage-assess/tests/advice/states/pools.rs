@@ -265,6 +265,10 @@ fn of_page_sizes() -> Vec<State> {
     };
     vec![
         of_host("pages of 1 GB, whose last one is nearly empty", gigantic(true, [2, 2, 2, 0, 0])),
+        of_host(
+            "pages of 1 GB, and base pages by choice",
+            Host { huge_pages: HugePages::Off, ..gigantic(false, [2, 2, 0, 0, 0]) },
+        ),
         of_host("no pages of 1 GB", gigantic(false, [0; 5])),
         changed("the machine has no pages of 1 GB", gigantic(false, [0; 5]), |facts| {
             facts.pool_state.pool = PoolFact::Unsupported(vec![page_size(2 * MIB), page_size(32 * MIB)]);
@@ -381,6 +385,7 @@ fn at_boot() -> Vec<State> {
         changed("what the next boot sets is unknown", Host::default(), |facts| {
             facts.next_boot = Some(PoolAtBoot::Unknown("/etc/rc.local is not understood".to_owned()));
         }),
+        of_host("as many pages at the next boot as the host can hold", Host { at_boot: Some(6553), ..Host::default() }),
         changed("more at the next boot than the host can hold", Host::default(), |facts| {
             facts.next_boot = Some(PoolAtBoot::Set { pages: Pages(9000), file: "/etc/sysctl.conf".to_owned() });
         }),
@@ -404,6 +409,10 @@ fn at_boot() -> Vec<State> {
             |facts| {
                 facts.next_boot = Some(PoolAtBoot::Unset);
             },
+        ),
+        of_host(
+            "memory is in fragments, and a file sets the pool",
+            Host { ready: Some(10), at_boot: Some(10), ..base([0; 5]) },
         ),
         of_host("memory is in fragments", Host { ready: Some(10), at_boot: None, ..base([0; 5]) }),
     ]
