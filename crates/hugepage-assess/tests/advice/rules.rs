@@ -1,7 +1,7 @@
 //! Each rule, where it speaks and where it is silent.
 
 use hugepage_assess::advice::context::AdviceContext;
-use hugepage_assess::advice::recommendation::{Area, setting};
+use hugepage_assess::advice::recommendation::{Area, Effect, setting};
 use hugepage_assess::advice::{self, recommendations};
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::{HugePages, NodePools};
@@ -220,7 +220,10 @@ fn gigantic_pages_at_their_borders() {
         context.status.facts.segment.as_mut().unwrap().size = Bytes(size);
         context.server.max_connections = connections;
         change(&mut context);
-        recommendations(&context).iter().any(|row| row.setting == "huge_page_size")
+        let rows = recommendations(&context);
+        let row = rows.iter().find(|row| row.setting == "huge_page_size");
+        assert!(row.is_none_or(|row| row.takes_effect == Effect::Reboot), "{rows:?}");
+        row.is_some()
     };
     let (all, less) = (512 * GIB, 512 * GIB - 128 * MIB);
     assert_eq!(
@@ -238,6 +241,47 @@ fn gigantic_pages_at_their_borders() {
         context.status.capacity.as_mut().unwrap().within_reserve = Pages(512 * 512);
     };
     assert!(pays(32_257, all, room));
+}
+
+/// The parameters that matter when memory is short, and what shows that it is.
+#[test]
+fn kernel_parameters_at_their_borders() {
+    let said = |change: fn(&mut AdviceContext)| {
+        let mut context = Host { dynamic: MIB, ..Host::default() }.context();
+        context.pressure = Some(10.5);
+        change(&mut context);
+        let rows = recommendations(&context).into_iter();
+        rows.map(|row| format!("{} {}", row.setting, row.recommended.unwrap())).collect::<Vec<_>>()
+    };
+    let both = ["vm.swappiness 10", "vm.min_free_kbytes 83886"];
+    assert_eq!(said(|_| {}), both);
+    assert_eq!(said(|context| context.pressure = Some(10.0)), [""; 0]);
+    let with_tables = |more: u64| {
+        let mut context = Host::default().context();
+        let meminfo = context.status.facts.meminfo.as_mut().unwrap();
+        meminfo.page_tables = meminfo.mem_total.map(|total| Bytes(total.percent(5).0 + more));
+        recommendations(&context).len()
+    };
+    assert_eq!([0, 1].map(with_tables), [0, 2]);
+    assert_eq!(said(|context| context.swappiness = Some(10)), both[1..]);
+    assert_eq!(said(|context| context.swappiness = Some(11)), both);
+    assert_eq!(said(|context| context.status.facts.meminfo.as_mut().unwrap().swap_total = Some(Bytes(0))), both[1..]);
+    assert_eq!(said(|context| context.min_free = Some(Bytes(16 * GIB / 200))), both[..1]);
+    assert_eq!(said(|context| context.min_free = Some(Bytes(16 * GIB / 200 - 1))), both);
+    let all = ["vm.swappiness 10", "vm.min_free_kbytes 83886", "vm.overcommit_memory 0"];
+    assert_eq!(said(|context| context.overcommit_memory = Some(1)), all);
+    assert_eq!(said(|context| context.overcommit_memory = Some(2)), both);
+}
+
+/// Dynamic shared memory is moved into the segment as far as the pool for both fits.
+#[test]
+fn parallel_queries_at_their_border() {
+    let said = |within_reserve: u64| {
+        let mut context = Host { dynamic: 0, ..Host::default() }.context();
+        context.status.capacity.as_mut().unwrap().within_reserve = Pages(within_reserve);
+        recommendations(&context).len()
+    };
+    assert_eq!([565, 566].map(said), [0, 1]);
 }
 
 /// The pool of the host would be spread over a node that the server may not use.

@@ -287,6 +287,16 @@ fn of_page_sizes() -> Vec<State> {
             "base pages by choice, and a pool of 1 GB pages",
             Host { huge_pages: HugePages::Off, gigantic: [3, 3, 0, 0, 0], shared_buffers: 2 * GIB, ..base([0; 5]) },
         ),
+        changed(
+            "pages of 1 GB on disk, which are there",
+            Host { on_disk: Some(2 * GIB), gigantic: [5, 5, 0, 0, 0], ..Host::default() },
+            |facts| {
+                let Pending::Changed(demand, pool_state) = &mut facts.pending else { unreachable!() };
+                let size = Some(page_size(GIB));
+                (demand.requested.huge_page_size, pool_state.huge_page_size) = (size, size);
+                pool_state.pool = PoolFact::Known(pool(page_size(GIB), [5, 5, 0, 0, 0]));
+            },
+        ),
         changed("pages of 1 GB on disk", Host { on_disk: Some(2 * GIB), ..Host::default() }, |facts| {
             let Pending::Changed(demand, pool_state) = &mut facts.pending else { unreachable!() };
             let size = Some(page_size(GIB));
