@@ -64,3 +64,38 @@ impl<T: PartialEq> StartAnswer<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use StartAnswer::{Refuses, Starts, Unknown};
+
+    #[test]
+    fn only_a_demand_changes() {
+        let twice = |answer: StartAnswer<u32>| answer.map(|demand| demand * 2);
+        assert_eq!(twice(Starts(2)), Starts(4));
+        assert_eq!(twice(Refuses("no".to_owned())), Refuses("no".to_owned()));
+        assert_eq!(twice(Unknown("why".to_owned())), Unknown("why".to_owned()));
+    }
+
+    /// The answer with options, the answer without them, and what both come to.
+    #[test]
+    fn both_starts() {
+        let options = ["shared_buffers=64MB".to_owned(), "max_connections=9".to_owned()];
+        let both = |with: StartAnswer<u32>, without: StartAnswer<u32>| with.of_both(Some((&options[..], || without)));
+        let note = "the command line of the server sets shared_buffers=64MB, max_connections=9, which only pg_ctl restart \
+                    repeats";
+        let alone = Starts(TwoStarts { with_options: 2, without: None });
+        assert_eq!(Starts(2).of_both(None::<(&[String], fn() -> StartAnswer<u32>)>), alone);
+        assert_eq!(both(Starts(2), Starts(2)), alone);
+        let without = Some(StartWithoutOptions { asks_for: 3, note: note.to_owned() });
+        assert_eq!(both(Starts(2), Starts(3)), Starts(TwoStarts { with_options: 2, without }));
+        assert_eq!(
+            both(Starts(2), Refuses("no".to_owned())),
+            Unknown(format!("{note}; without it the server says: no"))
+        );
+        assert_eq!(both(Starts(2), Unknown("why".to_owned())), Unknown("why".to_owned()));
+        assert_eq!(both(Refuses("no".to_owned()), Starts(2)), Refuses("no".to_owned()));
+        assert_eq!(both(Unknown("why".to_owned()), Starts(2)), Unknown("why".to_owned()));
+    }
+}

@@ -27,3 +27,27 @@ pub fn fill(path: &Path, version: &[u8], control: &[u8]) -> io::Result<Vec<File>
         file("global/pg_control", control)?,
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "a directory of the test")]
+
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::fill;
+
+    #[test]
+    fn a_minimal_data_directory() {
+        let path = std::env::temp_dir().join(format!("hugepage-start.{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        let filled = fill(&path, b"17\n", b"control").unwrap();
+        let mode = |name: &str| fs::metadata(path.join(name)).unwrap().permissions().mode() & 0o777;
+        let modes = ["PG_VERSION", "global", "pg_wal", "global/pg_control"].map(mode);
+        let content = ["PG_VERSION", "global/pg_control"].map(|name| fs::read(path.join(name)).unwrap());
+        let again = fill(&path, b"17\n", b"control").is_err();
+        fs::remove_dir_all(&path).unwrap();
+        assert_eq!((filled.len(), modes), (5, [0o600, 0o700, 0o700, 0o600]));
+        assert_eq!((content, again), ([b"17\n".to_vec(), b"control".to_vec()], true));
+    }
+}

@@ -35,3 +35,29 @@ pub(crate) fn meaning<T>(errors: &str, stand_in: Option<&Path>, data: &Path) -> 
     let errors = stand_in.map_or_else(|| errors.to_owned(), |path| errors.replace(&*path, &data.to_string_lossy()));
     StartAnswer::Unknown(format!("could not check the configuration: {errors}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_errors(errors: &str) -> StartAnswer<()> {
+        meaning(errors, Some(Path::new("/tmp/own")), Path::new("/data"))
+    }
+
+    #[test]
+    fn each_kind_of_error() {
+        let refusal = "FATAL:  invalid value for parameter \"shared_buffers\": \"x\"";
+        assert_eq!(of_errors(refusal), StartAnswer::Refuses(refusal.to_owned()));
+        let unrecognized = |name| format!("FATAL:  unrecognized configuration parameter \"{name}\"");
+        let of_server = unrecognized("io_method");
+        assert_eq!(of_errors(&of_server), StartAnswer::Refuses(of_server));
+        let of_question = OF_THE_QUESTION.map(unrecognized);
+        let texts = OF_THE_MOMENT.iter().chain(&OF_THE_DATA_DIRECTORY).copied();
+        for errors in texts.chain(of_question.iter().map(String::as_str)) {
+            let expected = format!("could not check the configuration: {errors}");
+            assert_eq!(of_errors(errors), StartAnswer::Unknown(expected));
+        }
+        let expected = "could not check the configuration: no file \"/data/x\"".to_owned();
+        assert_eq!(of_errors("no file \"/tmp/own/x\""), StartAnswer::Unknown(expected));
+    }
+}

@@ -25,3 +25,28 @@ pub fn is_known(name: &str) -> bool {
     let name = name.strip_suffix(".so").unwrap_or(name);
     LIBRARIES.iter().any(|(known, _)| *known == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_by_their_names() {
+        for (name, expected) in [
+            ("pg_cron", true),
+            ("pg_cron.so", true),
+            ("$libdir/pg_cron", false),
+            ("pg_cro", false),
+            ("timescaledb", false),
+        ] {
+            assert_eq!(is_known(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_whole_megabytes() {
+        let of_library = |name| LIBRARIES.iter().find(|(known, _)| *known == name).unwrap().1;
+        assert_eq!(["pg_failover_slots", "pg_hugepages", "pg_prewarm", "pg_cron"].map(of_library), [1 << 20; 4]);
+        assert_eq!(["bg_mon", "pg_auth_mon", "auto_explain"].map(of_library), [4 << 20, 4 << 20, 0]);
+    }
+}

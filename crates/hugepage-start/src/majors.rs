@@ -17,3 +17,15 @@ pub const fn exact_count(major: u32, counted: u64) -> Option<u64> {
 pub const fn max_locks_per_transaction(major: u32) -> i32 {
     if major <= LAST_MAJOR_WITH_64_LOCKS { 64 } else { 128 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn majors_at_their_border() {
+        assert_eq!([18, 19].map(|major| exact_count(major, 7)), [Some(6), Some(7)]);
+        assert_eq!([18, 19].map(|major| exact_count(major, 0)), [None, Some(0)]);
+        assert_eq!([18, 19].map(max_locks_per_transaction), [64, 128]);
+    }
+}

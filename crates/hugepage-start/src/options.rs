@@ -19,3 +19,22 @@ const WITHOUT_EFFECT: [&str; 11] = [
 pub fn has_effect(name: &str) -> bool {
     !WITHOUT_EFFECT.contains(&name) && !name.starts_with("log_") && !name.starts_with("ssl")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::has_effect;
+
+    #[test]
+    fn options_with_an_effect() {
+        for (name, expected) in [
+            ("shared_buffers", true),
+            ("wal_level", true),
+            ("port", false),
+            ("log_destination", false),
+            ("logical_decoding_work_mem", true),
+            ("ssl_cert_file", false),
+        ] {
+            assert_eq!(has_effect(name), expected, "{name}");
+        }
+    }
+}

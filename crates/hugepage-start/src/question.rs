@@ -159,6 +159,12 @@ mod tests {
             }
         });
         assert_eq!((runs, without_unit), (2, StartAnswer::Starts(Bytes(150 * MIB))));
+        let mut runs = 0;
+        let refused = question(15, None).ask(|_| {
+            runs += 1;
+            Ending::Failure("FATAL:  no".to_owned())
+        });
+        assert_eq!((runs, refused), (1, StartAnswer::Refuses("FATAL:  no".to_owned())));
         let torn = format!("FATAL:  {TORN_CONTROL_FILE}");
         let mut runs = 0;
         let answer = question(15, None).ask(|_| {

@@ -52,7 +52,7 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogM
 /// For a threat that appears while the server runs.
 pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
     let text = StatusText(status);
-    let next_start = text.terms().next_start;
+    let next_start = text.next_start();
     let (message, detail) = match threat {
         Threat::CgroupLimit => (
             format!("a cgroup allows fewer huge pages than {} uses", text.terms().the_memory),
@@ -80,9 +80,7 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
         Threat::RestartLoses if status.of_pending => {
             ("the next start would lose huge pages with the configuration on disk".to_owned(), at_next_start(status))
         }
-        Threat::RestartFails => {
-            (format!("the next start would fail: too few huge pages{next_start}"), at_next_start(status))
-        }
+        Threat::RestartFails => (format!("the next start would fail{next_start}"), at_next_start(status)),
         Threat::RestartLoses => (format!("the next start would lose huge pages{next_start}"), at_next_start(status)),
     };
     let hint = match threat {
@@ -106,9 +104,8 @@ fn at_next_start(status: &Status) -> String {
 
 /// For the end of a threat.
 pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
-    let terms = ProductTerms::of_product(status.facts.requested.product);
-    let memory = terms.the_memory;
-    let also = if status.crash.outlook == status.outlook { terms.next_start } else { "" };
+    let text = StatusText(status);
+    let (memory, also) = (text.terms().the_memory, text.next_start());
     let message = match (threat, status.outlook) {
         (Threat::CgroupLimit, _) => format!("the cgroup allows all huge pages of {memory} again"),
         (Threat::SharedLimit, _) => {

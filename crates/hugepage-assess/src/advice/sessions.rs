@@ -74,6 +74,23 @@ mod tests {
     }
 
     #[test]
+    fn choices() {
+        let oracle =
+            |memory_target| Product::Oracle { memory_target, may_mix: true, use_large_pages: None, is_asm: false };
+        for (product, huge_pages, expected) in [
+            (Product::PostgreSql, HugePages::Try, Choice::HugePages),
+            (Product::PostgreSql, HugePages::On, Choice::HugePages),
+            (Product::PostgreSql, HugePages::Off, Choice::BasePages),
+            (oracle(false), HugePages::Try, Choice::HugePages),
+            (oracle(true), HugePages::Off, Choice::MemoryTarget),
+        ] {
+            let (huge_page_size, shared_buffers) = (None, Bytes(GB));
+            let requested = Requested { product, huge_pages, huge_page_size, sysv: false, shared_buffers, rings: None };
+            assert_eq!(Choice::by_settings(&requested), expected, "{requested:?}");
+        }
+    }
+
+    #[test]
     fn sentences() {
         for (sessions, shared, choice, expected) in [
             (1024, 8 * GB, Choice::HugePages, "Huge pages are worth it: 1024 sessions save"),
@@ -85,6 +102,8 @@ mod tests {
                 Choice::HugePages,
                 "Huge pages are not worth a change for page tables: the sessions are few, 10",
             ),
+            (10, GB, Choice::HugePages, "the sessions are few"),
+            (10, GB - 1, Choice::HugePages, "shared memory is small"),
             (
                 200,
                 GB / 2,

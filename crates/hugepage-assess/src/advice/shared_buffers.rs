@@ -20,7 +20,7 @@ const CACHES: u64 = 64 << 20;
 
 /// `buffers` and `size`: shared_buffers now, and the size of shared memory with it. `None` if no value fits for certain.
 pub fn largest(budget: Bytes, buffers: Bytes, size: Bytes) -> Option<Bytes> {
-    let (mut fits, mut exceeds) = (0, budget.0 / STEP + 1);
+    let (mut fits, mut exceeds) = (0, budget.0 / STEP);
     while exceeds - fits > 1 {
         let middle = fits + (exceeds - fits) / 2;
         if at_most(middle * STEP, buffers.0, size.0) <= budget.0 {
@@ -70,6 +70,21 @@ mod tests {
             let more = found + found.abs_diff(now) / 50 + tables + CACHES + 2 * STEP;
             prop_assert!(size_of(more, rest) > budget, "{} fits as well", Bytes(more));
         }
+    }
+
+    /// By how much shared memory grows or shrinks with so many buffers of 1 GB more or fewer.
+    #[test]
+    fn bounds() {
+        let (buffers, size) = (1 << 30, 1100 << 20);
+        let more = |blocks: u64| at_most(buffers + blocks * BLOCK, buffers, size) - size;
+        assert_eq!([more(1), more(2)], [8380 + BUCKET * (1 << 17) + CACHES, 2 * 8380 + BUCKET * (1 << 17) + CACHES]);
+        assert_eq!(CACHES, 67_108_864);
+        let fewer = |blocks: u64| size - at_most(buffers - blocks * BLOCK, buffers, size);
+        assert_eq!([fewer(0), fewer(1), fewer(2)], [0, 8364, 2 * 8364]);
+        // Beyond as many buffers, none of them has a request.
+        let large = (MAX_REQUESTS + 10) * BLOCK;
+        let fewer = |blocks: u64| 2 * large - at_most(large - blocks * BLOCK, large, 2 * large);
+        assert_eq!([fewer(10), fewer(11)], [10 * 8332, 11 * 8332 + 32]);
     }
 
     #[test]

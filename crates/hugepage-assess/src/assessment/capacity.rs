@@ -62,6 +62,8 @@ pub struct Capacity {
     /// The most that the host can hold, as measured, or `within_reserve` where that is unknown. Never less than the pool
     /// has, nor than is in use or promised.
     pub most: Pages,
+    /// What the pool has now: a number that is no more takes no memory.
+    pub nr: Pages,
     /// What it was worked out from.
     pub memory: HostMemory,
 }
@@ -94,7 +96,7 @@ impl Capacity {
             Some(available) => (with(available), with(available.saturating_add(movable))),
             None => (within_reserve.max(held), within_reserve.max(held)),
         };
-        Self { within_reserve, now, most, memory: *memory }
+        Self { within_reserve, now, most, nr: pool.nr, memory: *memory }
     }
 
     /// The number that all outputs recommend for `pool`, where those that an output sees need `needed` pages in all: no more
@@ -112,15 +114,10 @@ impl Capacity {
         if comfortable > beside { comfortable } else { self.most }
     }
 
-    /// What a pool of `pages` leaves to base pages and the percentage that was to be left, if it leaves less.
+    /// What a larger pool of `pages` leaves to base pages and the percentage that was to be left, if it leaves less.
     pub fn leaves_less(self, pages: Pages, size: PageSize) -> Option<(Bytes, u32)> {
         let left = self.memory.mem_total.saturating_sub(self.memory.elsewhere).saturating_sub(size.times(pages));
-        self.is_beyond_reserve(pages).then_some((left, self.memory.reserve_percent))
-    }
-
-    /// Whether a pool of `pages` leaves less to base pages than `reserve_percent`.
-    pub fn is_beyond_reserve(self, pages: Pages) -> bool {
-        pages > self.within_reserve
+        (pages > self.nr.max(self.within_reserve)).then_some((left, self.memory.reserve_percent))
     }
 }
 

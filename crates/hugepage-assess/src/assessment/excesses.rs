@@ -15,8 +15,8 @@ impl Status {
         if let (Landing::Hugetlb, Some(limits)) = (facts.landing(), &facts.pool_state.limits) {
             found = excesses(limits, facts.segment_size().unwrap_or_default(), own);
         }
-        let limits = match (&facts.pending, self.of_pending) {
-            (Pending::Changed(_, pool_state), true) => pool_state.limits.as_ref(),
+        let limits = match &facts.pending {
+            Pending::Changed(_, pool_state) => pool_state.limits.as_ref(),
             _ => facts.pool_state.limits.as_ref(),
         };
         let size = self.forecast.huge_page_size.zip(self.forecast.needed).map(|(page, needed)| page.times(needed));

@@ -178,6 +178,7 @@ mod tests {
         let sizing = Sizing::new(&full(9216), needs, PagesOfStrangers::default(), room(48, 9216));
         assert_eq!((sizing.others, sizing.total, sizing.recommended), (Pages(6679), Pages(9484), Some(Pages(9484))));
         assert!(sizing.misfits.is_empty());
+        assert_eq!((sizing.needed(), sizing.counted_others()), (Pages(2805), Pages(6679)));
         assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
     }
 
@@ -193,6 +194,17 @@ mod tests {
             Sizing::new(&full(0), vec![need("A", 1, 0, true)], PagesOfStrangers::default(), None).recommended,
             None
         );
+    }
+
+    #[test]
+    fn of_one_size() {
+        let strangers = PagesOfStrangers { pages: Pages(30), largest: None };
+        let sizing = Sizing::new(&full(100), vec![need("A", 339, 0, true)], strangers, room(1, 100));
+        assert_eq!((sizing.counted_others(), sizing.recommended), (Pages(70), Some(Pages(409))));
+        let gigantic = Sizing { page_size: PageSize::from_kib(1 << 20).unwrap(), ..sizing.clone() };
+        let sizings = [gigantic, sizing.clone()];
+        assert_eq!(Sizing::of_size(&sizings, huge()), Some(&sizing));
+        assert_eq!(Sizing::of_size(&sizings[..1], huge()), None);
     }
 
     /// A running server whose configuration on disk the host cannot hold still has its need, and nobody's pages are taken.

@@ -72,6 +72,9 @@ mod tests {
         assert_eq!(pages(542, 64), kept(0, 4, 0));
         assert_eq!(pages(102, 1024), kept(0, 7, 0));
         assert_eq!(pages(0, 64), KeptPages::default());
+        // A server that has had none is as one of which it is unknown.
+        let none_yet = Rings { crashes: Some(0), ..rings(102, 64) };
+        assert_eq!(none_yet.pages(HUGE, BASE), kept(0, 2, 0));
         // After two crashes, and while a session has opened its own.
         let after = |open| Rings { open, crashes: Some(2), ..rings(102, 64) }.pages(HUGE, BASE);
         assert_eq!((after(310), after(310).before()), (kept(1, 2, 2), Pages(4)));

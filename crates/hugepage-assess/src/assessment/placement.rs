@@ -144,7 +144,7 @@ impl Placement {
         let (found, needed) = (Pages(found?), self.needed?);
         let even = even(needed, nodes);
         // A pool that is too small for the server is no matter of nodes.
-        if nodes < 2 || found >= even || all? < needed.0 {
+        if found >= even || all? < needed.0 {
             return None;
         }
         let target = share.pool.persistent().saturating_add(even.saturating_sub(found));
@@ -159,7 +159,7 @@ impl Placement {
         let known = self.segment.as_ref()?.values().fold(Pages(0), |sum, pages| sum.saturating_add(*pages));
         let (here, even) = (self.here(node)?, even(known, usable.len()));
         let is_enough = known.0.saturating_mul(4) >= self.own.0 && even.0 >= 8;
-        let is_uneven = usable.len() > 1 && here.0.saturating_mul(2) > even.0.saturating_mul(3);
+        let is_uneven = here.0.saturating_mul(2) > even.0.saturating_mul(3);
         (is_enough && is_uneven).then_some(Imbalance::Segment { here, known, even })
     }
 }

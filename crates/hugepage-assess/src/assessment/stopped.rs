@@ -36,3 +36,22 @@ pub fn severity(state: StoppedState, starts_at_boot: bool, outlook: Option<Outlo
         _ => Severity::Notice,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn severities() {
+        use StoppedState::{Failed, Stopped};
+        for (state, starts_at_boot, outlook, expected) in [
+            (Failed, false, Some(Outlook::Hugetlb), "failed critical"),
+            (Stopped, true, Some(Outlook::Base), "stopped warning"),
+            (Stopped, false, Some(Outlook::Base), "stopped notice"),
+            (Stopped, true, Some(Outlook::Hugetlb), "stopped notice"),
+            (Stopped, true, None, "stopped notice"),
+        ] {
+            assert_eq!(format!("{state} {}", severity(state, starts_at_boot, outlook)), expected);
+        }
+    }
+}

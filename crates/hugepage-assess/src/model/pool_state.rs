@@ -134,6 +134,16 @@ impl LockLimit {
         matches!(self, Self::Either { .. } | Self::Unexplained) && !self.refuses(size)
     }
 
+    /// The kernel parameter and the value that lift it; `None` if none does for certain.
+    pub const fn sysctl(self) -> Option<(&'static str, u64)> {
+        match self {
+            Self::ShmGroup { gid } => Some(("vm.hugetlb_shm_group", gid as u64)),
+            Self::Shmall { needed_pages, .. } => Some(("kernel.shmall", needed_pages)),
+            Self::Shmmni { limit } => Some(("kernel.shmmni", limit.saturating_mul(2))),
+            Self::Memlock { .. } | Self::Either { .. } | Self::Unexplained => None,
+        }
+    }
+
     /// The cause of the refusal.
     pub const fn cause(self) -> Cause {
         match self {

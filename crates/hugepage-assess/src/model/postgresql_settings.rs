@@ -51,6 +51,7 @@ mod tests {
         assert_eq!(of(&[]), ("try".into(), None, false, 128 << 20, 0));
         let all = [("huge_pages", "ON"), ("huge_page_size", "1GB"), ("shared_buffers", "16384")];
         assert_eq!(of(Box::leak(Box::new(all))), ("on".into(), Some(1 << 30), false, 128 << 20, 0));
+        assert_eq!(of(&[("huge_page_size", "2048"), ("huge_pages", "1")]).1, Some(2 << 20));
         assert_eq!(of(&[("huge_page_size", "0"), ("huge_pages", "0")]), ("off".into(), None, false, 128 << 20, 0));
         assert_eq!(of(&[("shared_memory_type", "SysV"), ("shared_buffers", "1.5 GB")]).3, 3 << 29);
         assert_eq!(

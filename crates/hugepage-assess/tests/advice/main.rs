@@ -3,6 +3,7 @@
 mod fix;
 mod properties;
 mod rules;
+mod states;
 
 use hugepage_assess::advice::context::{AdviceContext, Server};
 use hugepage_assess::advice::{Recommendation, recommendations};
@@ -156,10 +157,12 @@ impl Host {
             Pending::Changed(Demand { requested, max_connections: self.connections, shared_memory }, pool_state.clone())
         });
         let of_entry = |pages: Option<u64>| CommandLine {
-            file: String::new(),
+            file: "/etc/default/grub".to_owned(),
             default_size: Ok(huge),
             pools: pages
-                .map(|pages| (self.page_size, PoolAtBoot::Set { pages: Pages(pages), file: String::new() }))
+                .map(|pages| {
+                    (self.page_size, PoolAtBoot::Set { pages: Pages(pages), file: "/etc/default/grub".to_owned() })
+                })
                 .into_iter()
                 .collect(),
             not_understood: None,

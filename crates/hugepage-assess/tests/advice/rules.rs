@@ -1,14 +1,15 @@
 //! Each rule, where it speaks and where it is silent.
 
-use hugepage_assess::advice::recommendation::Area;
+use hugepage_assess::advice::context::AdviceContext;
+use hugepage_assess::advice::recommendation::{Area, Effect, setting};
 use hugepage_assess::advice::{self, recommendations};
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::{HugePages, NodePools};
-use hugepage_kernel::Bytes;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::NodePool;
 use hugepage_kernel::memory::sysctl::Assignment;
+use hugepage_kernel::{Bytes, Pages};
 
 use super::{GIB, Host, MIB, page_size};
 
@@ -193,6 +194,96 @@ fn gigantic_pages() {
     check(&at_ease(larger, needed), &["notice huge_page_size: 2MB -> 1GB"]);
 }
 
+/// What the last page has unused at least, and where the next power of two of the hash tables would take it.
+#[test]
+fn the_last_page_at_its_borders() {
+    let of = |host: Host, unused: u64| {
+        let mut context = host.context();
+        let all = context.status.facts.segment_size().unwrap();
+        context.server.shared_memory = Some(Bytes(all.0 - unused));
+        recommendations(&context).iter().any(|row| row.setting == "shared_buffers")
+    };
+    let small = || Host { page_size: page_size(GIB), pool: [0; 5], gigantic: [2, 2, 2, 0, 0], ..Host::default() };
+    assert_eq!([128 * MIB - 1, 128 * MIB, GIB - 1, GIB].map(|unused| of(small(), unused)), [false, true, true, false]);
+    let large = || Host { shared_buffers: 64 * GIB, memory: 128 * GIB, gigantic: [66, 66, 66, 0, 0], ..small() };
+    assert_eq!([150 * MIB, 250 * MIB].map(|unused| of(large(), unused)), [false, true]);
+}
+
+/// Pages of 1 GB for 512 GB, at the borders of what they save: 4 kB of tables for each connection, and for each GB but one.
+#[test]
+fn gigantic_pages_at_their_borders() {
+    let needed = super::shared_memory(399 * GIB).div_ceil(2 * MIB);
+    let pool = [needed, needed, needed, 0, 9];
+    let host = Host { shared_buffers: 399 * GIB, memory: 768 * GIB, pool, at_boot: Some(needed), ..Host::default() };
+    let pays = |connections, size: u64, change: fn(&mut AdviceContext)| {
+        let mut context = host.context();
+        context.status.facts.segment.as_mut().unwrap().size = Bytes(size);
+        context.server.max_connections = connections;
+        change(&mut context);
+        let rows = recommendations(&context);
+        let row = rows.iter().find(|row| row.setting == "huge_page_size");
+        assert!(row.is_none_or(|row| row.takes_effect == Effect::Reboot), "{rows:?}");
+        row.is_some()
+    };
+    let (all, less) = (512 * GIB, 512 * GIB - 128 * MIB);
+    assert_eq!(
+        [32_256, 32_257].map(|connections| pays(connections, all, |_| {})),
+        [false, true],
+        "128 MB are worth it"
+    );
+    assert_eq!([32_258, 32_259].map(|connections| pays(connections, less, |_| {})), [false, true], "128 MB are unused");
+    assert!(!pays(32_257, all, |context| context.pools.retain(|row| row.is_default)), "the machine has none");
+    let short = |context: &mut AdviceContext| {
+        context.status.capacity.as_mut().unwrap().within_reserve = Pages(512 * 512 - 1);
+    };
+    assert!(!pays(32_257, all, short), "the host has no room");
+    let room = |context: &mut AdviceContext| {
+        context.status.capacity.as_mut().unwrap().within_reserve = Pages(512 * 512);
+    };
+    assert!(pays(32_257, all, room));
+}
+
+/// The parameters that matter when memory is short, and what shows that it is.
+#[test]
+fn kernel_parameters_at_their_borders() {
+    let said = |change: fn(&mut AdviceContext)| {
+        let mut context = Host { dynamic: MIB, ..Host::default() }.context();
+        context.pressure = Some(10.5);
+        change(&mut context);
+        let rows = recommendations(&context).into_iter();
+        rows.map(|row| format!("{} {}", row.setting, row.recommended.unwrap())).collect::<Vec<_>>()
+    };
+    let both = ["vm.swappiness 10", "vm.min_free_kbytes 83886"];
+    assert_eq!(said(|_| {}), both);
+    assert_eq!(said(|context| context.pressure = Some(10.0)), [""; 0]);
+    let with_tables = |more: u64| {
+        let mut context = Host::default().context();
+        let meminfo = context.status.facts.meminfo.as_mut().unwrap();
+        meminfo.page_tables = meminfo.mem_total.map(|total| Bytes(total.percent(5).0 + more));
+        recommendations(&context).len()
+    };
+    assert_eq!([0, 1].map(with_tables), [0, 2]);
+    assert_eq!(said(|context| context.swappiness = Some(10)), both[1..]);
+    assert_eq!(said(|context| context.swappiness = Some(11)), both);
+    assert_eq!(said(|context| context.status.facts.meminfo.as_mut().unwrap().swap_total = Some(Bytes(0))), both[1..]);
+    assert_eq!(said(|context| context.min_free = Some(Bytes(16 * GIB / 200))), both[..1]);
+    assert_eq!(said(|context| context.min_free = Some(Bytes(16 * GIB / 200 - 1))), both);
+    let all = ["vm.swappiness 10", "vm.min_free_kbytes 83886", "vm.overcommit_memory 0"];
+    assert_eq!(said(|context| context.overcommit_memory = Some(1)), all);
+    assert_eq!(said(|context| context.overcommit_memory = Some(2)), both);
+}
+
+/// Dynamic shared memory is moved into the segment as far as the pool for both fits.
+#[test]
+fn parallel_queries_at_their_border() {
+    let said = |within_reserve: u64| {
+        let mut context = Host { dynamic: 0, ..Host::default() }.context();
+        context.status.capacity.as_mut().unwrap().within_reserve = Pages(within_reserve);
+        recommendations(&context).len()
+    };
+    assert_eq!([565, 566].map(said), [0, 1]);
+}
+
 /// The pool of the host would be spread over a node that the server may not use.
 #[test]
 fn the_pool_of_a_node() {
@@ -305,7 +396,25 @@ fn another_default_size_at_boot() {
     let row = &recommendations(&context)[0];
     let expected = "At the next boot /etc/sysctl.d/90.conf asks for 9216 pages of 1 GB, which are 9216 GB, and this host has 16 GB of \
                     memory.";
+    assert_eq!(row.setting, "vm.nr_hugepages");
     assert!(row.severity == Severity::Critical && row.command.is_none() && row.reason.starts_with(expected), "{row:?}");
+}
+
+#[test]
+fn sizes_as_the_server_takes_them() {
+    assert_eq!([3 << 20, 1536 << 10].map(|size| setting(Bytes(size))), ["3MB", "1536kB"]);
+}
+
+/// Steps into huge pages save the page tables of shared memory; what needs no step into them does not.
+#[test]
+fn page_tables_are_saved() {
+    let saves = |host: Host| {
+        let mut context = host.context();
+        context.server.page_tables.of_shared_memory = Some(Bytes(5 * MIB));
+        recommendations(&context).into_iter().map(|row| row.saves).collect::<Vec<_>>()
+    };
+    assert_eq!(saves(Host { huge: false, pool: [0; 5], ..Host::default() }), [Some(Bytes(5 * MIB))]);
+    assert_eq!(saves(Host { pool: [534, 100, 100, 534, 9], ..Host::default() }), [None]);
 }
 
 #[test]

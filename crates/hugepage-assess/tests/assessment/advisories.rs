@@ -116,3 +116,34 @@ fn a_new_row_needs_no_code() {
     assert!(toml::from_str::<Advisories>(&row.replace("6.18.40", "6.18-rc1")).is_err());
     assert!(toml::from_str::<Advisories>(&row.replace("source =", "sauce =")).is_err());
 }
+
+/// Kernels whose builds have later changes: what ends or begins after their release is not known of them, from the release on
+/// that such changes were taken into.
+#[test]
+fn builds_with_later_changes() {
+    let rows = r#"
+        [[advisory]]
+        name = "ended"
+        matters = "any"
+        text = "Ended."
+        source = "an example"
+        backports_from = "5.14.0"
+        ranges = [{ from = "4.0.0", before = "6.1.0" }]
+        [[advisory]]
+        name = "begun"
+        matters = "any"
+        text = "Begun."
+        source = "an example"
+        ranges = [{ from = "5.14.0" }]
+    "#;
+    let table: Advisories = toml::from_str(rows).unwrap();
+    for (name, release, affected) in [
+        ("ended", "5.14.0-427.el9.x86_64", None),
+        ("ended", "4.18.0-553.el8_10.x86_64", Some(true)),
+        ("begun", "5.14.0-427.el9.x86_64", Some(true)),
+        ("begun", "4.18.0-553.el8_10.x86_64", None),
+        ("begun", "4.18.0", Some(false)),
+    ] {
+        assert_eq!(table.affects(name, release), affected, "{name} {release}");
+    }
+}

@@ -143,3 +143,21 @@ fn beyond_the_reserve_a_number_comes_with_a_caution() {
     assert!(full.does_not_fit() && full.recommended < Some(Pages(2048)), "{full:?}");
     assert!(advice::hint(&full).unwrap().starts_with("Reduce shared_buffers to at most "), "{full:?}");
 }
+
+/// What is to be reduced fits into the reserve, unless nothing of it does.
+#[test]
+fn a_comfortable_pool() {
+    let pool = pool(0, 0, 0);
+    let of = |available| Capacity::of_pool(&memory(10 * GIB, available), &pool);
+    let (reserve, most) = (of(None).within_reserve, of(Some(10 * GIB)).most);
+    assert!(most > reserve);
+    let measured = of(Some(10 * GIB));
+    assert_eq!(measured.comfortable(reserve.saturating_sub(Pages(1))), reserve);
+    assert_eq!(measured.comfortable(reserve), most);
+    assert_eq!(of(Some(GIB)).comfortable(Pages(0)), of(Some(GIB)).most);
+    let size = page_size(2 * MIB);
+    let left = Bytes(10 * GIB).saturating_sub(size.times(most));
+    assert_eq!((measured.leaves_less(reserve, size), measured.leaves_less(most, size)), (None, Some((left, 20))));
+    let there = Capacity { nr: most, ..measured };
+    assert_eq!(there.leaves_less(most, size), None);
+}

@@ -238,6 +238,8 @@ fn the_log_is_never_wrong_about_a_crash() {
         said(&[well(), larger_on_disk(), both(), short(), well()]),
         [vec![of_disk], vec![LOST], vec![], vec![AGAIN]]
     );
+    // At once: the threat of the next start stands for a crash, too, but it was logged without one.
+    assert_eq!(said(&[well(), larger_on_disk(), short(), well()]), [vec![of_disk], vec![LOST], vec![AGAIN]]);
     // Both are as before again, in one line.
     assert_eq!(said(&[well(), larger_on_disk(), both(), well()]), [vec![of_disk], vec![LOST], vec![AGAIN]]);
     // The pool is as before again, but the files are not.

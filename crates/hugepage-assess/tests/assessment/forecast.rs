@@ -1,7 +1,10 @@
 //! What a start would get: every refusal at its border, and that nothing is promised that is not there.
 
+use hugepage_assess::advice::message::pending::refusal;
 use hugepage_assess::assessment::{Forecast, Outlook};
-use hugepage_assess::model::{Cause, HugePages, PoolFact, PoolState, Product, Requested};
+use hugepage_assess::model::{
+    Cause, HugePages, LockLimit, PoolFact, PoolState, Product, Requested, RingAnswer, RingRefusal,
+};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -109,6 +112,31 @@ fn what_no_pool_could_mend() {
     assert_eq!(Forecast::unknown().will_start(HugePages::On), None);
 }
 
+/// A limit of the kernel is the cause where it refuses the start, not where the pool does.
+#[test]
+fn the_kernel_refuses_after_the_pool() {
+    let cause = |counters, lock_limit| {
+        let pool_state = PoolState { lock_limit: Some(lock_limit), ..pool_state(counters, CgroupLimits::default()) };
+        let size = Some(Bytes(140 * MIB));
+        Forecast::of_start(&requested(HugePages::Try, false), size, &pool_state, Pages(0)).cause.unwrap()
+    };
+    let memlock = LockLimit::Memlock { limit: Bytes(MIB), others: Bytes(0) };
+    let (few, enough) = ([10, 10, 0, 0, 0], [70, 70, 0, 0, 0]);
+    assert_eq!([few, enough].map(|pool| cause(pool, memlock)), [Cause::PoolTooSmall, Cause::MemlockLimit]);
+    assert_eq!([few, enough].map(|pool| cause(pool, LockLimit::Shmmni { limit: 1 })), [Cause::ShmLimit; 2]);
+}
+
+#[test]
+fn whether_a_server_starts() {
+    use Outlook::{Base, Fails, Hugetlb, Mixed, Unknown};
+    let starts = |outlook, huge_pages| Forecast { outlook, ..Forecast::unknown() }.will_start(huge_pages);
+    assert_eq!([Hugetlb, Mixed, Base].map(|outlook| starts(outlook, HugePages::On)), [Some(true); 3]);
+    assert_eq!(starts(Fails, HugePages::Try), Some(false));
+    assert_eq!((starts(Unknown, HugePages::On), starts(Unknown, HugePages::Try)), (None, Some(true)));
+    let of_rings = Forecast { rings: RingAnswer::Unknown(String::new()), ..Forecast::unknown() };
+    assert_eq!(of_rings.will_start(HugePages::Try), None);
+}
+
 proptest! {
     /// Huge pages are foretold only if they are there for the taking, and always if they are.
     #[test]
@@ -134,5 +162,36 @@ proptest! {
         let larger = Forecast::of_start(&requested(huge_pages, false), Some(Bytes(size + 8192)), &pool_state, Pages(own));
         prop_assert!(larger.needed >= forecast.needed && larger.missing >= forecast.missing);
         prop_assert!(larger.outlook.gravity() >= forecast.outlook.gravity());
+    }
+}
+
+/// The error of the server, by what refuses its start.
+#[test]
+fn the_error_of_a_refused_start() {
+    use RingAnswer::Refused;
+    let (count, needed, limit) = (1, 2, 1);
+    let memlock = RingRefusal::Memlock { count, needed: Bytes(2), limit: Bytes(1), others: Bytes(0) };
+    let enough = pool_state([700, 700, 0, 0, 0], CgroupLimits::default());
+    let nowhere = PoolState { pool: PoolFact::Unsupported(vec![page()]), ..enough.clone() };
+    let error = |rings, pool_state, sysv| refusal(&Forecast { rings, ..Forecast::refused() }, pool_state, sysv);
+    for (rings, pool_state, sysv, expected) in [
+        (
+            Refused(RingRefusal::Disabled),
+            &enough,
+            true,
+            Some("could not setup io_uring queue: Operation not permitted"),
+        ),
+        (Refused(memlock), &enough, false, Some("could not setup io_uring queue: Cannot allocate memory")),
+        (
+            Refused(RingRefusal::OpenFiles { count, needed, limit }),
+            &enough,
+            false,
+            Some("could not setup io_uring queue: Too many open files"),
+        ),
+        (RingAnswer::Granted, &enough, true, None),
+        (RingAnswer::Granted, &nowhere, false, Some("could not map anonymous shared memory: Invalid argument")),
+        (RingAnswer::Granted, &enough, false, Some("could not map anonymous shared memory: Cannot allocate memory")),
+    ] {
+        assert_eq!(error(rings.clone(), pool_state, sysv), expected, "{rings:?}");
     }
 }

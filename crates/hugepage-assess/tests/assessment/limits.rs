@@ -84,6 +84,22 @@ fn the_configuration_on_disk_counts() {
     assert_eq!(verdict(&with_pending(server(513), GIB + 100 * MIB)).1, Finding::RestartLoses);
 }
 
+/// What the next start exceeds is told beside what the running segment does, if it is another limit or more of it.
+#[test]
+fn excesses_of_now_and_of_the_next_start() {
+    let path = |name: &str, bytes| CgroupLimit { path: name.to_owned(), ..limit(bytes, 0) };
+    let both = CgroupLimits { fault: vec![path("a", GIB - 1), path("b", GIB + MIB)], ..CgroupLimits::default() };
+    let server = Server { pool: known(pool(1000, 1000, 512)), limits: Some(both), ..Server::default() };
+    let found = |status: &Status| {
+        let excesses = status.excesses().into_iter();
+        excesses.map(|excess| format!("{} {} {}", excess.path, excess.need.0 / MIB, excess.is_now)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&server.clone().status()), ["a 1024 true"]);
+    let status = with_pending(server, GIB + 8 * MIB);
+    assert_eq!(found(&status), ["a 1024 true", "a 1032 false", "b 1032 false"]);
+    assert_eq!(status.findings.len(), 1, "one finding of all of them");
+}
+
 #[test]
 fn what_shares_a_limit_counts() {
     let with = |bytes, promised| Server { limits: shared(bytes, promised), ..Server::default() }.status();
@@ -95,6 +111,7 @@ fn what_shares_a_limit_counts() {
     assert_eq!(words.message, "a cgroup allows fewer huge pages than its processes have reserved");
     assert_eq!(words.hint.unwrap(), format!("Set /sys/fs/cgroup/limit_{} to at least {} bytes.", 2 * GIB - 1, 2 * GIB));
     assert_eq!(verdict(&with(GIB - 1, 2 * GIB)).1, Finding::CgroupBelowSegment);
+    assert_eq!(verdict(&with(GIB, 2 * GIB)).1, Finding::SharedLimit, "the segment alone reaches it");
     // Its pages are charged elsewhere: those that it would touch come on top.
     assert_eq!(verdict(&with(GIB + 10, 11)).1, Finding::SharedLimit);
     // A server in base pages would share it after its restart.

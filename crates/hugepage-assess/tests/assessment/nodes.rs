@@ -55,6 +55,33 @@ fn table_of_nodes() {
             None,
         ),
         ("and nodes are equal", base(300), both, Unknown, Outlook::Hugetlb, Some(Cause::Unknown), Some(0)),
+        (
+            "and nodes differ by the page that an odd number leaves",
+            (Base, pool(601, 601, 0), [(301, 301), (300, 300)]),
+            both,
+            Unknown,
+            Outlook::Hugetlb,
+            Some(Cause::Unknown),
+            Some(0),
+        ),
+        (
+            "and nodes differ by two pages",
+            (Base, pool(602, 602, 0), [(302, 302), (300, 300)]),
+            both,
+            Unknown,
+            Outlook::Unknown,
+            Some(Cause::Unknown),
+            None,
+        ),
+        (
+            "and nodes differ, but each suffices",
+            (Base, pool(1212, 1212, 0), [(512, 512), (700, 700)]),
+            both,
+            Unknown,
+            Outlook::Hugetlb,
+            Some(Cause::Unknown),
+            Some(0),
+        ),
         ("cpuset unknown, and nodes differ", base(0), None, Any, Outlook::Unknown, Some(Cause::Unknown), None),
         (
             "others have promises that may be on the node",
@@ -105,6 +132,43 @@ fn table_of_nodes() {
         let on = Server { huge_pages: HugePages::On, ..server }.status();
         assert_eq!(on.outlook, if outlook == Outlook::Base { Outlook::Fails } else { outlook }, "{what}");
     }
+}
+
+/// Nodes 0 and 1 of three are allowed: nr, free and surplus of each, and the memory of node 1; the server has `own` pages.
+/// What comes out is the node, its pages, how many more that is, and whether it can hold them. 500 pages are needed.
+#[test]
+fn table_of_targets() {
+    type Share = (u64, u64, u64);
+    let target = |shares: [Share; 2], gigabytes: u64, own: u64| {
+        let (all, third) = (shares.map(|(nr, free, surplus)| [nr, free, surplus]), (900, 900));
+        let [nr, free, surplus] = [0, 1, 2].map(|at| all.iter().map(|share| share[at]).sum::<u64>());
+        let of_host = Pool { surplus: Some(Pages(surplus)), ..pool(nr + third.0, free + third.1, 0) };
+        let counts = [(shares[0].0, shares[0].1), (shares[1].0, shares[1].1), third];
+        let mut nodes = nodes(&counts, Some(&[0, 1]), MemoryPolicy::Any).unwrap();
+        for (node, (_, _, surplus)) in nodes.pools.iter_mut().zip(shares) {
+            node.pool.surplus = Some(Pages(surplus));
+        }
+        nodes.pools[1].memory = Some(Bytes(gigabytes * GIB));
+        let target = nodes.target(&of_host, Pages(500), Pages(own), 20).unwrap();
+        (target.node, target.pages.0, target.more.0, target.fits)
+    };
+    for (what, shares, gigabytes, own, expected) in [
+        ("the first of equals", [(0, 0, 0), (0, 0, 0)], 8, 0, (0, 500, 500, true)),
+        ("that with most memory outside of its pool", [(200, 200, 0), (100, 100, 0)], 8, 0, (1, 300, 200, true)),
+        ("that with most memory", [(0, 0, 0), (0, 0, 0)], 9, 0, (1, 500, 500, true)),
+        ("all are there", [(500, 500, 0), (0, 0, 0)], 1, 0, (0, 500, 0, true)),
+        ("its own pages are surplus, and stay", [(600, 0, 600), (0, 0, 0)], 1, 600, (0, 600, 600, true)),
+        ("no more are needed, so surplus pages may go", [(600, 0, 100), (0, 0, 0)], 1, 600, (0, 500, 0, true)),
+        ("others may use what is free", [(600, 300, 0), (0, 0, 0)], 1, 0, (0, 800, 200, true)),
+        ("80% of the node hold it", [(2776, 0, 0), (0, 0, 0)], 1, 0, (0, 3276, 500, true)),
+        ("80% of the node do not", [(2777, 0, 0), (0, 0, 0)], 1, 0, (0, 3277, 500, false)),
+    ] {
+        assert_eq!(target(shares, gigabytes, own), expected, "{what}");
+    }
+    let all = nodes(&[(0, 0), (0, 0)], None, MemoryPolicy::Any).unwrap();
+    assert_eq!((all.target(&pool(0, 0, 0), Pages(1), Pages(0), 20), all.persistent()), (None, None));
+    let first = nodes(&[(7, 0), (9, 0)], Some(&[0]), MemoryPolicy::Any).unwrap();
+    assert_eq!(first.persistent(), Some(Pages(7)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Who has what of a pool, what a restart would get of it, and what a host can hold.
 
 use hugepage_assess::assessment::{Outlook, Share};
-use hugepage_assess::model::{HugePages, Landing, PoolFact};
+use hugepage_assess::model::{Demand, HugePages, Landing, Pending, PoolFact, PoolState};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps;
 use hugepage_kernel::mapping::smaps::Usage;
@@ -204,4 +204,32 @@ fn a_note_says_what_an_unknown_outlook_depends_on() {
     assert!(notes(surplus(pool(512, 0, 0), 1, 0)).is_empty(), "base pages, for certain");
     assert!(notes(pool(512, 0, 0)).is_empty(), "huge pages, for certain");
     assert!(notes(Pool { resv: None, ..pool(512, 512, 0) }).is_empty(), "the counter that was not read has its note");
+}
+
+/// Of the starts with and without options of the command line one stands for both where they come to the same.
+#[test]
+fn one_start_for_both() {
+    let facts = Server { pool: known(pool(1024, 1024, 512)), ..Server::default() }.facts();
+    let start = |megabytes: u64, max_connections| {
+        let shared_memory = Bytes(megabytes * MIB);
+        let demand = Demand { requested: facts.requested, max_connections, shared_memory };
+        Pending::Changed(demand, facts.pool_state.clone())
+    };
+    let gigantic = PoolState {
+        huge_page_size: Some(page_size(GIB)),
+        pool: known(Pool { page_size: page_size(GIB), ..pool(9, 9, 0) }),
+        ..facts.pool_state.clone()
+    };
+    let Pending::Changed(demand, _) = start(1200, 100) else { unreachable!() };
+    for (what, one, other, expected) in [
+        ("the other needs more", start(1200, 100), start(1400, 100), Some(start(1400, 100))),
+        ("the one needs more", start(1400, 100), start(1200, 100), Some(start(1400, 100))),
+        ("both need the same", start(1200, 100), start(1200, 200), Some(start(1200, 100))),
+        ("only one lands", start(1200, 100), start(9000, 100), None),
+        ("in pages of another size", start(1200, 100), Pending::Changed(demand, gigantic), None),
+        ("one is refused", start(1200, 100), Pending::Refused(String::new()), None),
+        ("one is unchanged", Pending::Unchanged, start(1200, 100), None),
+    ] {
+        assert_eq!(facts.current_start().start_of_both([one, other]), expected, "{what}");
+    }
 }

@@ -117,7 +117,14 @@ fn uneven_nodes_and_their_commands() {
     small.nodes.pools[0].memory = Some(Bytes(GIB / 2));
     assert!(matches!(said(&small, 0, by_hand), (Some(_), None)));
 
+    // As many pages as are needed, on three nodes.
+    let three = placement(512, &[], &[(20, 20), (200, 200), (292, 292)], 0);
+    let found = three.rows().into_iter().map(|row| row.imbalance);
+    let of_pool =
+        |found, target| Some(Imbalance::Pool { found: Pages(found), even: Pages(171), target: Some(Pages(target)) });
+    assert_eq!(found.collect::<Vec<_>>(), [of_pool(20, 171), None, None]);
     for (what, even) in [
+        ("a half more than even", placement(512, &[300, 100], &[(520, 220), (520, 420)], 12)),
         ("a little uneven", placement(512, &[300, 200], &[(520, 220), (520, 320)], 12)),
         ("little is touched", placement(512, &[60, 0], &[(520, 460), (520, 520)], 452)),
         ("one node", placement(512, &[512], &[(512, 0)], 0)),

@@ -145,12 +145,18 @@ fn servers() -> impl Strategy<Value = Server> {
     )
 }
 
+/// Eight times the cases of other properties: 2048, unless `PROPTEST_CASES` is set.
+fn config() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    ProptestConfig { cases: config.cases * 8, failure_persistence: None, ..config }
+}
+
 fn severity(status: &Status) -> Severity {
     status.verdict().0
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn never_recommends_more_than_the_host_holds(server in servers()) {

@@ -1,10 +1,12 @@
 //! Servers with io_uring: the kernel may refuse the rings of a start, which then fails whatever pages it has.
 
 use hugepage_assess::advice::{hint, message};
+use hugepage_assess::assessment::ring_answer::counts_memlock;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
 use hugepage_assess::model::{
     Cause, Demand, Facts, HugePages, Landing, Pending, PoolState, Requested, RingDemand, RingLimits, StartLimit,
 };
+use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::{Bytes, PageSize};
 
 use crate::{GIB, MIB, Server, pool};
@@ -167,4 +169,19 @@ fn rings_of_settings() {
     assert_eq!(of_60, Some(RingDemand { count: 102, entries: 64 }));
     assert_eq!(rings(Some("io_uring"), 16 * MIB, &[]).unwrap().entries, 2048 / (142 + 32));
     assert_eq!(rings(Some("io_uring"), GIB, &[("io_max_concurrency", 256)]).unwrap().entries, 256);
+}
+
+#[test]
+fn kernels_that_count_rings() {
+    for (release, expected) in [
+        ("5.11.22", None),
+        ("5.12.0", Some(false)),
+        ("6.13.12", Some(false)),
+        ("6.12.0-55.el10.x86_64", None),
+        ("6.14.0", Some(true)),
+        ("6.14.0-100.el10.x86_64", Some(true)),
+    ] {
+        assert_eq!(counts_memlock(KernelRelease::parse(release)), expected, "{release}");
+    }
+    assert_eq!(counts_memlock(None), None);
 }

@@ -137,12 +137,7 @@ impl StoppedOracle {
 
     /// What to do where the kernel refuses the start, whatever the pool has.
     fn hint_on_kernel(&self, limit: LockLimit) -> Option<String> {
-        let (name, value) = match limit {
-            LockLimit::ShmGroup { gid } => ("vm.hugetlb_shm_group", u64::from(gid)),
-            LockLimit::Shmall { needed_pages, .. } => ("kernel.shmall", needed_pages),
-            LockLimit::Shmmni { limit } => ("kernel.shmmni", limit.saturating_mul(2)),
-            _ => return None,
-        };
+        let (name, value) = limit.sysctl()?;
         Some(format!(
             "Run \"sysctl -w {name}={value}\", put it into /etc/sysctl.d, and start the instance{}.",
             self.with()

@@ -108,8 +108,7 @@ pub fn text(target: Target, context: &AdviceContext) -> Result<String, NoFix> {
         Target::Postgresql => return Err(NoFix::Unknown),
     };
     let text = fill(template, context, size, needed, pages);
-    let nr = status.facts.pool_state.pool.known().map_or(Pages(0), |pool| pool.nr);
-    Ok(match status.capacity.filter(|_| pages > nr).and_then(|capacity| capacity.leaves_less(pages, size)) {
+    Ok(match status.capacity.and_then(|capacity| capacity.leaves_less(pages, size)) {
         Some((left, percent)) => format!(
             "# Caution: a pool of {pages} pages leaves {left} to base pages, less than {percent}% of memory.\n{text}"
         ),

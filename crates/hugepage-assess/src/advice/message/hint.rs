@@ -26,7 +26,7 @@ impl StatusText<'_> {
         match (self.0.forecast.cause, self.0.facts.requested.product) {
             (Some(Cause::IoUring), _) => Some("Set io_method = worker in the configuration.".to_owned()),
             (Some(cause), Product::PostgreSql) if is_of_nodes(cause, nodes) => Some(self.other_nodes()),
-            (Some(cause), _) if is_of_pool(cause) && self.0.outlook != Outlook::Unknown => Some(format!(
+            (Some(cause), _) if is_of_pool(cause) && self.0.does_not_fit() => Some(format!(
                 "Set {} in the configuration: other processes hold all huge pages that this host can hold.",
                 self.terms().setting(HugePages::Off)
             )),
@@ -69,6 +69,10 @@ impl StatusText<'_> {
             Finding::RestartFails => {
                 let (setting, server) = (terms.setting(HugePages::Try), terms.server);
                 format!("Set {setting}: then the {server} starts, but in base pages.")
+            }
+            Finding::Regressed(loss) if !loss.lost.only_outlook() && self.0.cause.is_none() => {
+                "Compare the huge page size of this start with the one before: the setting, and the kernel's default size."
+                    .to_owned()
             }
             Finding::PoolWasted { .. } => "Reduce the pool, unless a stopped server needs these pages.".to_owned(),
             _ if is_known => {

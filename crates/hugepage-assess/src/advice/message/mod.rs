@@ -79,7 +79,7 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
             pending::message(status).unwrap_or_default()
         }
-        Finding::RestartFails if status.forecast.cause == Some(Cause::IoUring) => {
+        Finding::RestartFails if matches!(status.forecast.cause, Some(Cause::IoUring | Cause::ShmLimit)) => {
             format!("The next start would fail: {}.", text.shortfall())
         }
         Finding::RestartFails => {
@@ -88,7 +88,7 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
         Finding::RestartLoses => format!(
             "{} is in huge pages, but {} would lose {}: {}.",
             text.memory(),
-            text.terms().restart,
+            text.restart(),
             text.lost_pages(),
             text.shortfall()
         ),

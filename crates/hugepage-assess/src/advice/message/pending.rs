@@ -15,7 +15,7 @@ pub fn message(status: &Status) -> Option<String> {
     }
     let shortfall = Shortfall::of_pending(status);
     Some(match status.outlook {
-        Outlook::Fails if status.forecast.cause == Some(Cause::IoUring) => {
+        Outlook::Fails if matches!(status.forecast.cause, Some(Cause::IoUring | Cause::ShmLimit)) => {
             format!("The next start with the configuration on disk would fail: {shortfall}.")
         }
         Outlook::Fails => format!(

@@ -9,7 +9,7 @@ use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
 use crate::assessment::limits::{Excess, ExcessKind};
 use crate::assessment::{NodeRoom, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, Landing, LockLimit, Loss, PoolFact, RingAnswer};
+use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending, PoolFact, RingAnswer};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.
@@ -38,6 +38,7 @@ impl StatusText<'_> {
             kept => {
                 let before = match facts.kept_at_crash.crashes {
                     0 => String::new(),
+                    1 => format!(", and those of an earlier crash up to {}", facts.kept_at_crash.before()),
                     crashes => {
                         format!(", and those of {crashes} earlier crashes up to {}", facts.kept_at_crash.before())
                     }
@@ -47,9 +48,12 @@ impl StatusText<'_> {
         }
     }
 
-    /// What a restart with the running settings lacks.
+    /// What a restart lacks.
     pub(in crate::advice) fn shortfall(&self) -> String {
         let facts = &self.0.facts;
+        if self.0.of_pending {
+            return Shortfall::of_pending(self.0).to_string();
+        }
         let cause = match (&facts.pool_state.pool, self.lock_refusal()) {
             _ if self.0.forecast.cause == Some(Cause::IoUring) => Cause::IoUring,
             (PoolFact::Unsupported(..), _) => Cause::PageSizeUnsupported,
@@ -180,14 +184,13 @@ impl StatusText<'_> {
 
     /// Behind "because huge_pages = off", where the configuration on disk asks for huge pages.
     fn requested_on_disk(&self) -> String {
-        let forecast = &self.0.forecast;
-        match (self.0.of_pending, self.0.outlook, forecast.cause) {
-            (false, ..) | (_, _, Some(Cause::Disabled)) => String::new(),
-            (_, Outlook::Hugetlb, _) => {
-                "; a restart with the configuration on disk would land in huge pages".to_owned()
-            }
-            (_, Outlook::Unknown, None) => "; what the configuration on disk asks for is unknown".to_owned(),
-            _ => format!("; the configuration on disk asks for huge pages, but {}", Shortfall::of_pending(self.0)),
+        match (&self.0.facts.pending, self.0.outlook) {
+            (Pending::Unknown, _) => "; what the configuration on disk asks for is unknown".to_owned(),
+            (Pending::Changed(demand, _), outlook) if demand.requested.huge_pages != HugePages::Off => match outlook {
+                Outlook::Hugetlb => "; a restart with the configuration on disk would land in huge pages".to_owned(),
+                _ => format!("; the configuration on disk asks for huge pages, but {}", Shortfall::of_pending(self.0)),
+            },
+            _ => String::new(),
         }
     }
 
@@ -223,15 +226,14 @@ impl StatusText<'_> {
             }
             _ => String::new(),
         };
-        let (needed, by_server) = (boot.needed, boot.by_server);
-        match self.0.facts.landing() {
-            Landing::Hugetlb if boot.server_lacks() => {
-                format!("{} is in {} until the next boot: {set}{fails}.", self.memory(), self.huge_pages())
+        match boot.server_lacks() {
+            true => format!("{} is in {} until the next boot: {set}{fails}.", self.memory(), self.huge_pages()),
+            false => {
+                format!(
+                    "The pool is too small after the next boot: {set}, and all that use it now need {}.",
+                    boot.needed
+                )
             }
-            _ if boot.server_lacks() => {
-                format!("The {by_server} huge pages needed would not be there after the next boot: {set}{fails}.")
-            }
-            _ => format!("The pool is too small after the next boot: {set}, and all that use it now need {needed}."),
         }
     }
 
@@ -263,6 +265,9 @@ impl StatusText<'_> {
             Some(_) if self.nodes_are_uncertain() => {
                 "the NUMA nodes of free pages, whose use by this server or by others could not be determined"
             }
+            Some(_) if self.0.facts.own_at_least() < self.0.facts.own() => {
+                "whose the pages in use are, because shared memory that may grow has none of its own before it touches them"
+            }
             Some(_) => "cgroup limits that are not visible from here",
         };
         format!("whether a restart gets huge pages depends on {reason}")
@@ -276,7 +281,9 @@ impl StatusText<'_> {
     pub(in crate::advice) fn regressed(&self, loss: &Loss) -> String {
         let reason = match self.0.cause {
             Some(cause) => self.reason(cause),
-            None => format!(": {}", self.shortfall()),
+            None if loss.lost.only_outlook() => format!(": {}", self.shortfall()),
+            // Smaller huge pages than before, of which there are enough.
+            None => String::new(),
         };
         format!("{} regressed at the start of {}: it {}{reason}.", self.memory(), loss.at_utc(), loss.lost)
     }

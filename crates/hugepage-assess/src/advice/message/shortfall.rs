@@ -153,8 +153,5 @@ pub(super) fn by_node(nodes: &NodePools) -> String {
         let figures = shares.map(|share| format!("node {}: {} of {} free", share.node, share.pool.free, share.pool.nr));
         figures.collect::<Vec<_>>().join(", ")
     };
-    match list(false) {
-        forbidden if forbidden.is_empty() => format!(" ({})", list(true)),
-        forbidden => format!(" ({}; not allowed: {forbidden})", list(true)),
-    }
+    format!(" ({}; not allowed: {})", list(true), list(false))
 }

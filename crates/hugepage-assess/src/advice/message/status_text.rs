@@ -21,6 +21,16 @@ impl StatusText<'_> {
         ProductTerms::of_product(self.0.facts.requested.product)
     }
 
+    /// What allocates shared memory again and loses pages; the restart alone where a crash does not, or may not.
+    pub(in crate::advice) fn restart(&self) -> &'static str {
+        if self.0.crash.outlook == self.0.outlook { self.terms().restart } else { "a restart" }
+    }
+
+    /// Behind a clause on the next start.
+    pub(in crate::advice) fn next_start(&self) -> &'static str {
+        if self.0.crash.outlook == self.0.outlook { self.terms().next_start } else { "" }
+    }
+
     /// The setting, as the administrator wrote it.
     pub(in crate::advice) fn setting(&self) -> &'static str {
         ProductTerms::current(&self.0.facts.requested)
@@ -91,13 +101,17 @@ impl StatusText<'_> {
 
     /// Whether a start would land in huge pages now, though the last one did not.
     pub(in crate::advice) fn could_land_now(&self) -> bool {
-        matches!(
-            self.0.cause,
-            Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken | Cause::CgroupLimit | Cause::Unknown)
-        ) && self.0.missing == Some(Pages(0))
-            && !self
-                .needed_bytes()
-                .is_some_and(|needed| self.0.facts.pool_state.lock_limit.is_some_and(|lock| lock.may_refuse(needed)))
+        let is_of_host = match self.0.cause {
+            Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken | Cause::CgroupLimit | Cause::NodeLimit) => {
+                true
+            }
+            Some(Cause::MemlockLimit | Cause::ShmGroup | Cause::ShmLimit | Cause::Unknown) => true,
+            _ => false,
+        };
+        let lock = self.0.facts.pool_state.lock_limit.zip(self.needed_bytes());
+        is_of_host
+            && self.0.missing == Some(Pages(0))
+            && !lock.is_some_and(|(lock, needed)| lock.refuses(needed) || lock.may_refuse(needed))
     }
 }
 

@@ -69,7 +69,7 @@ impl Step {
                 let meminfo = facts.meminfo.map(|meminfo| with_pool(meminfo, *size, |pool| change.apply(pool)));
                 Facts { meminfo, ..facts }
             }
-            Self::SetShmGroup(_) => facts.in_each_pool_state(|pool_state| pool_state.lock_limit = None),
+            Self::SetShmLimit { .. } => facts.in_each_pool_state(|pool_state| pool_state.lock_limit = None),
             Self::RaiseMemlock { to, .. } => facts.in_each_pool_state(|pool_state| {
                 if let Some(limits) = &mut pool_state.ring_limits {
                     limits.memlock.next = limits.memlock.next.map(|limit| limit.max(to.0));

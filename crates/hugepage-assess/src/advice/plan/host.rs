@@ -11,7 +11,7 @@ impl Sizing {
     /// The step that gives `pool` the pages that its servers lack; `None` if it has enough, or the number is unknown.
     pub fn step(&self, pool: &Pool, is_default: bool) -> Option<Step> {
         let (size, pages) = (self.page_size, self.recommended.filter(|pages| *pages > pool.persistent())?);
-        let leaves = self.capacity?.leaves_less(pages, size).filter(|_| pages > pool.nr);
+        let leaves = self.capacity?.leaves_less(pages, size);
         Some(Step::SetPool { size, is_default, pages, after_stop: false, leaves })
     }
 
@@ -27,7 +27,7 @@ impl Sizing {
         let text =
             pool::shortfall(&who, (self.needed(), &stopped), self.counted_others(), (now, pages), self.page_size);
         let strangers = self.strangers.clause();
-        let caution = pool::caution(pages, self.page_size, self.capacity.filter(|_| pages > pool.nr));
+        let caution = pool::caution(pages, self.page_size, self.capacity);
         let setting = pool::setting(self.page_size, is_default);
         Some(Recommendation {
             current: Some(now.to_string()),

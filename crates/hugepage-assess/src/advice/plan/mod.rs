@@ -67,8 +67,13 @@ pub enum Step {
         /// As in [`Step::SetPool`], of the whole host.
         leaves: Option<(Bytes, u32)>,
     },
-    /// Lets the group have System V huge pages.
-    SetShmGroup(u32),
+    /// Sets what the kernel allows of System V shared memory: the group that may have huge pages, or how much.
+    SetShmLimit {
+        /// The kernel parameter.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+    },
     /// Lets the owner lock so much.
     RaiseMemlock {
         /// The least that does.
@@ -125,7 +130,7 @@ impl Step {
             Self::RaiseLimit { .. } => 0,
             Self::Reduce { .. } => 1,
             Self::FreePages { .. } | Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
-            Self::SetShmGroup(_) => 3,
+            Self::SetShmLimit { .. } => 3,
             Self::RaiseMemlock { .. } | Self::RaiseOpenFiles { .. } | Self::EnableIoUring => 4,
             Self::SetHugePagesTry
             | Self::SetMmap
@@ -247,7 +252,7 @@ impl Plan {
         // Limits of processes count from their start on.
         let is_limit = is_of_rings && !matches!(steps.as_slice(), [Step::EnableIoUring]);
         let stays = matches!(landing, Landing::Hugetlb | Landing::Unknown)
-            || is_of_rings && status.cause == Some(Cause::Disabled);
+            || obstacle::prevents_start(status) && status.cause == Some(Cause::Disabled);
         if is_limit && matches!(status.crash.rings, RingAnswer::Refused(_)) {
             steps.push(Step::Restart);
         } else if !stays {

@@ -37,14 +37,15 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     if let Some(step) = for_rings(at, &requested, &pool_state) {
         return Some(Some(step));
     }
-    if before.forecast.cause == Some(Cause::IoUring) && before.cause == Some(Cause::Disabled) {
+    // Base pages by choice are no reason for more than a start needs.
+    if at.forecast.cause != Some(Cause::ShmLimit) && prevents_start(before) && before.cause == Some(Cause::Disabled) {
         return Some(None);
     }
     let has_no_pool = forecast.cause == Some(Cause::PageSizeUnsupported);
     if let Some(Cause::Disabled | Cause::MemoryTarget | Cause::SysvSharedMemory | Cause::PageSizeUnsupported) =
         forecast.cause
     {
-        let setting = setting(&requested, &pool_state.pool, forecast.cause?);
+        let setting = setting(&requested, forecast.cause?);
         return if has_no_pool { Step::to_other_pool(at).or(setting) } else { setting }.map(Some);
     }
     let (Some(size), Some(needed)) = (forecast.huge_page_size, forecast.needed) else { return None };
@@ -70,14 +71,15 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         return Some(Some(Step::RaiseLimit { path: limit.path.clone(), to }));
     }
     if let Some(lock) = pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
-        return match lock {
+        let refused = match lock {
             LockLimit::Memlock { others, .. } => {
-                Some(Some(Step::RaiseMemlock { to: bytes.saturating_add(others), service: None }))
+                return Some(Some(Step::RaiseMemlock { to: bytes.saturating_add(others), service: None }));
             }
             // Kernels of both kinds let the group have them.
-            LockLimit::ShmGroup { gid } | LockLimit::Either { gid, .. } => Some(Some(Step::SetShmGroup(gid))),
-            LockLimit::Shmall { .. } | LockLimit::Shmmni { .. } | LockLimit::Unexplained => None,
+            LockLimit::Either { gid, .. } => LockLimit::ShmGroup { gid },
+            other => other,
         };
+        return refused.sysctl().map(|(name, value)| Some(Step::SetShmLimit { name, value }));
     }
     let PoolFact::Known(pool) = &pool_state.pool else { return None };
     let share = Share::of_server(pool, own)?;
@@ -118,8 +120,13 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
         is_default,
         pages,
         after_stop: pages > capacity.now,
-        leaves: capacity.leaves_less(pages, size).filter(|_| pages > pool.nr),
+        leaves: capacity.leaves_less(pages, size),
     }))
+}
+
+/// Whether the next start fails, whatever pages it asks for.
+pub(super) const fn prevents_start(status: &Status) -> bool {
+    matches!(status.forecast.cause, Some(Cause::IoUring | Cause::ShmLimit))
 }
 
 /// What lets the next start have its io_uring rings, and the restart after a crash.
@@ -147,7 +154,7 @@ fn for_rings(at: &Status, requested: &Requested, pool_state: &PoolState) -> Opti
 fn reduce(at: &Status, capacity: Capacity, size: PageSize, beside: Pages) -> Option<Step> {
     let to = size.times(capacity.comfortable(beside).saturating_sub(beside));
     let (requested, now) = match &at.facts.pending {
-        Pending::Changed(demand, _) if at.of_pending => (demand.requested, Some(demand.shared_memory)),
+        Pending::Changed(demand, _) => (demand.requested, Some(demand.shared_memory)),
         _ => (at.facts.requested, at.facts.segment_size()),
     };
     let shared_buffers = shared_buffers::largest(to, requested.shared_buffers, now?);
@@ -182,26 +189,21 @@ fn capacity(before: &Status, pool: &Pool) -> Option<Capacity> {
 fn before_a_crash(at: &Status, capacity: Option<Capacity>) -> Option<Step> {
     let (size, pages, capacity) = (at.facts.pool_state.huge_page_size?, at.to_land?, capacity?);
     let is_short = at.facts.landing() == Landing::Hugetlb && at.share?.guaranteed < at.needed?;
-    let nr = at.facts.pool_state.pool.known()?.nr;
     (is_short && pages <= capacity.most).then(|| Step::SetPool {
         size,
         is_default: at.facts.is_default(size),
         pages,
         after_stop: false,
-        leaves: capacity.leaves_less(pages, size).filter(|_| pages > nr),
+        leaves: capacity.leaves_less(pages, size),
     })
 }
 
-fn setting(requested: &Requested, pool: &PoolFact, cause: Cause) -> Option<Step> {
+fn setting(requested: &Requested, cause: Cause) -> Option<Step> {
     match cause {
         Cause::Disabled => Some(Step::SetHugePagesTry),
         Cause::MemoryTarget => Some(Step::ReplaceMemoryTarget),
         Cause::SysvSharedMemory => Some(Step::SetMmap),
-        _ => {
-            let has_others = matches!(pool, PoolFact::Unsupported(sizes) if !sizes.is_empty());
-            let is_postgresql = requested.product == Product::PostgreSql;
-            (has_others && is_postgresql && requested.huge_page_size.is_some()).then_some(Step::SetDefaultPageSize)
-        }
+        _ => requested.huge_page_size.map(|_| Step::SetDefaultPageSize),
     }
 }
 
@@ -209,7 +211,7 @@ fn setting(requested: &Requested, pool: &PoolFact, cause: Cause) -> Option<Step>
 pub(super) fn start(status: &Status) -> (Requested, PoolState, Pages) {
     let facts = &status.facts;
     match &facts.pending {
-        Pending::Changed(demand, pool_state) if status.of_pending => {
+        Pending::Changed(demand, pool_state) => {
             let own = if pool_state.huge_page_size == facts.pool_state.huge_page_size { status.own } else { Pages(0) };
             (demand.requested, pool_state.clone(), own)
         }

@@ -18,7 +18,7 @@ impl Step {
             return None;
         }
         let size = match &at.facts.pending {
-            Pending::Changed(demand, _) if at.of_pending => demand.shared_memory,
+            Pending::Changed(demand, _) => demand.shared_memory,
             _ => at.facts.segment.as_ref()?.size,
         };
         let others = at.facts.other_pools.iter().filter(|other| other.can_be_set);

@@ -25,8 +25,7 @@ impl Plan {
         let is_restricted = status.facts.pool_state.nodes.as_ref().is_some_and(NodePools::is_restricted);
         let pages = status.to_land.filter(|_| !status.does_not_fit() && !is_restricted);
         let pool = size.zip(pages).map(|(size, pages)| {
-            let nr = status.facts.pool_state.pool.known().map_or(Pages(0), |pool| pool.nr);
-            let leaves = status.capacity.filter(|_| pages > nr).and_then(|capacity| capacity.leaves_less(pages, size));
+            let leaves = status.capacity.and_then(|capacity| capacity.leaves_less(pages, size));
             let is_default = status.facts.is_default(size);
             vec![Step::SetPool { size, is_default, pages, after_stop: false, leaves }]
         });

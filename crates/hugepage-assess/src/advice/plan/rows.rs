@@ -69,7 +69,9 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
                 Some(share) => {
                     let others = share.others.saturating_sub(facts.strangers.pages);
                     let needs = pages.saturating_sub(others);
-                    let text = pool::shortfall("This server needs", (needs, ""), others, (now, *pages), *size);
+                    let is_alone = facts.others_lack.is_none_or(|lack| lack == Pages(0));
+                    let who = if is_alone { "This server needs" } else { "The servers of this host need" };
+                    let text = pool::shortfall(who, (needs, ""), others, (now, *pages), *size);
                     let strangers = facts.strangers.clause();
                     let caution = pool::caution(*pages, *size, status.capacity);
                     Recommendation { reason: format!("{text}{strangers}{caution}."), ..row }
@@ -89,7 +91,7 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
             let row = row(Area::Boot, &setting, current, pages.to_string());
             Recommendation { takes_effect: Effect::Reboot, ..row }
         }
-        Step::SetShmGroup(gid) => row(Area::Kernel, "vm.hugetlb_shm_group", None, gid.to_string()),
+        Step::SetShmLimit { name, value } => row(Area::Kernel, name, None, value.to_string()),
         Step::SetHugePagesTry if is_postgresql => of_server("huge_pages", asked.huge_pages.to_string(), "try"),
         Step::SetHugePagesTry => of_server("use_large_pages", "FALSE".to_owned(), "TRUE"),
         Step::SetMmap => of_server("shared_memory_type", "sysv".to_owned(), "mmap"),

@@ -71,7 +71,7 @@ impl Step {
             Self::SetPoolAtBoot { size, is_default, pages, file } => {
                 return command::set_pool_at_boot(*size, *is_default, *pages, file.as_deref());
             }
-            Self::SetShmGroup(gid) => format!("sysctl -w vm.hugetlb_shm_group={gid}"),
+            Self::SetShmLimit { name, value } => format!("sysctl -w {name}={value}"),
             Self::RaiseLimit { path, to } => format!("echo {} > {}", to.0, command::quoted(path)),
             _ => return None,
         })
@@ -104,7 +104,7 @@ impl Step {
             Self::SetPoolAtBoot { size, pages, file: Some(file), .. } if self.command().is_none() => {
                 format!("change the pages of {size} in {} to {pages}", command::quoted(file))
             }
-            Self::SetPool { .. } | Self::SetNodePool { .. } | Self::SetPoolAtBoot { .. } | Self::SetShmGroup(_) => {
+            Self::SetPool { .. } | Self::SetNodePool { .. } | Self::SetPoolAtBoot { .. } | Self::SetShmLimit { .. } => {
                 format!("run \"{}\"", self.command().unwrap_or_default())
             }
             Self::RaiseMemlock { to, service: Some(service) } => {

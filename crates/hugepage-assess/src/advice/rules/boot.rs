@@ -46,8 +46,7 @@ fn too_much(boot: &NextBoot) -> Option<Recommendation> {
 
 fn of_pool(context: &AdviceContext) -> Vec<Recommendation> {
     let status = &context.status;
-    let known = status.facts.pool_state.pool.known().zip(status.recommended);
-    let Some((pool, wanted)) = known.filter(|(_, wanted)| *wanted > Pages(0)) else { return Vec::new() };
+    let Some((pool, wanted)) = status.facts.pool_state.pool.known().zip(status.recommended) else { return Vec::new() };
     if status.facts.requested.huge_pages == HugePages::Off || status.does_not_fit() {
         return Vec::new();
     }

@@ -48,7 +48,7 @@ fn last_page(context: &AdviceContext) -> Option<Recommendation> {
 /// Page tables for 2 MB pages matter from tens of gigabytes and hundreds of connections on.
 fn would_pay(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
-    let size = status.facts.pool_state.huge_page_size.filter(|size| *size < GIGANTIC)?;
+    let size = status.facts.pool_state.huge_page_size?;
     let there = pools::of_size(&context.pools, GIGANTIC).is_some();
     let less = context.tables_at_most(size).saturating_sub(context.tables_at_most(GIGANTIC));
     let pages = GIGANTIC.pages_to_hold(context.segment());

@@ -126,7 +126,7 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizi
         needed_in_all: sizing.total,
         capacity: sizing.capacity.map(|capacity| capacity.most),
         capacity_within_reserve: sizing.capacity.map(|capacity| capacity.within_reserve),
-        caution: caution(sizing, nr),
+        caution: caution(sizing),
         remains_for_base_pages: sizing.remains,
         held_by_others: sizing.others,
         held_by_strangers: sizing.strangers.pages,
@@ -138,10 +138,8 @@ fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizi
     }
 }
 
-/// `nr`: the pages of the pool now; a number that is no more takes no memory.
-fn caution(sizing: &Sizing, nr: Pages) -> Option<String> {
-    let pages = sizing.recommended.filter(|pages| *pages > nr)?;
-    let (left, percent) = sizing.capacity?.leaves_less(pages, sizing.page_size)?;
+fn caution(sizing: &Sizing) -> Option<String> {
+    let (left, percent) = sizing.capacity?.leaves_less(sizing.recommended?, sizing.page_size)?;
     Some(format!("it leaves {left} to base pages, less than {percent}% of memory"))
 }
 
