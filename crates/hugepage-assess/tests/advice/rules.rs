@@ -411,7 +411,7 @@ fn page_tables_are_saved() {
     let saves = |host: Host| {
         let mut context = host.context();
         context.server.page_tables.of_shared_memory = Some(Bytes(5 * MIB));
-        recommendations(&context).into_iter().map(|row| row.saves).collect::<Vec<_>>()
+        recommendations(&context).into_iter().map(|row| row.saving).collect::<Vec<_>>()
     };
     assert_eq!(saves(Host { huge: false, pool: [0; 5], ..Host::default() }), [Some(Bytes(5 * MIB))]);
     assert_eq!(saves(Host { pool: [534, 100, 100, 534, 9], ..Host::default() }), [None]);

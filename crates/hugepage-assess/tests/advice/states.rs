@@ -93,7 +93,7 @@ impl State {
         };
         for row in rows {
             let value = |value: Option<String>| value.unwrap_or("-".to_owned());
-            let saves = row.saves.map_or(String::new(), |saves| format!(", saves {saves}"));
+            let saves = row.saving.map_or(String::new(), |saves| format!(", saves {saves}"));
             let (from, to) = (value(row.current), value(row.recommended));
             writeln!(
                 text,
