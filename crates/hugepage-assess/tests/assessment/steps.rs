@@ -4,10 +4,11 @@ use hugepage_assess::advice::plan::Step;
 use hugepage_assess::assessment::host::{PoolNeed, Room};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::model::{
-    Cause, Demand, Facts, KeptPages, Landing, Loss, Lost, OtherPool, PageKind, PagesOfStrangers, Past, Pending,
-    PoolFact, PoolState,
+    Cause, Demand, Facts, KeptPages, Landing, Loss, Lost, NodePools, OtherPool, PageKind, PagesOfStrangers, Past,
+    Pending, PoolFact, PoolState, RingLimits, StartLimit,
 };
-use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
+use hugepage_kernel::memory::pool::{NodePool, Pool};
 use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
@@ -63,6 +64,25 @@ fn a_pool_and_what_meminfo_shows_of_it() {
     let after = free.after(before());
     assert_eq!((counters(&after), shown(&after)), ([100, 50, 0, 0], [100, 50, 0, 0]));
     assert_eq!(after.strangers.pages, Pages(20));
+}
+
+/// The kernel spreads new pages evenly, and takes free ones evenly as far as a node has them: nr and free of each.
+#[test]
+fn pools_of_nodes() {
+    let after = |shares: &[(u64, u64)], pages| {
+        let share = |(node, &(nr, free)): (u32, &(u64, u64))| NodePool { node, pool: pool(nr, free, 0), memory: None };
+        let pools = (0..).zip(shares).map(share).collect();
+        let nodes = NodePools { pools, allowed: None, policy: MemoryPolicy::Any };
+        let sum = |of: fn(&(u64, u64)) -> u64| shares.iter().map(of).sum();
+        let of_host = pool(sum(|share| share.0), sum(|share| share.1), 0);
+        let server = Server { pool: known(of_host), nodes: Some(nodes), ..Server::in_base_pages() };
+        let after = set_pool(2 * MIB, pages).after(server.facts());
+        let nodes = after.pool_state.nodes.unwrap().pools;
+        nodes.iter().map(|share| (share.pool.nr.0, share.pool.free.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(after(&[(0, 0), (0, 0), (0, 0)], 7), [(3, 3), (2, 2), (2, 2)]);
+    assert_eq!(after(&[(1, 0), (5, 5)], 8), [(2, 1), (6, 6)]);
+    assert_eq!(after(&[(3, 0), (2, 2), (2, 1)], 4), [(3, 0), (0, 0), (1, 0)]);
 }
 
 #[test]
@@ -160,7 +180,24 @@ fn another_page_size() {
     let mut unsupported = facts(None);
     unsupported.requested.huge_page_size = PageSize::new(16 * GIB);
     unsupported.pool_state.pool = PoolFact::Unsupported(Vec::new());
+    let limits = RingLimits {
+        base: page_size(4096),
+        is_disabled: Ok(false),
+        counts_memlock: None,
+        memlock: StartLimit::default(),
+        open_files: StartLimit::default(),
+        open: 0,
+        other_files: 0,
+        locked_by_others: Bytes(0),
+        service: None,
+    };
+    unsupported.pool_state.ring_limits = Some(limits.clone());
+    let to_other = to_gigantic.after(unsupported.clone());
     let after = Step::SetDefaultPageSize.after(unsupported);
+    assert_eq!(
+        [&to_other, &after].map(|facts| facts.pool_state.ring_limits.clone()),
+        [Some(limits.clone()), Some(limits)]
+    );
     assert_eq!((counters(&after), after.requested.huge_page_size), ([100, 100, 0, 0], None));
 }
 

@@ -217,13 +217,11 @@ impl StatusText<'_> {
             None => format!("no setting that was found reserves pages of {size} at boot"),
         };
         let fails = match self.0.facts.requested_next().huge_pages {
-            HugePages::On if boot.server_lacks() => {
-                format!(
-                    ", and with {} the {} does not start without them",
-                    self.terms().setting(HugePages::On),
-                    self.terms().server
-                )
-            }
+            HugePages::On => format!(
+                ", and with {} the {} does not start without them",
+                self.terms().setting(HugePages::On),
+                self.terms().server
+            ),
             _ => String::new(),
         };
         match boot.server_lacks() {

@@ -5,7 +5,7 @@ use hugepage_kernel::{PageSize, Pages};
 
 use super::{Plan, Step, obstacle};
 use crate::assessment::{Forecast, Status};
-use crate::model::{Facts, Landing, OtherPool, Pending, PoolFact, PoolState, Product, Requested, Segment};
+use crate::model::{Facts, Landing, OtherPool, Pending, PoolFact, PoolState, Product, Segment};
 
 impl Step {
     /// Lets the next start ask for pages of the first other pool that has enough of them for certain, as far as limits are
@@ -24,13 +24,11 @@ impl Step {
         let others = at.facts.other_pools.iter().filter(|other| other.can_be_set);
         others.into_iter().find_map(|other| {
             let page_size = other.pool_state.huge_page_size?;
-            let requested = Requested { huge_page_size: Some(page_size), ..requested };
             let forecast = Forecast::of_start(&requested, Some(size), &other.pool_state, Pages(0));
             let (available, needed) = (other.available()?, forecast.needed?);
-            let is_enough = forecast.lands() && forecast.cause.is_none_or(|_| forecast.missing == Some(Pages(0)));
             // A page of 1 GB for a small server is better left to a large one.
             let is_used = page_size.times(needed) <= size.saturating_add(size);
-            (is_enough && is_used && available >= needed).then_some(Self::SetHugePageSize {
+            (forecast.lands() && is_used && available >= needed).then_some(Self::SetHugePageSize {
                 size: page_size,
                 available,
                 needed,

@@ -177,6 +177,13 @@ pub fn states() -> Vec<State> {
                 facts.crash_recovery = CrashRecovery::Refused("no".to_owned());
             },
         ),
+        changed(
+            "a standby behind its primary, and the pool was lowered",
+            Host { pool: [534, 100, 100, 534, 9], ..Host::default() },
+            |facts| {
+                facts.crash_recovery = CrashRecovery::Refused("no".to_owned());
+            },
+        ),
         changed("a standby of which it is unknown", Host::default(), |facts| {
             facts.crash_recovery = CrashRecovery::Unknown("pg_control could not be read".to_owned());
         }),

@@ -108,6 +108,21 @@ pub fn states() -> Vec<State> {
         changed("a node with enough pages", base([1100, 1100, 0, 0, 9]), |facts| {
             nodes(facts, &[(600, 600, 0), (500, 500, 0)])
         }),
+        changed(
+            "a node for which the host has memory",
+            Host { available: Some(1396 * MIB), ..base([0; 5]) },
+            |facts| nodes(facts, &[(0, 0, 0), (0, 0, 0)]),
+        ),
+        changed(
+            "a node for which the host has memory once the server stops",
+            Host { available: Some(1394 * MIB), ..base([0; 5]) },
+            |facts| {
+                nodes(facts, &[(0, 0, 0), (0, 0, 0)]);
+            },
+        ),
+        changed("a node with too few pages", base([600, 600, 0, 0, 9]), |facts| {
+            nodes(facts, &[(100, 100, 0), (500, 500, 0)])
+        }),
         changed("a node that others may fill", base([1100, 1100, 100, 0, 9]), |facts| {
             nodes(facts, &[(600, 600, 0), (500, 500, 0)])
         }),

@@ -306,6 +306,9 @@ fn of_page_sizes() -> Vec<State> {
         changed("the machine has no pages of the default size", base([0; 5]), |facts| {
             facts.pool_state.pool = PoolFact::Unsupported(vec![page_size(32 * MIB)]);
         }),
+        changed("the kernel has no huge pages, with on", Host { huge_pages: HugePages::On, ..base([0; 5]) }, |facts| {
+            facts.pool_state.pool = PoolFact::Unsupported(Vec::new());
+        }),
         changed("the kernel has no huge pages", base([0; 5]), |facts| {
             facts.pool_state.pool = PoolFact::Unsupported(Vec::new())
         }),
