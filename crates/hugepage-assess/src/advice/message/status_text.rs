@@ -101,13 +101,11 @@ impl StatusText<'_> {
 
     /// Whether a start would land in huge pages now, though the last one did not.
     pub(in crate::advice) fn could_land_now(&self) -> bool {
-        let is_of_host = match self.0.cause {
-            Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken | Cause::CgroupLimit | Cause::NodeLimit) => {
-                true
-            }
-            Some(Cause::MemlockLimit | Cause::ShmGroup | Cause::ShmLimit | Cause::Unknown) => true,
-            _ => false,
-        };
+        let is_of_host = matches!(
+            self.0.cause,
+            Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken | Cause::CgroupLimit | Cause::NodeLimit)
+                | Some(Cause::MemlockLimit | Cause::ShmGroup | Cause::ShmLimit | Cause::Unknown)
+        );
         let lock = self.0.facts.pool_state.lock_limit.zip(self.needed_bytes());
         is_of_host
             && self.0.missing == Some(Pages(0))
