@@ -2,7 +2,6 @@
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use crate::advice::command;
 use crate::advice::recommendation::{Area, Effect, Recommendation};
 use crate::assessment::{Capacity, Severity};
 use crate::model::Facts;
@@ -60,7 +59,7 @@ pub fn shortfall(
     )
 }
 
-/// Sets the pool from `now` pages to `pages`. `saving`: the memory that this returns to the host.
+/// Sets the pool from `now` pages to `pages`, by a command that the caller knows. `saving`: the memory that this returns to the host.
 pub fn set(
     (size, is_default): (PageSize, bool),
     (now, pages): (Pages, Pages),
@@ -72,7 +71,6 @@ pub fn set(
     Recommendation {
         current: Some(now.to_string()),
         recommended: Some(pages.to_string()),
-        command: Some(command::set_pool(size, is_default, pages)),
         takes_effect,
         saving,
         ..Recommendation::new(severity, Area::Kernel, setting(size, is_default), reason)

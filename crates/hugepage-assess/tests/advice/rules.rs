@@ -316,6 +316,7 @@ fn the_pool_of_a_node() {
 fn every_step_has_a_row() {
     let sysv = Host { sysv: true, huge: false, pool: [0, 0, 0, 0, 9], ..Host::default() };
     check(&sysv, &["warning vm.nr_hugepages: 0 -> 534", "warning shared_memory_type: sysv -> mmap"]);
+    assert!(sysv.recommendations().iter().all(|row| row.finding == Some("base_pages")));
     let limit =
         CgroupLimit { path: "/sys/fs/cgroup/a/rsvd.max".to_owned(), limit: Bytes(0), usage: Bytes(0), promised: None };
     let limits = CgroupLimits { reservation: vec![limit], ..CgroupLimits::default() };
@@ -384,6 +385,7 @@ fn another_default_size_at_boot() {
     boot.command_lines[0].default_size = Ok(page_size(GIB));
     let rows = recommendations(&context);
     let row = rows.iter().find(|row| row.setting == "default_hugepagesz").unwrap();
+    assert_eq!((row.current.as_deref(), row.takes_effect), (Some("1G"), Effect::Reboot));
     assert!(
         row.command.is_none()
             && row.reason.contains("default huge page size is 1 GB")
@@ -396,7 +398,7 @@ fn another_default_size_at_boot() {
     let row = &recommendations(&context)[0];
     let expected = "At the next boot /etc/sysctl.d/90.conf asks for 9216 pages of 1 GB, which are 9216 GB, and this host has 16 GB of \
                     memory.";
-    assert_eq!(row.setting, "vm.nr_hugepages");
+    assert_eq!((row.setting.as_str(), row.takes_effect), ("vm.nr_hugepages", Effect::Reboot));
     assert!(row.severity == Severity::Critical && row.command.is_none() && row.reason.starts_with(expected), "{row:?}");
 }
 

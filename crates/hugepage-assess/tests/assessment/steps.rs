@@ -1,6 +1,7 @@
 //! What each step changes in the facts, and nothing else.
 
 use hugepage_assess::advice::plan::Step;
+use hugepage_assess::advice::recommendation::Effect;
 use hugepage_assess::assessment::host::{PoolNeed, Room};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::model::{
@@ -221,6 +222,7 @@ fn the_pool_for_all_servers() {
     let row = alone.row(&now, true, Severity::Warning, "; qemu holds 7").unwrap();
     assert_eq!((row.current.as_deref(), row.recommended.as_deref()), (Some("100"), Some("300")));
     assert_eq!(row.command.as_deref(), Some("sysctl -w vm.nr_hugepages=300"));
+    assert_eq!(row.takes_effect, Effect::ServerRestart);
     assert_eq!(
         row.reason,
         "pg0 needs 300 pages of 2 MB, other processes hold 0, and the pool's 100 pages are 200 too few; qemu holds 7."

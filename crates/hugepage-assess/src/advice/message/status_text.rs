@@ -103,17 +103,8 @@ impl StatusText<'_> {
     pub(in crate::advice) fn could_land_now(&self) -> bool {
         let is_of_host = matches!(
             self.0.cause,
-            Some(
-                Cause::PoolEmpty
-                    | Cause::PoolTooSmall
-                    | Cause::PoolTaken
-                    | Cause::CgroupLimit
-                    | Cause::NodeLimit
-                    | Cause::MemlockLimit
-                    | Cause::ShmGroup
-                    | Cause::ShmLimit
-                    | Cause::Unknown
-            )
+            Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken | Cause::CgroupLimit | Cause::NodeLimit)
+                | Some(Cause::MemlockLimit | Cause::ShmGroup | Cause::ShmLimit | Cause::Unknown)
         );
         let lock = self.0.facts.pool_state.lock_limit.zip(self.needed_bytes());
         is_of_host

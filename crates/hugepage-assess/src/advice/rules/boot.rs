@@ -62,7 +62,6 @@ fn at_boot(context: &AdviceContext, size: PageSize, wanted: Pages) -> Option<Rec
     let row = Recommendation {
         area: Area::Boot,
         current: None,
-        command: None,
         ..pool::set((size, is_default), (wanted, wanted), Severity::Notice, Effect::Reboot, String::new(), None)
     };
     match status.facts.next_boot.as_ref()? {

@@ -55,7 +55,7 @@ fn others(context: &AdviceContext) -> Vec<Recommendation> {
         let reason = format!("{unused} of the {now} pages of {size} are unused, and this server cannot use them.");
         let saving = Some(size.times(unused));
         let row = pool::set((size, row.is_default), (now, now), Severity::Notice, Effect::Now, reason, saving);
-        (unused > Pages(0)).then_some(Recommendation { recommended: None, command: None, ..row })
+        (unused > Pages(0)).then_some(Recommendation { recommended: None, ..row })
     };
     of_others.filter_map(row).collect()
 }

@@ -297,6 +297,16 @@ fn of_page_sizes() -> Vec<State> {
                 pool_state.pool = PoolFact::Known(pool(page_size(GIB), [5, 5, 0, 0, 0]));
             },
         ),
+        changed(
+            "more pages of 1 GB on disk than the host can hold",
+            Host { on_disk: Some(20 * GIB), ..Host::default() },
+            |facts| {
+                let Pending::Changed(demand, pool_state) = &mut facts.pending else { unreachable!() };
+                let size = Some(page_size(GIB));
+                (demand.requested.huge_page_size, pool_state.huge_page_size) = (size, size);
+                pool_state.pool = PoolFact::Known(pool(page_size(GIB), [1, 1, 0, 0, 0]));
+            },
+        ),
         changed("pages of 1 GB on disk", Host { on_disk: Some(2 * GIB), ..Host::default() }, |facts| {
             let Pending::Changed(demand, pool_state) = &mut facts.pending else { unreachable!() };
             let size = Some(page_size(GIB));
@@ -399,6 +409,13 @@ fn at_boot() -> Vec<State> {
             facts.next_boot = Some(PoolAtBoot::Unknown("/etc/rc.local is not understood".to_owned()));
         }),
         of_host("as many pages at the next boot as the host can hold", Host { at_boot: Some(6553), ..Host::default() }),
+        changed(
+            "what the next boot sets is unknown, and base pages are by choice",
+            Host { huge_pages: HugePages::Off, ..base([100, 0, 0, 0, 9]) },
+            |facts| {
+                facts.next_boot = Some(PoolAtBoot::Unknown("/etc/rc.local is not understood".to_owned()));
+            },
+        ),
         changed("more at the next boot than the host can hold", Host::default(), |facts| {
             facts.next_boot = Some(PoolAtBoot::Set { pages: Pages(9000), file: "/etc/sysctl.conf".to_owned() });
         }),
