@@ -159,9 +159,10 @@ def update_package(install: Install, version: str, symbol: str) -> None:
     scripts = Path(install.ask("sharedir"), "extension")
     script = (scripts / f"{EXTENSION}--{version}.sql").read_text()
     start = script.index("CREATE FUNCTION hugepage_status()")
-    create = script[start:script.index(";", start)]
-    assert "crash_outlook text\n)" in create and "hugepage_status_wrapper" in create
-    create = create.replace("crash_outlook text\n)", "crash_outlook text, more text\n)").replace("hugepage_status_wrapper", symbol)
+    create = script[start:script.index(";\n", start)]
+    last = "crash_outlook text --"
+    assert last in create and "hugepage_status_wrapper" in create
+    create = create.replace(last, "crash_outlook text, more text --").replace("hugepage_status_wrapper", symbol)
     (scripts / f"{EXTENSION}--{version}--{NEXT}.sql").write_text(f"""
         SELECT hugepage_library_version(needed => extversion) FROM pg_extension WHERE extname = '{EXTENSION}';
         DROP VIEW hugepage_status;
