@@ -57,11 +57,8 @@ pub fn in_order_at_next_boot(root: &Root) -> Result<Vec<(String, Assignment)>, R
     }
     let mut assignments: Vec<(String, Assignment)> = Vec::new();
     for path in paths {
-        // A dangling link counts as no file.
-        let Some(text) = if_there(root.read(&path))? else { continue };
-        for (name, value) in text.lines().filter_map(parse) {
+        for (name, assignment) in of_file(root, &path)? {
             let before = assignments.iter().position(|(other, _)| *other == name);
-            let assignment = Assignment { value, file: path.clone() };
             match before {
                 // systemd keeps the place of one that it has already.
                 Some(at) if has_systemd && assignments[at].1.value == assignment.value => {
@@ -80,8 +77,13 @@ pub fn in_order_at_next_boot(root: &Root) -> Result<Vec<(String, Assignment)>, R
 
 /// What /etc/sysctl.conf assigns, which systemd does not read.
 pub fn of_sysctl_conf(root: &Root) -> Result<Vec<(String, Assignment)>, ReadError> {
-    let text = if_there(root.read(SYSCTL_CONF))?.unwrap_or_default();
-    let assignment = |(name, value)| (name, Assignment { value, file: SYSCTL_CONF.to_owned() });
+    of_file(root, SYSCTL_CONF)
+}
+
+/// The assignments of one file in their order; none if it is not there, or a dangling link.
+fn of_file(root: &Root, path: &str) -> Result<Vec<(String, Assignment)>, ReadError> {
+    let text = if_there(root.read(path))?.unwrap_or_default();
+    let assignment = |(name, value)| (name, Assignment { value, file: path.to_owned() });
     Ok(text.lines().filter_map(parse).map(assignment).collect())
 }
 
