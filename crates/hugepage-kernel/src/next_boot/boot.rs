@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::boot_loader::{self, BootEntry};
 use super::boot_programs::ProgramSurvey;
-use super::boot_units::BootUnits;
+use super::boot_units::{self, BootUnits};
 use super::boot_writers::{self, PoolWrite};
 use super::command_line::CommandLine;
 use super::machine::{Machine, RUNNING_COMMAND_LINE};
@@ -95,7 +95,7 @@ impl NextBoot {
             command_lines,
             running,
             sysctl,
-            masks_sysctl: root.read_link(SYSCTL_SERVICE).is_ok_and(|target| target == "/dev/null"),
+            masks_sysctl: boot_units::is_masked(root, SYSCTL_SERVICE),
             tuned,
             tmpfiles: boot_writers::tmpfiles(root)?,
             units: units.writes,

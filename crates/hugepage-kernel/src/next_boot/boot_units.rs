@@ -109,7 +109,7 @@ impl UnitSurvey<'_, '_> {
             let directory = self.directories.iter().find(|(_, names)| names.contains(&name));
             if let Some((directory, _)) = directory {
                 let file = format!("{directory}/{name}");
-                if self.root.read_link(&file).is_ok_and(|target| target == "/dev/null") {
+                if is_masked(self.root, &file) {
                     return None;
                 }
                 let text = self.survey.text(&file)?;
@@ -139,6 +139,11 @@ impl UnitSurvey<'_, '_> {
         let files = files.into_values().filter(|file| file.ends_with(".conf"));
         files.filter_map(|file| Some((file.clone(), self.survey.text(&file)?))).collect()
     }
+}
+
+/// Whether systemd takes a unit's file for none: a link to /dev/null, or empty.
+pub(super) fn is_masked(root: &Root, file: &str) -> bool {
+    root.read_link(file).is_ok_and(|target| target == "/dev/null") || root.read(file).is_ok_and(|text| text.is_empty())
 }
 
 /// `foo@.service` of `foo@bar.service`.

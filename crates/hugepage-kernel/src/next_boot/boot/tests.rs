@@ -395,8 +395,15 @@ fn masked_service_of_sysctl() {
     let host = Host::new();
     host.write("etc/sysctl.d/a.conf", "vm.nr_hugepages = 7\n");
     host.write("etc/systemd/system/x", "");
-    std::os::unix::fs::symlink("/dev/null", host.0.path().join("etc/systemd/system/systemd-sysctl.service")).unwrap();
-    assert!(host.huge().ends_with("systemd-sysctl.service, which reads it, is masked"), "{}", host.huge());
+    let unit = "etc/systemd/system/systemd-sysctl.service";
+    let masked = |host: &Host| {
+        assert!(host.huge().ends_with("systemd-sysctl.service, which reads it, is masked"), "{}", host.huge())
+    };
+    host.write(unit, "");
+    masked(&host);
+    std::fs::remove_file(host.0.path().join(unit)).unwrap();
+    std::os::unix::fs::symlink("/dev/null", host.0.path().join(unit)).unwrap();
+    masked(&host);
 }
 
 /// Of several lines for one path systemd-tmpfiles takes the first, and ignores the others.
