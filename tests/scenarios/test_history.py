@@ -211,8 +211,8 @@ def test_odd_data_directory(new_cluster, name):
 
 @pytest.mark.any_major
 def test_many_restarts(new_cluster):
-    """80 restarts: the file keeps its size limit, and the last restarts are as fast as the first."""
-    size, restarts = 20, 80
+    """50 restarts: the file keeps its size limit, and the last restarts are as fast as the first."""
+    size, restarts = 20, 50
     server = new_cluster(**PRELOADED, huge_pages=False, log_timezone="UTC", **{"pg_hugepages.history_size": size})
     took = []
     for _ in range(restarts):

@@ -11,7 +11,7 @@ from harness.status import checked_status, create_extension, steady
 from harness.strace import traced
 from harness.units import GB, KB, MB
 
-CALLS = 2_000
+CALLS = 1_000
 READ_MAPS = r"^read\(\d+</proc/\d+/maps>"
 
 

@@ -100,6 +100,7 @@ def test_ends_with_the_call(server_as_process_1, init, end):
     assert "terminating any other active server processes" not in server.log()
 
 
+@pytest.mark.any_major
 def test_deadline_and_leftovers(server_as_process_1):
     """A program that ends and leaves a process behind is collected with it; one that does not end is given up."""
     server = server_as_process_1
