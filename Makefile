@@ -49,10 +49,11 @@ REGRESS = columns views privileges
 DIST = $(EXTNAME)-$(EXTVERSION)
 EXTRA_CLEAN = build META.json $(DIST).zip $(DIST)-vendored.tar.xz
 
-all: $(LIBRARY) $(if $(WITH_SIDECAR),sidecar)
+all: library $(if $(WITH_SIDECAR),sidecar)
 
 include $(PGXS)
 
+library: $(LIBRARY)
 $(LIBRARY): $(SOURCES)
 	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags)" PGRX_PG_CONFIG_PATH='$(PG_CONFIG_PATH)' cargo build --locked --lib \
 		--package $(EXTNAME) --profile '$(BUILD_PROFILE)' --no-default-features --features pg$(PG_MAJOR) $$(scripts/rust-flags)
@@ -131,4 +132,4 @@ dist: META.json
 	cd build/dist/$(DIST) && cargo vendor --locked --versioned-dirs vendor >.cargo/config.toml
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$$(git log -1 --format=%ct)" -C build/dist -cJf $(DIST)-vendored.tar.xz $(DIST)
 
-.PHONY: sidecar install-library install-sidecar install-sidecar-share uninstall-library uninstall-sidecar dist image
+.PHONY: library sidecar install-library install-sidecar install-sidecar-share uninstall-library uninstall-sidecar dist image
