@@ -9,11 +9,17 @@ SYSCTL = ("/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib
 
 
 @cache
-def is_unset() -> bool:
-    """Whether nothing sets a pool at boot. In a container that is unknown: its files are not the host's."""
+def is_container() -> bool:
+    """Whether the files here are those of a container, and not of the host that boots."""
     mounts = [line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     of_root = [mount[mount.index("-") + 1] for mount in mounts if mount[4] == "/"]
-    if os.readlink("/proc/self/ns/pid") != "pid:[4026531836]" or of_root[-1:] == ["overlay"]:
+    return os.readlink("/proc/self/ns/pid") != "pid:[4026531836]" or of_root[-1:] == ["overlay"]
+
+
+@cache
+def is_unset() -> bool:
+    """Whether nothing sets a pool at boot. In a container that is unknown."""
+    if is_container():
         return False
     files = [Path("/etc/sysctl.conf"), *(path for directory in SYSCTL for path in Path(directory).rglob("*") if path.is_file())]
     texts = [path.read_text(errors="replace") for path in files if path.exists()]

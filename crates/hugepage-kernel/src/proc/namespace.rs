@@ -19,8 +19,7 @@ pub fn shows_container_alone(root: &Root) -> bool {
 /// the root file system is one of layers, as images have. The mark of an engine, such as /.dockerenv, is no sign: a host may be
 /// made from an image.
 pub fn shows_files_of_container(root: &Root) -> bool {
-    // The mounts of a tree are those of who has captured it.
-    let mounts = if root.is_tree() { String::new() } else { root.read(mounts::PATH).unwrap_or_default() };
+    let mounts = root.read(mounts::PATH).unwrap_or_default();
     let of_root = mounts::parse(&mounts).rfind(|mount| mount.point == "/");
     shows_container_alone(root) || of_root.is_some_and(|mount| mount.kind.ends_with("overlay"))
 }
