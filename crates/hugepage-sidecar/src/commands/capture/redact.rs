@@ -238,16 +238,18 @@ fn kept_of_entry(words: &str) -> String {
     words.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ")
 }
 
-/// The file systems that huge pages, shared memory and control groups are on: the others' lines name servers.
+/// The file systems that huge pages, shared memory and control groups are on, and a root of layers, as containers have: the
+/// others' lines name servers.
 fn mounts(text: &str) -> String {
     const KEPT_FILE_SYSTEMS: [&str; 7] = ["cgroup", "cgroup2", "hugetlbfs", "tmpfs", "ramfs", "proc", "fuse.lxcfs"];
     lines(text, |line| {
         // mountinfo has the type after a dash, mounts in the third field.
-        let file_system = match line.split_once(" - ") {
-            Some((_, behind)) => behind.split(' ').next(),
-            None => line.split(' ').nth(2),
+        let (point, file_system) = match line.split_once(" - ") {
+            Some((before, behind)) => (before.split(' ').nth(4), behind.split(' ').next()),
+            None => (line.split(' ').nth(1), line.split(' ').nth(2)),
         };
-        file_system.is_some_and(|name| KEPT_FILE_SYSTEMS.contains(&name))
+        let is_layers = |name: &str| point == Some("/") && name.ends_with("overlay");
+        file_system.is_some_and(|name| KEPT_FILE_SYSTEMS.contains(&name) || is_layers(name))
     })
 }
 
@@ -383,6 +385,16 @@ mod tests {
                 "/proc/mounts",
                 "//server/x /mnt cifs rw 0 0\nnone /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n",
                 "none /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n",
+            ),
+            (
+                "/proc/self/mounts",
+                "overlay / overlay rw,lowerdir=/a 0 0\noverlay /b overlay rw,lowerdir=/c 0 0\n",
+                "overlay / overlay rw,lowerdir=/a 0 0\n",
+            ),
+            (
+                "/proc/self/mountinfo",
+                "1 2 0:1 / / rw - overlay overlay rw\n3 2 0:2 / /b rw - overlay overlay rw\n",
+                "1 2 0:1 / / rw - overlay overlay rw\n",
             ),
         ] {
             assert_eq!(rule(path).unwrap()(text), left, "{path}");
