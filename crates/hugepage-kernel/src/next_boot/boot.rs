@@ -77,6 +77,8 @@ impl NextBoot {
         let lines = entries.iter().filter_map(|entry| entry.command_line.as_deref().ok()).chain(text.as_deref());
         let wanted = lines.flat_map(str::split_ascii_whitespace).filter_map(|word| word.strip_prefix("systemd.wants="));
         let units = BootUnits::read(root, &mut programs, wanted);
+        let masks_sysctl = boot_units::is_linked_to_nothing(root, SYSCTL_SERVICE)
+            || programs.text(SYSCTL_SERVICE).is_some_and(|text| text.is_empty());
         programs.read_places();
         let tuned = TunedProfile::active(root)?;
         let mut sysctl = sysctl::in_order_at_next_boot(root)?;
@@ -95,7 +97,7 @@ impl NextBoot {
             command_lines,
             running,
             sysctl,
-            masks_sysctl: boot_units::is_masked(root, SYSCTL_SERVICE),
+            masks_sysctl,
             tuned,
             tmpfiles: boot_writers::tmpfiles(root)?,
             units: units.writes,

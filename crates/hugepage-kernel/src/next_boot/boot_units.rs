@@ -109,10 +109,10 @@ impl UnitSurvey<'_, '_> {
             let directory = self.directories.iter().find(|(_, names)| names.contains(&name));
             if let Some((directory, _)) = directory {
                 let file = format!("{directory}/{name}");
-                if is_masked(self.root, &file) {
+                if is_linked_to_nothing(self.root, &file) {
                     return None;
                 }
-                let text = self.survey.text(&file)?;
+                let text = self.survey.text(&file).filter(|text| !text.is_empty())?;
                 return Some((file, text));
             }
         }
@@ -141,9 +141,9 @@ impl UnitSurvey<'_, '_> {
     }
 }
 
-/// Whether systemd takes a unit's file for none: a link to /dev/null, or empty.
-pub(super) fn is_masked(root: &Root, file: &str) -> bool {
-    root.read_link(file).is_ok_and(|target| target == "/dev/null") || root.read(file).is_ok_and(|text| text.is_empty())
+/// Whether a unit's file is a link to /dev/null, which masks it, as an empty file does.
+pub(super) fn is_linked_to_nothing(root: &Root, file: &str) -> bool {
+    root.read_link(file).is_ok_and(|target| target == "/dev/null")
 }
 
 /// `foo@.service` of `foo@bar.service`.

@@ -252,6 +252,9 @@ fn programs_that_run_at_boot() {
     host.write(enabled, "");
     host.write("usr/lib/systemd/system/x.service", &unit("/bin/sh -c 'echo 7 > /proc/sys/vm/nr_hugepages'"));
     host.write("etc/systemd/system/README", "");
+    host.write("etc/systemd/system/x.service", "");
+    assert_eq!(host.huge(), "unset");
+    std::fs::remove_file(host.0.path().join("etc/systemd/system/x.service")).unwrap();
     std::os::unix::fs::symlink("/dev/null", host.0.path().join("etc/systemd/system/x.service")).unwrap();
     assert_eq!(host.huge(), "unset");
 }
