@@ -1,5 +1,7 @@
 //! /proc/self/mountinfo: what is mounted where, as this process sees it (proc(5)).
 
+use crate::Root;
+
 /// The file that [`Mount::parse`] takes lines of.
 pub const PATH: &str = "/proc/self/mountinfo";
 
@@ -39,6 +41,11 @@ impl Mount {
 /// All lines of `text` that are understood, in their order: of several on one place the last is seen.
 pub fn parse(text: &str) -> impl DoubleEndedIterator<Item = Mount> {
     text.lines().filter_map(Mount::parse)
+}
+
+/// What is seen at the mount point `point`, the last of several; `None` if nothing is mounted there, or that can't be read.
+pub fn seen_at(root: &Root, point: &str) -> Option<Mount> {
+    parse(&root.read(PATH).ok()?).rfind(|mount| mount.point == point)
 }
 
 /// Undoes the octal escapes that mountinfo uses for space, tab, newline and backslash.

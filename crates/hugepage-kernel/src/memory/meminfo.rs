@@ -128,8 +128,7 @@ pub fn is_of_lxcfs(root: &Root) -> bool {
         // mountinfo would cost more than all of this file.
         return rustix::fs::statfs(PATH).is_ok_and(|found| u64::try_from(found.f_type) == Ok(FUSE_SUPER_MAGIC));
     }
-    let text = root.read(mounts::PATH).unwrap_or_default();
-    mounts::parse(&text).rfind(|mount| mount.point == PATH).is_some_and(|mount| mount.kind == "fuse.lxcfs")
+    mounts::seen_at(root, PATH).is_some_and(|mount| mount.kind == "fuse.lxcfs")
 }
 
 #[cfg(test)]

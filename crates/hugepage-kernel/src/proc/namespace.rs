@@ -19,9 +19,8 @@ pub fn shows_container_alone(root: &Root) -> bool {
 /// the root file system is one of layers, as images have. The mark of an engine, such as /.dockerenv, is no sign: a host may be
 /// made from an image.
 pub fn shows_files_of_container(root: &Root) -> bool {
-    let mounts = root.read(mounts::PATH).unwrap_or_default();
-    let of_root = mounts::parse(&mounts).rfind(|mount| mount.point == "/");
-    shows_container_alone(root) || of_root.is_some_and(|mount| mount.kind.ends_with("overlay"))
+    let is_of_layers = mounts::seen_at(root, "/").is_some_and(|mount| mount.kind.ends_with("overlay"));
+    shows_container_alone(root) || is_of_layers
 }
 
 /// Whether `pid` certainly has another host name than this program, as in a container.

@@ -106,11 +106,9 @@ pub fn hides_others(root: &Root) -> bool {
     let is_set = |mount: &Mount| {
         let hides =
             |option: &String| option.strip_prefix("hidepid=").is_some_and(|value| !matches!(value, "0" | "off"));
-        mount.point == "/proc" && mount.kind == "proc" && mount.options.iter().any(hides)
+        mount.kind == "proc" && mount.options.iter().any(hides)
     };
-    let text = root.read(mounts::PATH).unwrap_or_default();
-    mounts::parse(&text).rfind(|mount| mount.point == "/proc").is_some_and(|mount| is_set(&mount))
-        && root.read("/proc/1/status").is_err()
+    mounts::seen_at(root, "/proc").is_some_and(|mount| is_set(&mount)) && root.read("/proc/1/status").is_err()
 }
 
 /// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if the process does not exist or is ending.
