@@ -362,7 +362,7 @@ CREATE FUNCTION hugepage_preflight(
     page_tables_base bigint, -- page tables of max_connections backends on base pages, in bytes
     page_tables_huge bigint -- page tables of max_connections backends on huge pages, in bytes
 )
-    VOLATILE PARALLEL RESTRICTED ROWS 1
+    VOLATILE PARALLEL UNSAFE ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_preflight_wrapper';
 
 COMMENT ON FUNCTION hugepage_preflight(text, integer, text) IS 'what a start with the configuration on disk would get, or with other values, written as in postgresql.conf; runs the server''s program';
@@ -467,7 +467,8 @@ CREATE FUNCTION hugepage_status() RETURNS TABLE (
     recommended_nr_hugepages bigint, -- recommended size of the host's pool, in pages: what this server needs and others hold, never less than the pool has
     generation bigint, -- number of allocations of shared memory by this postmaster, NULL if the library is not preloaded
     notes text[], -- what could not be read, and why
-    crash_outlook text -- what the restart after a crash of one process would land in, with the running settings: hugetlb, base, fails or unknown
+    crash_outlook text, -- what the restart after a crash of one process would land in, with the running settings: hugetlb, base, fails or unknown
+    boot_outlook text -- what the first start after the next boot of the host would land in: hugetlb, base, fails or unknown; NULL where nobody has looked what sets the pool then
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_status_wrapper';
@@ -508,3 +509,4 @@ COMMENT ON COLUMN hugepage_status.recommended_nr_hugepages IS 'recommended size 
 COMMENT ON COLUMN hugepage_status.generation IS 'number of allocations of shared memory by this postmaster, NULL if the library is not preloaded';
 COMMENT ON COLUMN hugepage_status.notes IS 'what could not be read, and why';
 COMMENT ON COLUMN hugepage_status.crash_outlook IS 'what the restart after a crash of one process would land in, with the running settings: hugetlb, base, fails or unknown';
+COMMENT ON COLUMN hugepage_status.boot_outlook IS 'what the first start after the next boot of the host would land in: hugetlb, base, fails or unknown; NULL where nobody has looked what sets the pool then';

@@ -9,7 +9,7 @@ use crate::{assessment, processes, server};
 
 /// The facts about this server and its host that advice needs, now.
 pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
-    let (status, next_boot) = assessment::now_and_at_boot(root, notes);
+    let status = assessment::now(root, notes);
     let processes = processes::all(root, notes);
     let statuses = processes.iter().filter_map(|process| process.status.as_ref());
     let server = Server {
@@ -20,5 +20,5 @@ pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
         parallel_memory: server::parallel_memory(),
         page_tables: PageTables::sum(statuses, PageSize::base()),
     };
-    server::with_hierarchy(root, notes, |view, notes| advice_context(root, status, server, next_boot, view, notes))
+    server::with_hierarchy(root, notes, |view, notes| advice_context(root, status, server, None, view, notes))
 }

@@ -5,31 +5,33 @@ use hugepage_assess::model::{
     CrashRecovery, CurrentStart, Demand, Facts, Landing, OtherPool, Pending, PoolState, RingDemand,
 };
 use hugepage_kernel::memory::pool;
-use hugepage_kernel::next_boot::boot::NextBoot;
+use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 use hugepage_kernel::{Notes, PageSize, Pages, Root};
 use hugepage_server::CgroupView;
-use hugepage_server::pool_at_boot::pool_at_boot;
 use hugepage_server::ring_limits::ring_limits;
 use hugepage_server::server::{OwnServer, observe, pool_state};
 use hugepage_start::TwoStarts;
+use humantime::format_rfc3339_seconds;
 
-use crate::preflight::{Answer, next_start, standby};
-use crate::{server, settings, shmem};
+use crate::asker::Answer;
+use crate::next_start::NextStart;
+use crate::{server, settings, shmem, standby};
 
-/// The status now. Its cost depends neither on the number of processes nor on the size of memory, and it runs no program.
+/// For a preloaded library without its worker.
+const NO_WORKER: &str = "the worker of pg_hugepages does not run: nothing is watched, and nobody asks what a restart and the \
+                         next boot give; you may need to increase max_worker_processes and restart";
+
+/// The status now. Its cost depends neither on the number of processes nor on the size of memory. It reads /proc, /sys and the
+/// data directory, and looks at the configuration files.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
-    now_and_at_boot(root, notes).0
-}
-
-/// The status now, and what it has read of the next boot.
-pub fn now_and_at_boot(root: &Root, notes: &mut Notes) -> (Status, Option<NextBoot>) {
     let primary = standby::primary();
-    let answer = next_start::answer(root, primary.as_ref());
-    let boot = notes.keep(NextBoot::read(root));
-    let at_crash = Some((standby::crash_recovery(primary.as_ref()), boot.as_ref()));
-    let status = assess(root, answer, true, at_crash, notes);
+    let answer = NextStart::now(root).answer(primary.as_ref(), notes);
+    let status = assess(root, answer, true, Some(standby::crash_recovery(primary.as_ref())), notes);
     status.notes_on_outlook().for_each(|note| notes.add(note));
-    (status, boot)
+    if shmem::has_worker() == Some(false) {
+        notes.add(NO_WORKER);
+    }
+    status
 }
 
 /// The status in the postmaster after it has allocated shared memory, for the configuration that is on disk.
@@ -43,13 +45,12 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
     assess(root, answer, or_unchanged, None, notes)
 }
 
-/// `at_crash`: whether the server would recover after a crash, and the next boot; `None` where nothing but the next start is of
-/// interest.
+/// `at_crash`: whether the server would recover after a crash; `None` where nothing but the next start is of interest.
 fn assess(
     root: &Root,
     answer: Option<Answer>,
     or_unchanged: bool,
-    at_crash: Option<(CrashRecovery, Option<&NextBoot>)>,
+    at_crash: Option<CrashRecovery>,
     notes: &mut Notes,
 ) -> Status {
     let mapping = server::main_mapping(root, notes);
@@ -74,10 +75,16 @@ fn assess(
         let ring_limits = limits(demand, notes);
         let other_pools = other_pools(root, &own, &pending, view);
         let own = OwnServer { pool_state: PoolState { ring_limits, ..own.pool_state }, ..own };
-        let (recovery, boot) = at_crash.unzip();
-        let next_boot = own.pool_state.huge_page_size.zip(boot.flatten()).map(|(size, boot)| pool_at_boot(boot, size));
+        let next_boot = own.pool_state.huge_page_size.filter(|_| at_crash.is_some()).and_then(shmem::boot);
+        let next_boot = next_boot.map(|(pool, time)| {
+            notes.add(format!("what sets the pool at the next boot was read at {}", format_rfc3339_seconds(time)));
+            if let PoolAtBoot::Unknown(why) = &pool {
+                notes.add(format!("what the next boot gives is unknown: {why}"));
+            }
+            pool
+        });
         // The scores of sessions say nothing about the postmaster.
-        let oom_group = match (view, postmaster.as_deref().filter(|_| recovery.is_some())) {
+        let oom_group = match (view, postmaster.as_deref().filter(|_| at_crash.is_some())) {
             (CgroupView::Present(hierarchy), Some(process)) => notes.keep(hierarchy.oom_group(root, process)).flatten(),
             _ => None,
         };
@@ -87,7 +94,7 @@ fn assess(
             other_pools,
             pending,
             past: shmem::past(),
-            crash_recovery: recovery.unwrap_or_default(),
+            crash_recovery: at_crash.unwrap_or_default(),
             next_boot,
             ..own.facts(settings::reserve_percent())
         }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use pgrx::prelude::*;
 use pgrx::{pg_shmem_init, pg_sys};
 
-use crate::shmem::{self, LAST_ANSWER, SHARED_STATE, SharedAnswer, SharedState};
+use crate::shmem::{self, FOUND, Found, SHARED_STATE, SharedState};
 use crate::{startup, worker};
 
 static PREVIOUS_SHMEM_STARTUP_HOOK: OnceLock<pg_sys::shmem_startup_hook_type> = OnceLock::new();
@@ -29,7 +29,7 @@ pub fn install() {
         pg_shmem_init!(SHARED_STATE = SharedState::default());
     }
     {
-        pg_shmem_init!(LAST_ANSWER = SharedAnswer::default());
+        pg_shmem_init!(FOUND = Found::default());
     }
     worker::register();
 }

@@ -4,6 +4,7 @@
 //! Each group below uses the groups above it, and the core crate.
 
 // The server and its settings.
+mod configuration_files;
 mod guc;
 mod latch;
 mod library;
@@ -15,12 +16,14 @@ mod server;
 mod sessions;
 mod settings;
 mod shmem;
+mod standby;
 
 // The core's answers for this server.
 mod advice;
+mod asker;
 mod assessment;
 mod history;
-mod preflight;
+mod next_start;
 
 // What a user sees: SQL, and in a preloaded library the log.
 mod hooks;

@@ -82,21 +82,21 @@ pub unsafe fn parameters() -> Vec<*mut pg_sys::config_generic> {
     }
 }
 
-/// The default of a parameter that is an integer (guc_tables.h, `boot_val`).
+/// Whether the current user may call a function of the server.
 ///
 /// # Safety
-/// `record` must be one of [`parameters`].
+/// Only in a transaction.
 #[allow(unsafe_code)]
-pub unsafe fn boot_integer(record: *const pg_sys::config_generic) -> Option<std::ffi::c_int> {
-    // SAFETY: the type says what the record is.
+pub unsafe fn may_execute(function: u32) -> bool {
+    // SAFETY: as the caller promises; a function of the catalogs.
     unsafe {
-        if (*record).vartype != pg_sys::config_type::PGC_INT {
-            return None;
-        }
-        #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
-        return Some((*record.cast::<pg_sys::config_int>()).boot_val);
-        #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
-        return Some((*record).__bindgen_anon_1._int.boot_val);
+        let (function, user) = (pg_sys::Oid::from(function), pg_sys::GetUserId());
+        let right = pg_sys::AclMode::from(pg_sys::ACL_EXECUTE);
+        #[cfg(feature = "pg15")]
+        let answer = pg_sys::pg_proc_aclcheck(function, user, right);
+        #[cfg(not(feature = "pg15"))]
+        let answer = pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, user, right);
+        answer == pg_sys::AclResult::ACLCHECK_OK
     }
 }
 

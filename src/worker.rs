@@ -5,13 +5,15 @@
 //!   same, so that pg_stat_activity shows it.
 //! - Each sample (`pg_hugepages.sample_interval`, and every reload) reads what `hugepage_status` reads, and compares it
 //!   with the last record of the history; if none could be written, with the last start.
-//! - Before a sample, if the configuration on disk differs from what runs, it asks the server's program what a start would need:
-//!   once for each change, and at most once a minute. Every view reads that answer from shared memory.
+//! - Before a sample, if only the server's program can tell what a restart needs, it starts the [asker](crate::asker): once
+//!   for each change, and at most once a minute; once an hour also for the next boot. It never waits for the asker, which
+//!   sets its latch at the end. Every view reads the answers from shared memory.
 //! - The threats that it has warned of are in shared memory, so that a new worker does not warn of them again.
 //! - An error in a sample is one line in the log; the next sample follows.
-//! - On SIGTERM it ends with status 1, so that the postmaster starts a new one unless the server stops.
+//! - On SIGTERM it ends with status 1, so that the postmaster starts a new one unless the server stops. An error at a reload
+//!   ends it, too.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hugepage_assess::advice::events;
 use hugepage_assess::history::{Event, Record};
@@ -21,15 +23,18 @@ use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTi
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::preflight::next_start::Comparison;
-use crate::preflight::{self, Answer, Overrides};
+use crate::asker::{self, Answer, Asked};
+use crate::next_start::NextStart;
 use crate::settings::{self, SettingValues};
 use crate::{assessment, history, latch, log, memory, shmem, startup};
 
-/// The time that the postmaster waits before it starts a new worker.
-const RESTART_DELAY: Duration = Duration::from_secs(10);
-/// The shortest time between two questions to the server's program.
+/// The time that the postmaster waits before it starts a new worker. Where the library's file is gone, each attempt is two
+/// lines in the log.
+const RESTART_DELAY: Duration = Duration::from_secs(300);
+/// The shortest time between two askers.
 const MIN_PAUSE: Duration = Duration::from_secs(60);
+/// The reason why a question has no answer.
+const NO_SLOT: &str = "no background worker could be started for it; you may need to increase max_worker_processes";
 /// An unknown answer is asked for again after one pause, then after twice the pause before, at most after so many doublings.
 const MAX_DOUBLINGS: u32 = 6;
 
@@ -51,7 +56,11 @@ pub fn register() {
 #[allow(unsafe_code)]
 pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    // It runs no statement that pg_cancel_backend() could cancel.
+    // SAFETY: the signal of this process alone.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     BackgroundWorker::connect_worker_to_spi(None, None);
+    shmem::worker_begins();
     log::catch_errors("start the worker", memory::USUAL, || {
         if shmem::claim_startup_repeat()
             && let Some(start) = shmem::last_start()
@@ -61,8 +70,15 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         }
         history::trim();
     });
-    let mut worker =
-        Worker { last: None, settings: settings::reloadable(), added: 0, question: None, must_wait: false };
+    let mut worker = Worker {
+        last: None,
+        settings: settings::reloadable(),
+        added: 0,
+        asker: None,
+        boot: None,
+        question: None,
+        must_wait: false,
+    };
     let mut event = Event::Change;
     while !latch::is_stopping() {
         let interval = settings::sample_interval();
@@ -83,8 +99,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
             break;
         }
         if BackgroundWorker::sighup_received() {
-            // SAFETY: in the main loop of a worker, between samples.
-            unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
+            reload();
             event = Event::Reload;
         }
     }
@@ -92,9 +107,23 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     unsafe { pg_sys::proc_exit(1) };
 }
 
-/// A question to the server's program that had no answer.
+/// Reads the configuration files, as each process of the server does at a reload. An error ends this process at once (elog.c,
+/// `ExitOnAnyError`): pgrx would copy it into the memory context of the server's parser, and where that context gets no
+/// memory the copy fails again, until the server restarts.
+#[allow(unsafe_code)]
+fn reload() {
+    // SAFETY: in the main loop of a worker, between samples.
+    unsafe {
+        let before = pg_sys::ExitOnAnyError;
+        pg_sys::ExitOnAnyError = true;
+        pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
+        pg_sys::ExitOnAnyError = before;
+    }
+}
+
+/// A question that has no answer.
 struct OpenQuestion {
-    fingerprint: u64,
+    key: u64,
     attempts: u32,
 }
 
@@ -105,40 +134,51 @@ struct Worker {
     settings: SettingValues,
     /// Records that this worker has appended since the file was last trimmed.
     added: usize,
+    /// The asker that runs.
+    asker: Option<asker::Running>,
+    /// The last start of an asker by this worker; `None` if there was none.
+    boot: Option<Instant>,
     /// The last question without an answer; `None` if there is none.
     question: Option<OpenQuestion>,
-    /// Whether a new question has to wait, because the program was asked within the last minute.
+    /// Whether an answer is to come soon.
     must_wait: bool,
 }
 
 impl Worker {
-    /// Asks the server's program what a start would need, where the configuration on disk differs and the answer is not
-    /// known. Returns the time until it may be asked; `None` if there is nothing to ask.
+    /// Starts the asker, where what it finds is not known. Returns the time until it may be started; `None` if there is nothing
+    /// to ask, or it runs.
     fn ask(&mut self) -> Option<Duration> {
         self.must_wait = false;
-        let root = Root::live();
-        let comparison = Comparison::now(&root);
-        let fingerprint = comparison.fingerprint();
-        let open = self.question.take().filter(|open| open.fingerprint == fingerprint);
-        let on_disk = comparison.question(&root).filter(|_| settings::ask_server_program())?;
-        let known = shmem::answer(fingerprint);
-        if !matches!(known, None | Some(Answer::Unknown(_))) {
+        let next = NextStart::now(&Root::live());
+        let open = self.question.take().filter(|open| open.key == next.key);
+        let known = shmem::answer(next.key);
+        let is_open = settings::ask_server_program()
+            && next.is_to_ask()
+            && known.as_ref().is_none_or(|known| matches!(known.answer, Answer::Unknown(_)));
+        let attempts = open.map_or(0, |open| open.attempts);
+        let is_running = self.asker.as_ref().is_some_and(|asker| !asker.has_ended());
+        self.must_wait = is_open && known.is_none() && (attempts == 0 || is_running);
+        self.question = is_open.then_some(OpenQuestion { key: next.key, attempts });
+        if is_running {
             return None;
         }
-        let mut attempts = open.map_or(0, |open| open.attempts);
         let pause = MIN_PAUSE * (1 << attempts.saturating_sub(1).min(MAX_DOUBLINGS));
-        let mut left = shmem::since_last_question().map_or(Duration::ZERO, |since| pause.saturating_sub(since));
-        if left.is_zero() {
-            let answer = preflight::ask(on_disk, Overrides::default());
-            shmem::set_answer(fingerprint, &answer);
-            if !matches!(answer, Answer::Unknown(_)) {
-                return None;
-            }
-            (attempts, left) = (attempts + 1, pause);
+        let left = shmem::since_last_question().map_or(Duration::ZERO, |since| pause.saturating_sub(since));
+        let can_ask = is_open && left.is_zero();
+        let can_read = asker::boot_is_due() && self.boot.is_none_or(|last| last.elapsed() >= MIN_PAUSE);
+        if can_ask || can_read {
+            self.boot = Some(Instant::now());
+            self.asker = asker::Running::for_worker();
         }
-        self.must_wait = known.is_none() && attempts == 0;
-        self.question = Some(OpenQuestion { fingerprint, attempts });
-        Some(left)
+        if can_ask {
+            shmem::question_begins();
+            self.question = Some(OpenQuestion { key: next.key, attempts: attempts + 1 });
+            if self.asker.is_none() {
+                shmem::set_answer(next.key, &Asked::unknown(NO_SLOT.to_owned()));
+                self.must_wait = false;
+            }
+        }
+        is_open.then_some(if can_ask { pause } else { left })
     }
 
     /// Assesses shared memory, and logs and records what has changed. `reloaded`: our settings that a reload changed.

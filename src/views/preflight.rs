@@ -15,10 +15,10 @@ use pgrx::prelude::*;
 
 use super::convert::{bigint, text};
 use super::rows;
+use crate::asker::arguments::{self, InvalidArgument};
+use crate::asker::{self, Answer, Asked, Overrides};
 use crate::assessment;
-use crate::preflight::arguments::{self, InvalidArgument};
-use crate::preflight::on_disk::OnDisk;
-use crate::preflight::{self, Answer, Overrides};
+use crate::{next_start, standby};
 
 #[pg_extern(sql = false)]
 fn hugepage_preflight(
@@ -60,8 +60,13 @@ type PreflightRow = (
 impl NextStart {
     fn with(overrides: Overrides, notes: &mut Notes) -> Self {
         let root = Root::live();
-        let on_disk = OnDisk::read(&root, notes);
-        let answer = preflight::ask(&on_disk, overrides);
+        let Asked { answer, recovery } = asker::ask(overrides);
+        let refusal = standby::primary().zip(recovery).and_then(|(primary, own)| own.refusal(&primary));
+        let answer = match (answer, refusal) {
+            (Answer::Refuses(error), _) => Answer::Refuses(next_start::shown(error)),
+            (_, Some(error)) => Answer::Refuses(error),
+            (answer, None) => answer,
+        };
         let unknown = match &answer {
             Answer::Unknown(why) => Some(why.clone()),
             Answer::Starts(TwoStarts { without: Some(without), .. }) => Some(without.note.clone()),

@@ -14,7 +14,7 @@ CREATE FUNCTION hugepage_preflight(
     page_tables_base bigint, -- page tables of max_connections backends on base pages, in bytes
     page_tables_huge bigint -- page tables of max_connections backends on huge pages, in bytes
 )
-    VOLATILE PARALLEL RESTRICTED ROWS 1
+    VOLATILE PARALLEL UNSAFE ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_preflight_wrapper';
 
 COMMENT ON FUNCTION hugepage_preflight(text, integer, text) IS 'what a start with the configuration on disk would get, or with other values, written as in postgresql.conf; runs the server''s program';

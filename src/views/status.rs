@@ -47,6 +47,7 @@ fn hugepage_status(call: pg_sys::FunctionCallInfo) {
             shmem::generation(),
             std::mem::take(notes).into_vec().into_iter().map(text).collect::<Vec<_>>(),
             row.crash_outlook.map(|outlook| outlook.to_string()),
+            row.boot_outlook.map(|outlook| outlook.to_string()),
         ))
     })
 }

@@ -64,6 +64,9 @@ pub struct StatusRow {
     /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
     #[serde(skip)]
     pub crash_outlook: Option<Outlook>,
+    /// What a start after the next boot would land in; `None` where nobody has looked.
+    #[serde(skip)]
+    pub boot_outlook: Option<Outlook>,
 }
 
 impl From<&Status> for StatusRow {
@@ -107,6 +110,7 @@ impl StatusRow {
             restart_outlook: status.outlook,
             recommended_nr_hugepages: status.recommended,
             crash_outlook: status.crash_outlook(),
+            boot_outlook: status.boot_outlook(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use hugepage_kernel::Pages;
 use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
 
-use crate::assessment::Status;
-use crate::model::HugePages;
+use crate::assessment::{Outlook, Status};
+use crate::model::{Cause, HugePages, Pending};
 
 /// The pool after the next boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,45 @@ impl AtBoot {
 }
 
 impl Status {
+    /// What a start after the next boot would land in; `None` where nobody has looked what sets the pool then.
+    pub fn boot_outlook(&self) -> Option<Outlook> {
+        let set = self.facts.next_boot.as_ref()?;
+        let requested = self.facts.requested_next();
+        if self.facts.pending == Pending::Unknown || matches!(self.facts.pending, Pending::Refused(_)) {
+            return Some(self.outlook);
+        }
+        if requested.huge_pages == HugePages::Off {
+            return Some(Outlook::Base);
+        }
+        let lacks = if requested.huge_pages == HugePages::On { Outlook::Fails } else { Outlook::Base };
+        if requested.never_in_huge_pages() {
+            return Some(lacks);
+        }
+        if matches!(set, PoolAtBoot::Unknown(_)) {
+            return Some(Outlook::Unknown);
+        }
+        Some(self.at_boot().map_or(Outlook::Unknown, |boot| self.outlook_of(&boot, lacks)))
+    }
+
+    /// `lacks`: what a pool without enough pages comes to.
+    fn outlook_of(&self, boot: &AtBoot, lacks: Outlook) -> Outlook {
+        let pool = self.facts.pool_state.pool.known();
+        let may_have_more = pool.is_none_or(|pool| pool.overcommit.is_none_or(|pages| pages > Pages(0)));
+        let memory = self.facts.meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
+        let fits = memory.zip(pool).is_some_and(|(memory, pool)| pool.page_size.times(boot.pages) < memory);
+        // What limits the use of the pool now limits it then, too.
+        let is_limited =
+            !matches!(self.forecast.cause, None | Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken));
+        let is_hidden = self.outlook == Outlook::Unknown;
+        match () {
+            () if boot.server_lacks() && may_have_more => Outlook::Unknown,
+            () if boot.server_lacks() => lacks,
+            // Who starts first gets them.
+            () if boot.pages < boot.needed || !fits || is_limited || is_hidden => Outlook::Unknown,
+            () => Outlook::Hugetlb,
+        }
+    }
+
     /// The pool of the server after the next boot; `None` where that is unknown, or the next start asks for no pages of it.
     pub fn at_boot(&self) -> Option<AtBoot> {
         let (pages, file) = match self.facts.next_boot.as_ref()? {

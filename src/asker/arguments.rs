@@ -1,13 +1,11 @@
 //! Checks the arguments of `hugepage_preflight`: only numbers within the server's own bounds are accepted.
 
-use std::ffi::{CString, c_int};
-use std::ptr;
-
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::{PageSize, Root};
 use pgrx::pg_sys;
 
 use super::Overrides;
+use crate::guc;
 
 /// An argument that is out of bounds.
 pub struct InvalidArgument {
@@ -32,31 +30,20 @@ pub fn overrides(
     })
 }
 
-/// A number with or without a unit, as the server reads it in a configuration; `flags` say what a bare number counts
-/// (guc.h). `None` if it is none.
-#[allow(unsafe_code)]
-fn number(text: &str, flags: u32) -> Option<c_int> {
-    let text = CString::new(text).ok()?;
-    let mut number = 0;
-    // SAFETY: the text ends with a zero byte, and the function writes nothing but the number; it may leave out its hint.
-    let is_one = unsafe { pg_sys::parse_int(text.as_ptr(), &mut number, flags.cast_signed(), ptr::null_mut()) };
-    is_one.then_some(number)
-}
-
 /// The number of blocks of `text`, within the bounds of `shared_buffers` (guc_tables.c).
 fn blocks(text: &str) -> Result<i32, InvalidArgument> {
     const MIN_BLOCKS: i32 = 16;
     const MAX_BLOCKS: i32 = i32::MAX / 2;
-    number(text, pg_sys::GUC_UNIT_BLOCKS).filter(|blocks| (MIN_BLOCKS..=MAX_BLOCKS).contains(blocks)).ok_or_else(|| {
-        InvalidArgument {
+    guc::integer(text, pg_sys::GUC_UNIT_BLOCKS).filter(|blocks| (MIN_BLOCKS..=MAX_BLOCKS).contains(blocks)).ok_or_else(
+        || InvalidArgument {
             argument: "shared_buffers",
             value: text.to_owned(),
             allowed: format!(
                 "It must be a size such as 8GB, or a number of blocks of {} bytes, from {MIN_BLOCKS} to {MAX_BLOCKS}.",
                 pg_sys::BLCKSZ
             ),
-        }
-    })
+        },
+    )
 }
 
 /// Checks that `count` is within the bounds of `max_connections` (guc_tables.c, `MAX_BACKENDS`).
@@ -72,7 +59,7 @@ fn connections(count: i32) -> Result<i32, InvalidArgument> {
 /// A huge page size of this machine.
 fn page_size(text: &str) -> Result<PageSize, InvalidArgument> {
     let sizes = pool::sizes(&Root::live()).unwrap_or_default();
-    let kilobytes = number(text, pg_sys::GUC_UNIT_KB).and_then(|number| u64::try_from(number).ok());
+    let kilobytes = guc::integer(text, pg_sys::GUC_UNIT_KB).and_then(|number| u64::try_from(number).ok());
     let wanted = kilobytes.and_then(PageSize::from_kib);
     wanted.filter(|size| sizes.contains(size)).ok_or_else(|| {
         let sizes: Vec<_> = sizes.iter().map(|size| size.setting()).collect();

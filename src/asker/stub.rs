@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use hugepage_start::data_directory;
 use pgrx::pg_sys;
 
-use super::program_run::clean_up_at_exit;
+use super::child::clean_up_at_exit;
 
 /// The server removes files and directories with this prefix (storage/fd.h, `PG_TEMP_FILE_PREFIX`).
 pub const STUB_PREFIX: &str = "pgsql_tmp_hugepages.";

@@ -1,0 +1,131 @@
+//! Whether a look at a path may wait for somebody else: a server of the network, or a program. Such a wait hears no signal.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use super::mounts::{self, Mount};
+use crate::Root;
+
+/// The types of file systems that wait for nobody: the kernel's own, on disks and in memory.
+const LOCAL: [&str; 18] = [
+    "bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "overlay", "ramfs",
+    "rootfs", "squashfs", "tmpfs", "vfat", "xfs", "zfs",
+];
+/// The symbolic links that a path may have (path_resolution(7)).
+const MAX_LINKS: usize = 40;
+
+/// The mounts of this process, to look at paths that were named by others.
+#[derive(Debug)]
+pub struct LocalPaths {
+    mounts: Vec<Mount>,
+    /// The mount point of what is used anyway, whatever its type.
+    used: PathBuf,
+}
+
+impl LocalPaths {
+    /// For this process, which uses `directory` anyway; the error is why the mounts can't be read.
+    pub fn new(root: &Root, directory: &Path) -> Result<Self, String> {
+        let text = root.read(mounts::PATH).map_err(|error| error.to_string())?;
+        Ok(Self::of(mounts::parse(&text).collect(), directory))
+    }
+
+    fn of(mounts: Vec<Mount>, directory: &Path) -> Self {
+        let mut paths = Self { mounts, used: PathBuf::new() };
+        paths.used = paths.mount_of(directory).map(|mount| PathBuf::from(&mount.point)).unwrap_or_default();
+        paths
+    }
+
+    /// The absolute `path` without symbolic links; the error is why a look at it may wait, a clause. Each directory is looked
+    /// at only after its own file system is known to be local.
+    #[expect(clippy::disallowed_methods, reason = "links in the way of a file of the server, on local file systems")]
+    pub fn resolve(&self, path: &Path) -> Result<PathBuf, String> {
+        let mut found = PathBuf::from("/");
+        let mut rest = names(path);
+        let mut links = 0;
+        while let Some(name) = rest.pop_front() {
+            if name == ".." {
+                found.pop();
+                continue;
+            }
+            found.push(name);
+            self.check(&found)?;
+            let Ok(target) = std::fs::read_link(&found) else { continue };
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(format!("\"{}\" has too many symbolic links", path.display()));
+            }
+            found.pop();
+            if target.is_absolute() {
+                found = PathBuf::from("/");
+            }
+            let mut names = names(&target);
+            names.append(&mut rest);
+            rest = names;
+        }
+        Ok(found)
+    }
+
+    fn check(&self, path: &Path) -> Result<(), String> {
+        match self.mount_of(path) {
+            Some(mount) if LOCAL.contains(&&*mount.kind) || self.used == Path::new(&mount.point) => Ok(()),
+            Some(mount) => Err(format!("it is on {}, which may not answer", mount.kind)),
+            None => Err("its file system is unknown".to_owned()),
+        }
+    }
+
+    /// The mount that `path` is on: the last of those with the longest mount point.
+    fn mount_of(&self, path: &Path) -> Option<&Mount> {
+        self.mounts.iter().filter(|mount| path.starts_with(&mount.point)).max_by_key(|mount| mount.point.len())
+    }
+}
+
+/// The names in a path, `..` among them.
+fn names(path: &Path) -> VecDeque<OsString> {
+    let name = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    };
+    path.components().filter_map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "a directory of the test")]
+
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_may_wait_is_not_looked_at() {
+        let directory = std::env::temp_dir().join(format!("hugepage-local-path.{}", std::process::id()));
+        std::fs::create_dir_all(directory.join("conf")).unwrap();
+        let directory = std::fs::canonicalize(&directory).unwrap();
+        let mount = |point: &str, kind: &str| Mount {
+            root: "/".to_owned(),
+            point: point.to_owned(),
+            kind: kind.to_owned(),
+            options: Vec::new(),
+        };
+        let silent = directory.join("silent");
+        symlink(&silent, directory.join("conf/link")).unwrap();
+        symlink("../conf", directory.join("conf/own")).unwrap();
+        symlink("loop", directory.join("conf/loop")).unwrap();
+        let mounts = [mount("/", "ext4"), mount(silent.to_str().unwrap(), "nfs4"), mount("/net", "autofs")];
+        let paths = LocalPaths::of(mounts.to_vec(), Path::new("/"));
+        let resolve = |path: &str| paths.resolve(&directory.join(path));
+        let found = ["conf/own/a", "conf/missing/b", "conf/link/c", "conf/loop"].map(resolve);
+        let other = paths.resolve(Path::new("/net/host/file"));
+        let used = LocalPaths::of(mounts.to_vec(), &silent.join("data")).resolve(&silent.join("data/postgresql.conf"));
+        std::fs::remove_dir_all(&directory).unwrap();
+        let waits = |kind: &str| Err(format!("it is on {kind}, which may not answer"));
+        assert_eq!(found[0], Ok(directory.join("conf/a")));
+        assert_eq!(found[1], Ok(directory.join("conf/missing/b")));
+        assert_eq!(found[2], waits("nfs4"));
+        assert!(found[3].as_ref().unwrap_err().contains("too many symbolic links"), "{:?}", found[3]);
+        assert_eq!(other, waits("autofs"));
+        assert_eq!(used, Ok(silent.join("data/postgresql.conf")));
+    }
+}

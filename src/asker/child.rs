@@ -1,0 +1,336 @@
+//! A child of the asker: a program, or a function that may meet a file that does not answer. Each has a process group, a
+//! deadline and limits of its own, inherits no descriptor, and is killed when the asker ends.
+
+use std::cell::RefCell;
+use std::ffi::{OsString, c_int};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use hugepage_start::Ending;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::{descendants, environment};
+use crate::latch::{LatchGuard, is_stopping, wait};
+
+/// Longer output counts as no answer; longer error text is cut.
+const MAX_OUTPUT_BYTES: u64 = 64 << 10;
+/// The seconds of CPU time that a child may take.
+const MAX_CPU_SECONDS: libc::rlim_t = 10;
+/// The time between two checks whether the child has ended.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What this process has to clean up when it ends, also after a FATAL error, which ends it without unwinding.
+#[derive(Default)]
+struct ExitCleanup {
+    is_registered: bool,
+    child: Option<i32>,
+    directory: Option<PathBuf>,
+}
+
+thread_local! {
+    static CLEANUP: RefCell<ExitCleanup> = RefCell::default();
+}
+
+/// The end of a child.
+enum ChildEnd {
+    /// It ended by itself; what it wrote.
+    Ended(ExitStatus, Vec<u8>),
+    /// It was killed, at the deadline or because of too much output.
+    Killed,
+}
+
+/// The child that runs; on drop it is ended and collected, with all that it has started.
+struct RunningChild(i32);
+
+impl RunningChild {
+    fn new(pid: i32) -> Self {
+        CLEANUP.with_borrow_mut(|cleanup| cleanup.child = Some(pid));
+        Self(pid)
+    }
+
+    /// Reads `output` until the child has ended or the deadline has come.
+    fn wait(self, output: OwnedFd, deadline: Instant) -> io::Result<ChildEnd> {
+        let latch = LatchGuard;
+        let mut output = ChildOutput::new(File::from(output))?;
+        // A process that the child leaves behind may hold the pipe, so that its end is not waited for.
+        while !descendants::has_ended(self.0)? {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || output.is_too_long() {
+                return Ok(ChildEnd::Killed);
+            }
+            if is_stopping() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let pipe = (!output.has_ended).then(|| output.pipe.as_raw_fd());
+            wait(&latch, c"HugepagesAsker", pipe, left.min(PAUSE));
+            output.read()?;
+        }
+        let status = end_child().ok_or_else(|| io::Error::other("the child does not end"))?;
+        output.read()?;
+        Ok(if output.is_too_long() { ChildEnd::Killed } else { ChildEnd::Ended(status, output.text) })
+    }
+}
+
+impl Drop for RunningChild {
+    fn drop(&mut self) {
+        end_child();
+    }
+}
+
+fn end_child() -> Option<ExitStatus> {
+    descendants::end(CLEANUP.with_borrow_mut(|cleanup| cleanup.child.take())?)
+}
+
+/// Runs `program` in `directory` with the environment of a start.
+#[expect(clippy::disallowed_methods, reason = "the stub")]
+pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: Instant) -> io::Result<Ending> {
+    let mut errors = file_for_errors(directory)?;
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(directory).env_clear().envs(environment::of_a_start());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
+    #[allow(unsafe_code)]
+    // SAFETY: the function only makes system calls, which are allowed between fork(2) and exec(2).
+    unsafe {
+        let parent = libc::getpid();
+        command.pre_exec(move || begin(parent, None));
+    }
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        // A start would fail for this reason too, unless it is the directory that is missing.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+                && directory.is_dir() =>
+        {
+            return Ok(Ending::Failure(format!("could not execute \"{}\": {error}", program.display())));
+        }
+        Err(error) => return Err(error),
+    };
+    let running = RunningChild::new(c_int::try_from(child.id()).map_err(io::Error::other)?);
+    let output = child.stdout.take().ok_or_else(|| io::Error::other("no pipe"))?;
+    let (status, output) = match running.wait(output.into(), deadline)? {
+        ChildEnd::Ended(status, output) => (status, output),
+        ChildEnd::Killed => return Ok(Ending::NoAnswer(too_late("checking the configuration", super::TIME_LIMIT))),
+    };
+    if status.success() {
+        return Ok(Ending::Success(String::from_utf8_lossy(&output).into_owned()));
+    }
+    // The program writes through a copy of this descriptor, so both have one position.
+    errors.rewind()?;
+    let mut text = Vec::new();
+    errors.take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    Ok(if status.signal().is_some() || text.is_empty() {
+        Ending::NoAnswer(format!("the check of the configuration ended with {status}"))
+    } else {
+        Ending::Failure(text)
+    })
+}
+
+/// Runs `work` in a child, which has no shared memory, and returns what it returns; an error if it has no answer in time.
+#[allow(unsafe_code)]
+pub fn read(what: &str, deadline: Instant, work: impl FnOnce() -> String) -> io::Result<String> {
+    let mut pipe = [0; 2];
+    // SAFETY: an array of two descriptors.
+    if unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: two new descriptors that nothing else owns.
+    let (output, input) = unsafe { (OwnedFd::from_raw_fd(pipe[0]), OwnedFd::from_raw_fd(pipe[1])) };
+    // SAFETY: this process has one thread. The child calls nothing of the server but what lets go of its memory.
+    let pid = unsafe {
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        // No handler of the server runs in the child.
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+        let parent = libc::getpid();
+        let forked = libc::fork();
+        if forked == 0 {
+            child(parent, input, work);
+        }
+        let error = io::Error::last_os_error();
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        if forked < 0 { Err(error) } else { Ok(forked) }
+    }?;
+    drop(input);
+    match RunningChild::new(pid).wait(output, deadline)? {
+        ChildEnd::Ended(status, text) if status.success() => Ok(String::from_utf8_lossy(&text).into_owned()),
+        ChildEnd::Ended(status, _) => Err(io::Error::other(format!("{what} ended with {status}"))),
+        ChildEnd::Killed => Err(io::Error::other(too_late(what, super::READ_LIMIT))),
+    }
+}
+
+/// The life of a child that is no program.
+#[allow(unsafe_code)]
+fn child(parent: libc::pid_t, output: OwnedFd, work: impl FnOnce() -> String) -> ! {
+    let write = || {
+        begin(parent, Some(output.as_raw_fd()))?;
+        // A child that does not end must not keep the server's memory, with which no postmaster starts anew.
+        // SAFETY: only the mappings of this process end; nothing of them is used any more.
+        unsafe {
+            pg_sys::PGSharedMemoryDetach();
+        }
+        File::from(output).write_all(work().as_bytes())
+    };
+    let succeeded = catch_unwind(AssertUnwindSafe(write)).is_ok_and(|written| written.is_ok());
+    // SAFETY: ends this process, without the callbacks of its parent.
+    unsafe { libc::_exit(i32::from(!succeeded)) }
+}
+
+/// For a child that was killed at the deadline, or because of too much output.
+fn too_late(what: &str, limit: Duration) -> String {
+    format!("{what} took longer than {} s", limit.as_secs())
+}
+
+/// A file in memory, so that a full disk loses no error text; before Linux 3.17 a file in `directory`.
+#[expect(clippy::disallowed_methods, reason = "a file in the stub")]
+fn file_for_errors(directory: &Path) -> io::Result<File> {
+    // By number: old C libraries have no function for it.
+    // SAFETY: the name is a constant, and the descriptor is this process's own.
+    #[allow(unsafe_code)]
+    let descriptor = unsafe { libc::syscall(libc::SYS_memfd_create, c"pg_hugepages".as_ptr(), libc::MFD_CLOEXEC) };
+    match c_int::try_from(descriptor) {
+        // SAFETY: as above.
+        #[allow(unsafe_code)]
+        Ok(descriptor @ 0..) => Ok(unsafe { File::from_raw_fd(descriptor) }),
+        _ => File::options().read(true).write(true).create_new(true).open(directory.join("stderr")),
+    }
+}
+
+/// The output of a child.
+struct ChildOutput {
+    pipe: File,
+    text: Vec<u8>,
+    has_ended: bool,
+}
+
+impl ChildOutput {
+    /// Makes reading from `pipe` return at once.
+    fn new(pipe: File) -> io::Result<Self> {
+        // SAFETY: no pointer; a descriptor of this process.
+        #[allow(unsafe_code)]
+        if unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { pipe, text: Vec::new(), has_ended: false })
+    }
+
+    /// Reads what is there.
+    fn read(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 4096];
+        while !self.has_ended && !self.is_too_long() {
+            match self.pipe.read(&mut buffer) {
+                Ok(0) => self.has_ended = true,
+                Ok(count) => self.text.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.text.len() as u64 > MAX_OUTPUT_BYTES
+    }
+}
+
+/// The first steps of a child: it is killed when the asker ends, has a group and limits of its own, the signals of a new
+/// process, and no descriptor but the standard ones and `kept`.
+#[allow(unsafe_code)]
+fn begin(parent: libc::pid_t, kept: Option<RawFd>) -> io::Result<()> {
+    let checked = |result: c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    let limit = |resource, most| {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the pointer is that of a local variable.
+        unsafe {
+            checked(libc::getrlimit(resource, &raw mut limit))?;
+            limit.rlim_cur = limit.rlim_cur.min(most);
+            checked(libc::setrlimit(resource, &raw const limit))
+        }
+    };
+    // SAFETY: system calls with numbers, constants and local variables.
+    unsafe {
+        checked(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+        if libc::getppid() != parent {
+            return Err(io::Error::from_raw_os_error(libc::ECHILD));
+        }
+        checked(libc::setpgid(0, 0))?;
+        limit(libc::RLIMIT_CPU, MAX_CPU_SECONDS)?;
+        limit(libc::RLIMIT_CORE, 0)?;
+        for signal in 1..libc::SIGRTMIN() {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        checked(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()))?;
+        // Where memory runs out, no server has to end for this.
+        let score = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if score >= 0 {
+            libc::write(score, c"1000".as_ptr().cast(), 4);
+            libc::close(score);
+        }
+        let Some(kept) = kept else {
+            // They are closed by exec(2), not here: std reports an error of exec through one of them.
+            return for_descriptors(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC, |descriptor| {
+                libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+            });
+        };
+        // Not even the standard ones: the logger waits for the end of the pipe that is standard error.
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        if null < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        for standard in 0..=2 {
+            libc::dup2(null, standard);
+        }
+        let close = |descriptor| {
+            libc::close(descriptor);
+        };
+        let kept = kept.unsigned_abs();
+        for_descriptors(3, kept.saturating_sub(1), 0, close)?;
+        for_descriptors(kept + 1, u32::MAX, 0, close)
+    }
+}
+
+/// Closes the descriptors in a range, or marks them (close_range(2)); one by one with `otherwise` before Linux 5.11.
+#[allow(unsafe_code)]
+fn for_descriptors(first: u32, last: u32, flags: libc::c_uint, otherwise: impl Fn(c_int)) -> io::Result<()> {
+    // SAFETY: numbers alone.
+    if first > last || unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) } == 0 {
+        return Ok(());
+    }
+    // SAFETY: as above.
+    let limit = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) }.clamp(1024, 1 << 20);
+    let last = u32::try_from(limit).map_or(last, |limit| last.min(limit));
+    (first..=last).filter_map(|descriptor| c_int::try_from(descriptor).ok()).for_each(otherwise);
+    Ok(())
+}
+
+/// Registers a callback for the end of this process that removes `directory` and ends a child that still runs.
+pub fn clean_up_at_exit(directory: &Path) {
+    let first = CLEANUP.with_borrow_mut(|cleanup| {
+        cleanup.directory = Some(directory.to_owned());
+        !std::mem::replace(&mut cleanup.is_registered, true)
+    });
+    if first {
+        // SAFETY: a function of this library, which is never unloaded.
+        #[allow(unsafe_code)]
+        unsafe {
+            pg_sys::on_proc_exit(Some(at_exit), pg_sys::Datum::from(0));
+        }
+    }
+}
+
+#[pg_guard]
+extern "C-unwind" fn at_exit(_code: c_int, _arg: pg_sys::Datum) {
+    end_child();
+    #[expect(clippy::disallowed_methods, reason = "the stub")]
+    let _ = CLEANUP.with_borrow_mut(|cleanup| cleanup.directory.take()).map(fs::remove_dir_all);
+}

@@ -1,0 +1,211 @@
+//! The asker: a dynamic background worker that asks what no process that serves anybody may ask.
+//!
+//! - It alone forks. Its children run the server's program ([`program`]), or read what sets the pool at the next boot
+//!   ([`boot`]): files that may not answer. Each has a deadline ([`child`]); one that does not end when it is killed is left.
+//! - The permanent worker starts it when only the server's program can tell what a restart needs, and once an hour for the
+//!   next boot; the answers are in shared memory ([`crate::shmem`]).
+//! - `hugepage_preflight()` starts one of its own, which works without preloading: question and answer are in a
+//!   [`message`]. A cancel ends the wait and the asker.
+//! - It has no database, calls no check hook and parses no configuration.
+
+pub mod arguments;
+mod boot;
+mod child;
+mod descendants;
+mod environment;
+mod message;
+mod program;
+#[expect(clippy::disallowed_methods, reason = "temporary files of the server")]
+mod stub;
+
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use hugepage_assess::model::Demand;
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
+use hugepage_kernel::{PageSize, Root};
+use hugepage_start::{StartAnswer, TwoStarts};
+use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
+use pgrx::prelude::*;
+use pgrx::{PgMemoryContexts, pg_sys};
+
+use crate::latch::{self, LatchGuard};
+use crate::next_start::NextStart;
+use crate::{log, memory, server, settings, shmem};
+use message::Message;
+
+/// The time limit for all that the server's program is asked. One that takes longer waits for something that a start would
+/// wait for too.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// The time limit for files that a child reads.
+const READ_LIMIT: Duration = Duration::from_secs(3);
+/// The time between two looks at what sets the pool at the next boot.
+const BOOT_INTERVAL: Duration = Duration::from_secs(3600);
+/// The time between two looks whether the asker has ended.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The reason why the server's program is not asked.
+pub const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
+
+/// Values that replace those on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `shared_buffers`, in blocks.
+    pub shared_buffers: Option<i32>,
+    /// `max_connections`.
+    pub max_connections: Option<i32>,
+    /// `huge_page_size`.
+    pub huge_page_size: Option<PageSize>,
+}
+
+/// The answer on the next start of this server, with and without the options of its command line.
+pub type Answer = StartAnswer<TwoStarts<Demand>>;
+
+/// What the server's program says of a start.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The answer.
+    pub answer: Answer,
+    /// What the recovery of a standby would compare with its primary's settings; `None` for another server.
+    pub recovery: Option<RecoveryParameters>,
+}
+
+impl Asked {
+    /// No answer; the reason.
+    pub const fn unknown(why: String) -> Self {
+        Self { answer: Answer::Unknown(why), recovery: None }
+    }
+}
+
+/// An asker that this process has started.
+pub struct Running(*mut pg_sys::BackgroundWorkerHandle);
+
+impl Running {
+    /// Starts an asker for shared memory; `None` if no background worker can be started.
+    pub fn for_worker() -> Option<Self> {
+        Self::start(0)
+    }
+
+    #[allow(unsafe_code)]
+    fn start(handle: pg_sys::dsm_handle) -> Option<Self> {
+        // SAFETY: set when the process starts.
+        let own = unsafe { pg_sys::MyProcPid };
+        let asker = BackgroundWorkerBuilder::new("pg_hugepages asker")
+            .set_type("pg_hugepages asker")
+            .set_library("pg_hugepages")
+            .set_function("pg_hugepages_asker_main")
+            .enable_shmem_access(None)
+            .set_start_time(BgWorkerStartTime::ConsistentState)
+            .set_restart_time(None)
+            .set_argument(Some(pg_sys::Datum::from(handle)))
+            .set_notify_pid(own);
+        let mut asker = pg_sys::BackgroundWorker::from(&asker);
+        // SAFETY: two local variables; what the second one points to lives as long as this process.
+        let (handle, is_registered) = unsafe {
+            PgMemoryContexts::TopMemoryContext.switch_to(|_| {
+                let mut handle = ptr::null_mut();
+                let is_registered = pg_sys::RegisterDynamicBackgroundWorker(&raw mut asker, &raw mut handle);
+                (handle, is_registered)
+            })
+        };
+        is_registered.then_some(Self(handle))
+    }
+
+    /// Whether the asker has ended.
+    #[allow(unsafe_code)]
+    pub fn has_ended(&self) -> bool {
+        let mut pid = 0;
+        // SAFETY: the handle of `start`, and a local variable.
+        let status = unsafe { pg_sys::GetBackgroundWorkerPid(self.0, &raw mut pid) };
+        status == pg_sys::BgwHandleStatus::BGWH_STOPPED || status == pg_sys::BgwHandleStatus::BGWH_POSTMASTER_DIED
+    }
+}
+
+/// Asks for a session about a start with these overrides, and waits for the answer. A cancel ends both.
+pub fn ask(overrides: Overrides) -> Asked {
+    if !settings::ask_server_program() {
+        return Asked::unknown(IS_OFF.to_owned());
+    }
+    let message = Message::new(overrides);
+    let Some(asker) = Running::start(message.handle()) else {
+        ereport!(
+            ERROR,
+            PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES,
+            "could not register background process",
+            "A background worker asks the server's program. You may need to increase max_worker_processes."
+        );
+    };
+    message.ends(&asker);
+    let latch = LatchGuard;
+    while !asker.has_ended() {
+        latch::wait(&latch, c"HugepagesAsker", None, PAUSE);
+    }
+    drop(latch);
+    message.answer().unwrap_or_else(|| Asked::unknown("the background process ended without an answer".to_owned()))
+}
+
+/// Whether what sets the pool at the next boot is to be read.
+pub fn boot_is_due() -> bool {
+    shmem::generation().is_some() && shmem::since_boot_was_read().is_none_or(|since| since >= BOOT_INTERVAL)
+}
+
+/// Entry point of the asker. `handle`: the [`message`] of a session; 0 for the permanent worker.
+#[pg_guard]
+#[unsafe(no_mangle)]
+#[allow(unsafe_code)]
+pub extern "C-unwind" fn pg_hugepages_asker_main(handle: pg_sys::Datum) {
+    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGTERM);
+    let handle = pg_sys::dsm_handle::try_from(handle.value()).unwrap_or_default();
+    log::catch_errors("ask what a start needs", memory::USUAL, || answer(handle));
+    // An orphan that ends by a signal would be a server process that has crashed, to a postmaster that is process 1.
+    while server::postmaster_pid() == 1 && descendants::are_left() && !latch::is_stopping() {
+        latch::wait(&LatchGuard, c"HugepagesAsker", None, PAUSE);
+    }
+    // SAFETY: the regular end of a process of the server; with 0 the asker is not started again.
+    unsafe { pg_sys::proc_exit(0) };
+}
+
+fn answer(handle: pg_sys::dsm_handle) {
+    if let Err(error) = descendants::become_subreaper() {
+        log::problem(format!("could not become the parent of orphans: {error}"));
+        return;
+    }
+    let is_session = handle != 0;
+    let stuck = descendants::stuck();
+    // Before the message: a child that does not end keeps what its parent has mapped.
+    if shmem::generation().is_some() && stuck.is_none() {
+        read_files(is_session || boot_is_due());
+    }
+    let ask = |overrides| match stuck {
+        Some(pid) => (0, Asked::unknown(format!("an earlier check, process {pid}, still waits for a file"))),
+        None => program::ask(overrides, Instant::now() + TIME_LIMIT),
+    };
+    if is_session {
+        let Some(message) = Message::of(handle) else { return };
+        let overrides = message.overrides();
+        let (key, asked) = ask(overrides);
+        message.set_answer(&asked);
+        if overrides == Overrides::default() {
+            shmem::set_answer(key, &asked);
+        }
+    } else if settings::ask_server_program() {
+        let next = NextStart::now(&Root::live());
+        if next.is_to_ask() {
+            let (key, asked) = ask(Overrides::default());
+            shmem::set_answer(if key == 0 { next.key } else { key }, &asked);
+        }
+    }
+}
+
+/// Reads which files the configuration includes, and what sets the pool at the next boot, for shared memory.
+fn read_files(with_boot: bool) {
+    match boot::included_files(Instant::now() + READ_LIMIT) {
+        Ok(files) => shmem::set_included_files(&files),
+        Err(error) => log::problem(format!("could not find the configuration files: {error}")),
+    }
+    let default = Meminfo::read(&Root::live()).ok().and_then(|meminfo| meminfo.huge_page_size);
+    if let Some(size) = server::requested_memory().huge_page_size.or(default).filter(|_| with_boot) {
+        shmem::set_boot(size, &boot::pool(size, Instant::now() + READ_LIMIT));
+    }
+}

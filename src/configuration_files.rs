@@ -1,0 +1,128 @@
+//! The configuration files of this server, as far as this process knows them without opening one: looked at, and only where a
+//! look waits for nobody.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use hugepage_kernel::Root;
+use hugepage_kernel::host::local_path::LocalPaths;
+use pgrx::pg_sys;
+
+use crate::guc::LoadedFiles;
+use crate::{server, shmem};
+
+/// Microseconds from 1970 to 2000, where the server's time begins (datatype/timestamp.h).
+const YEAR_2000: i64 = 946_684_800_000_000;
+
+thread_local! {
+    static LOADED: RefCell<Option<Rc<ConfigurationFiles>>> = const { RefCell::new(None) };
+}
+
+/// Identifies a file and its content.
+#[derive(Clone, Copy, Hash, PartialEq, Eq)]
+pub struct FileStamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// What stays the same between two reloads.
+pub struct ConfigurationFiles {
+    /// The last reload of this process, and the files that the asker has found.
+    of: (pg_sys::TimestampTz, Vec<PathBuf>),
+    /// All that are known.
+    pub files: Vec<ConfigurationFile>,
+    /// Whether shared memory had room for all that the asker has found.
+    pub is_complete: bool,
+    /// Parameters of which the files have a value that the server has refused.
+    pub refused: Vec<String>,
+    /// The server's program and the directory of its libraries; `None` where a look at them may wait.
+    pub program: [Option<PathBuf>; 2],
+}
+
+/// A file or directory of the configuration.
+pub struct ConfigurationFile {
+    /// The path without symbolic links; the error is why a look at it may wait.
+    path: Result<PathBuf, String>,
+    /// The path as the configuration has it.
+    pub name: PathBuf,
+    /// Whether parameters come from it, or it has to be there.
+    pub is_needed: bool,
+}
+
+impl ConfigurationFiles {
+    /// Those of the last reload of this process, at `reloaded`.
+    pub fn loaded(root: &Root, reloaded: pg_sys::TimestampTz) -> Rc<Self> {
+        let (found, is_complete) = shmem::included_files();
+        let of = (reloaded, found);
+        let known = LOADED.with_borrow(|known| known.as_ref().filter(|known| known.of == of).map(Rc::clone));
+        known.unwrap_or_else(|| {
+            let loaded = Rc::new(Self { is_complete, ..Self::of_process(root, of) });
+            LOADED.set(Some(loaded.clone()));
+            loaded
+        })
+    }
+
+    fn of_process(root: &Root, of: (pg_sys::TimestampTz, Vec<PathBuf>)) -> Self {
+        let (main, data) = (server::config_file(), server::data_directory());
+        let LoadedFiles { mut sources, refused } = LoadedFiles::of_parameters();
+        sources.insert(main.clone());
+        let mut names = BTreeSet::from([main.clone(), data.join("postgresql.auto.conf")]);
+        if of.1.is_empty() {
+            // Debian's directory of includes, which may be empty, and those that parameters come from. The directories of the
+            // main file and of ALTER SYSTEM have other files, too, which change.
+            let not_of_includes = [main.parent(), Some(&*data)];
+            let directories = sources.iter().filter_map(|file| file.parent());
+            names.extend(directories.filter(|one| !not_of_includes.contains(&Some(one))).map(Path::to_owned));
+            names.insert(main.with_file_name("conf.d"));
+            names.extend(sources.iter().cloned());
+        } else {
+            // The same for all processes, each of which may have reloaded at another time.
+            names.extend(of.1.iter().cloned());
+        }
+        let working = root.read_link("/proc/self/cwd").map_or(data, PathBuf::from);
+        let local = LocalPaths::new(root, &working);
+        let resolve = |path: &Path| local.as_ref().map_err(String::clone).and_then(|local| local.resolve(path));
+        let file = |name: PathBuf| ConfigurationFile { path: resolve(&name), is_needed: sources.contains(&name), name };
+        let files = names.into_iter().map(file).collect();
+        let program = [server::executable(), server::library_directory()].map(|path| resolve(&path).ok());
+        Self { of, files, is_complete: true, refused, program }
+    }
+}
+
+impl ConfigurationFile {
+    /// The stamp of the file now, `None` if it does not exist; the error is why it can't be looked at.
+    pub fn stamp(&self) -> Result<Option<FileStamp>, String> {
+        self.path.clone().and_then(|path| stamp(&path).map_err(|error| error.to_string()))
+    }
+}
+
+impl FileStamp {
+    /// The time of the last change, in microseconds since 2000.
+    pub fn changed_at(&self) -> i64 {
+        let (seconds, nanoseconds) = self.changed;
+        seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1000).saturating_sub(YEAR_2000)
+    }
+}
+
+/// The stamp of a file; `None` if it does not exist.
+#[expect(clippy::disallowed_methods, reason = "the server's own files are looked at, not opened")]
+pub fn stamp(path: &Path) -> io::Result<Option<FileStamp>> {
+    let of = |file: Metadata| FileStamp {
+        file: (file.dev(), file.ino()),
+        size: file.size(),
+        modified: (file.mtime(), file.mtime_nsec()),
+        changed: (file.ctime(), file.ctime_nsec()),
+    };
+    match std::fs::metadata(path) {
+        Ok(file) => Ok(Some(of(file))),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
