@@ -22,6 +22,7 @@ from harness.shared_server import SharedServer
 from harness.shmem_thp import ShmemThp
 from harness.signals import unwind_on_signals
 from harness.status import EXTENSION
+from harness.traces import differences, own_lock_of_apply, traces
 
 
 def pytest_sessionstart() -> None:
@@ -65,7 +66,16 @@ def host_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
     with run_lock(waits):
         found = _host()
         yield
-        assert _host() == found
+        now = _host()
+    left = differences(found.pop("traces"), now.pop("traces"))
+    assert not left and now == found, "the tests left the host as they did not find it:\n" + "\n".join(left)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_lock_of_apply(host_unchanged: None) -> Iterator[None]:
+    """`apply` keeps its lock until the next boot, and no other run of tests waits for it."""
+    with own_lock_of_apply():
+        yield
 
 
 def _host() -> dict[str, Any]:
@@ -76,6 +86,7 @@ def _host() -> dict[str, Any]:
             "servers": list(working_below(Cluster.roots)),
             "memory of ended servers": memory_of_ended_servers(),
             "directories": [root for root in Cluster.roots if root.exists()],
+            "traces": traces(settings=not refusal()),
         }
 
 

@@ -31,7 +31,7 @@ pub fn bigint<T: ToBigint>(value: Option<T>) -> Option<i64> {
     value.map(ToBigint::bigint)
 }
 
-/// Text that is valid in every database encoding: each character that is not ASCII becomes a question mark.
+/// Text that is valid in every database encoding: each character that is not ASCII becomes a question mark. No command has one.
 pub fn text(text: String) -> String {
     if text.is_ascii() { text } else { text.replace(|character: char| !character.is_ascii(), "?") }
 }

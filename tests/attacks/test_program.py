@@ -16,6 +16,7 @@ import pytest
 
 from harness import sidecar
 from harness.cluster import Cluster
+from harness.traces import made_directory
 
 pytestmark = pytest.mark.any_major
 
@@ -135,9 +136,10 @@ def test_a_library_of_the_owners_is_not_loaded(new_cluster, place, where):
         config.write_text(f"shared_buffers = 16MB\ninclude_dir '{included}'\ndata_directory = '{server.data}'\n")
         script = ('mount -t tmpfs -o mode=755 none /etc/postgresql && mkdir -p /etc/postgresql/15/main && '
                   'cp "$1" /etc/postgresql/15/main && shift && exec "$@"')
-        Path("/etc/postgresql").mkdir(exist_ok=True)
         (server.data / "postgresql.conf").unlink()
-        answer, users = users_of_programs(server.data, place, through=["unshare", "--mount", "sh", "-c", script, "sh", config], named=False)
+        through = ["unshare", "--mount", "sh", "-c", script, "sh", config]
+        with made_directory(Path("/etc/postgresql")):
+            answer, users = users_of_programs(server.data, place, through=through, named=False)
     assert "evil.so" in answer["reason"] and users <= {NOBODY.pw_uid}, answer
 
 

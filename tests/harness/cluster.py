@@ -1,6 +1,5 @@
 """Throwaway PostgreSQL clusters: each in its own directory, reachable only by a socket there, and removed at the end."""
 
-import atexit
 import os
 import pwd
 import re
@@ -20,6 +19,7 @@ from harness.cgroup import Cgroup
 from harness.kernel import meminfo
 from harness.poll import until
 from harness.processes import CommandFailed, alive, run
+from harness.traces import remove_at_exit
 
 SUPERUSER = "postgres"
 
@@ -291,7 +291,7 @@ def _template(bindir: Path) -> Path:
     if "PG_HUGEPAGES_TEMPLATE" in os.environ:
         return Path(os.environ["PG_HUGEPAGES_TEMPLATE"])
     directory = _directory_of_server()
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    remove_at_exit(directory)
     _initdb(bindir, directory / "data")
     return directory / "data"
 

@@ -1,6 +1,5 @@
 """Run the sidecar program that was built, and read its output."""
 
-import atexit
 import csv
 import io
 import json
@@ -18,6 +17,7 @@ from typing import Any
 from harness.cluster import Cluster
 from harness.poll import SLOWER, until
 from harness.refusal import need_the_host
+from harness.traces import remove_at_exit
 
 PROGRAM = "hugepage-sidecar"
 OK, WARNING, CRITICAL, UNKNOWN, USAGE = 0, 1, 2, 3, 64
@@ -66,7 +66,7 @@ class Answer:
 def binary_for_everybody() -> Path:
     """A copy that all users may run, because cargo's target directory may be readable to root only."""
     directory = Path(tempfile.mkdtemp(prefix="pg_hugepages-sidecar-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    remove_at_exit(directory)
     directory.chmod(0o755)
     copy = Path(shutil.copy(binary(), directory))
     copy.chmod(0o755)

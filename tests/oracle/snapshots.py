@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 TABLES = tables(script("install-sql"))
 COMMON = ("format_version", "snapshot_id", "snapshot_utc", "host_name")
 COUNTS = ("pool_count", "instance_count", "finding_count", "segment_count", "start_count")
-PROSE = ("message", "hint", "notes", "evidence", "regression_detail", "last_start_errors", "reason", "errors")
+PROSE = ("message", "notes", "evidence", "regression_detail", "last_start_errors", "reason", "errors")
 COMMANDS = ("command", "instance_host")
 """Columns that are complete or NULL."""
+INSTRUCTIONS = ("hint",)
+"""Columns that are complete, or say where the text is."""
+ELSEWHERE = 'Run "hugepage-sidecar status" on this host: what to do does not fit here.'
 MEMBERS = {"host": "hp_host", "pools": "hp_pool", "instances": "hp_instance", "findings": "hp_finding",
            "segments": "hp_segment", "starts": "hp_start"}
 """The file of each member of the JSON."""
@@ -75,6 +78,5 @@ snapshots = st.fixed_dictionaries({
 
 def sanitised(text: str) -> str:
     """The sanitised text, as docs/oracle-reference.md describes it."""
-    text = text.replace("|", "/")
     text = re.sub(r"[\x00-\x1f\x7f\x80-\x9f]", " ", text)
-    return re.sub(r"[^\x20-\x7e]", "?", text).strip(" ")
+    return re.sub(r"[^\x20-\x7e]|\|", "?", text).strip(" ")

@@ -10,7 +10,8 @@ from harness.oracle_loader import Refused
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
-from snapshots import COMMANDS, COUNTS, HOST, MAX_RECORD_BYTES, MEMBERS, PROSE, TABLES, sanitised, snapshots
+from snapshots import (COMMANDS, COUNTS, ELSEWHERE, HOST, INSTRUCTIONS, MAX_RECORD_BYTES, MEMBERS, PROSE, TABLES, sanitised,
+                       snapshots)
 
 INSTALL = script("install-sql")
 LAST_SECOND = 253_402_300_799
@@ -40,10 +41,10 @@ def expected(column, value):
     if column.size == 1:
         return "Y" if value else "N"
     text = sanitised(value)
+    if column.name in COMMANDS + INSTRUCTIONS and (text != value or len(text) > column.size):
+        return ELSEWHERE if column.name in INSTRUCTIONS else None
     if len(text) <= column.size:
         return text or None
-    if column.name in COMMANDS:
-        return None
     kept = text[:column.size - 3]
     if column.name in PROSE:
         kept = text[:column.size - 3].rpartition(" ")[0].rstrip(" ")
@@ -59,9 +60,9 @@ def check(table, given, loaded):
     for column in columns:
         found, full = loaded[column.name], wanted[column.name]
         if found != full:
-            assert length > MAX_RECORD_BYTES and column.name in (*PROSE, *COMMANDS), (column, given[column.name], found, full)
-            assert found is None or (column.name not in COMMANDS and found.endswith(" ...")
-                                     and full.startswith(found.removesuffix(" ...")))
+            assert length > MAX_RECORD_BYTES and column.name in (*PROSE, *INSTRUCTIONS, *COMMANDS), (column, given[column.name], found, full)
+            assert found is None or (column.name in INSTRUCTIONS and found == ELSEWHERE) or (
+                column.name in PROSE and found.endswith(" ...") and full.startswith(found.removesuffix(" ...")))
 
 
 @settings(max_examples=250, deadline=None, database=None,

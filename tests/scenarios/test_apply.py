@@ -22,6 +22,7 @@ from harness.pool import Pool, PoolError
 from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
 from harness.smaps import main_mapping
+from harness.traces import own_state
 from harness.units import GB, MB
 
 pytestmark = pytest.mark.any_major
@@ -143,10 +144,11 @@ def test_recommended(new_cluster, pool):
     borrowed = pool(2 * MB, 0)
     server.start()
     held = borrowed.numbers().held
-    dry = sidecar.run("apply", "--recommended", "--dry-run")
-    assert dry.status == OK and borrowed.numbers().nr == held
-    assert f"pages are missing for {server.data} (user {server.data.stat().st_uid})." in dry.stdout
-    assert sidecar.run("apply", "--recommended", "--yes").status == OK
+    with own_state() as through:
+        dry = sidecar.run("apply", "--recommended", "--dry-run", through=through)
+        assert dry.status == OK and borrowed.numbers().nr == held
+        assert f"pages are missing for {server.data} (user {server.data.stat().st_uid})." in dry.stdout
+        assert sidecar.run("apply", "--recommended", "--yes", through=through).status == OK
     wanted = borrowed.persistent()
     assert f"keep {wanted} pages" in dry.stdout and wanted > held
     server.restart()

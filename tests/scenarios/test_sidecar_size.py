@@ -14,6 +14,7 @@ from harness.kernel import meminfo, sysv_segments
 from harness.oracle import SysV, alert_log
 from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, WARNING
+from harness.traces import made_directory
 from harness.units import KB, MB, pages
 
 pytestmark = pytest.mark.any_major
@@ -97,9 +98,9 @@ def test_a_cluster_as_debian_keeps_it(new_cluster, sized, tmp_path):
     script = ('mount -t tmpfs none /etc/postgresql && mkdir -p "/etc/postgresql/$1/main" && '
               'cp -p "$2/postgresql.conf" "$2/harness.conf" "/etc/postgresql/$1/main" && rm "$2/postgresql.conf" && '
               'echo "data_directory = \'$2\'" >> "/etc/postgresql/$1/main/postgresql.conf" && shift 2 && exec "$@"')
-    Path("/etc/postgresql").mkdir(exist_ok=True)
     through = ["unshare", "--mount", "sh", "-c", script, "sh", str(server.install.major), server.data]
-    need = sized(through=through)["needs"][str(server.data)]
+    with made_directory(Path("/etc/postgresql")):
+        need = sized(through=through)["needs"][str(server.data)]
     assert (need["pages_needed"], need["is_running"]) == (wanted, False)
 
 

@@ -1,4 +1,5 @@
-//! Complete commands for the administrator.
+//! Complete commands for the administrator. Each is of printable US-ASCII without `|`, and has no two blanks in a row: files for
+//! Oracle, lines for monitoring systems, databases of any encoding and pages of HTML all show it as it is.
 
 use std::borrow::Cow;
 
@@ -24,13 +25,19 @@ pub fn set_overcommit(size: PageSize, is_default: bool, pages: Pages) -> String 
     set_pool(size, is_default, pages).replace("nr_hugepages", "nr_overcommit_hugepages")
 }
 
-/// Sets a limit of a systemd service, such as `LimitMEMLOCK`, from its next start on (systemd.exec(5)).
+/// Sets a limit of a systemd service, such as `MEMLOCK`, from its next start on (systemd.exec(5)).
 pub fn limit_of_service(service: &str, limit: &str, value: &str) -> String {
+    drop_in(service, &limit.to_ascii_lowercase(), &format!("Limit{limit}={value}"))
+}
+
+/// Adds the file `name` with `settings` to a systemd service (systemd.unit(5)). Its lines are separated by `\n` of printf(1).
+pub fn drop_in(service: &str, name: &str, settings: &str) -> String {
     let directory = format!("/etc/systemd/system/{service}.d");
-    let file = limit.to_ascii_lowercase();
+    let file = format!("{directory}/{name}.conf");
     format!(
-        "mkdir -p {directory} && printf '[Service]\\nLimit{limit}={value}\\n' > {directory}/{file}.conf && systemctl \
-         daemon-reload"
+        "mkdir -p {} && printf '[Service]\\n{settings}\\n' > {} && systemctl daemon-reload",
+        quoted(&directory),
+        quoted(&file)
     )
 }
 
@@ -48,7 +55,7 @@ pub fn set_pool_at_boot(size: PageSize, is_default: bool, pages: Pages, file: Op
         _ if !is_default => return file.is_none().then(|| reserve_at_boot(size, pages)),
         Some(file) => {
             let file = quoted(file);
-            format!("sed -i -E 's|^[- ]*vm[./]nr_hugepages *=.*|vm.nr_hugepages = {pages}|' {file}")
+            format!("sed -i -E 's#^[- ]*vm[./]nr_hugepages *=.*#vm.nr_hugepages = {pages}#' {file}")
         }
         None => format!("echo 'vm.nr_hugepages = {pages}' > {SYSCTL_FILE}"),
     })
@@ -58,25 +65,27 @@ pub fn set_pool_at_boot(size: PageSize, is_default: bool, pages: Pages, file: Op
 pub fn reserve_at_boot(size: PageSize, pages: Pages) -> String {
     let size = size.kernel_parameter();
     format!(
-        "grubby --update-kernel=ALL --args=\"hugepagesz={size} hugepages={pages}\" || (echo \
-         'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\"' >> /etc/default/grub && update-grub)"
+        "if ! grubby --update-kernel=ALL --args=\"hugepagesz={size} hugepages={pages}\"; then echo \
+         'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\"' >> /etc/default/grub && update-grub; fi"
     )
 }
 
-/// A word for a shell: as it is where no character has a meaning to it, in quotes otherwise. Line breaks and other control
-/// characters are in `$'...'` (POSIX 2024, bash, ksh), so that a command stays one line that a terminal shows as it is.
+/// A word for a shell: as it is where no character has a meaning to it, in quotes otherwise. What some output would change (see
+/// above) is in `$'...'`, byte by byte in octal (POSIX 2024, bash, ksh).
 pub fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.into();
     }
-    if !word.contains(char::is_control) {
+    let has_blanks = word.contains("  ");
+    let is_changed = |c: char| !(c.is_ascii_graphic() || c == ' ' && !has_blanks) || c == '|';
+    if !word.contains(is_changed) {
         return format!("'{}'", word.replace('\'', "'\\''")).into();
     }
     let escaped = |c: char| match c {
         '\'' | '\\' => format!("\\{c}"),
-        // All bytes of the character in octal.
-        c if c.is_control() => c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect(),
+        // All bytes of the character.
+        c if is_changed(c) => c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect(),
         c => c.to_string(),
     };
     format!("$'{}'", word.chars().map(escaped).collect::<String>()).into()
@@ -88,16 +97,75 @@ mod tests {
 
     use super::*;
 
+    /// Names that files, groups and services may have.
+    const WORDS: [&str; 16] = [
+        "a b",
+        "$(touch /tmp/x)",
+        "`id`",
+        "it's",
+        "",
+        "a;b",
+        "*",
+        "~",
+        "\\",
+        "a\nb",
+        "\x1b[31m'\\",
+        "\u{9b}",
+        "a|b",
+        "Größe €",
+        "\u{202e}fdp",
+        " a   b ",
+    ];
+
+    /// Whether every output shows the command as it is.
+    fn is_shown_as_it_is(command: &str) -> bool {
+        command.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic() && byte != b'|') && !command.contains("  ")
+    }
+
+    fn said(command: &str) -> String {
+        let said = Command::new("bash").args(["-c", command]).output().unwrap();
+        String::from_utf8(said.stdout).unwrap()
+    }
+
     #[test]
     fn a_shell_takes_a_quoted_word_as_one() {
         assert_eq!(quoted("/sys/fs/cgroup/a-b.slice/hugetlb.2MB.max"), "/sys/fs/cgroup/a-b.slice/hugetlb.2MB.max");
-        for word in
-            ["a b", "$(touch /tmp/x)", "`id`", "it's", "", "a;b", "*", "~", "\\", "a\nb", "\x1b[31m'\\", "\u{9b}"]
-        {
+        for word in WORDS {
             let quoted = quoted(word);
-            assert!(!quoted.contains(char::is_control), "{quoted}");
-            let said = Command::new("bash").args(["-c", &format!("printf %s {quoted}")]).output().unwrap();
-            assert_eq!(String::from_utf8(said.stdout).unwrap(), word, "{quoted}");
+            assert!(is_shown_as_it_is(&quoted), "{quoted}");
+            assert_eq!(said(&format!("printf %s {quoted}")), word, "{quoted}");
         }
+    }
+
+    #[test]
+    fn no_output_has_to_change_a_command() {
+        let sizes = [2 << 20, 1 << 30].map(|bytes| PageSize::new(bytes).unwrap());
+        let mut commands = Vec::new();
+        for (size, is_default) in sizes.into_iter().flat_map(|size| [(size, true), (size, false)]) {
+            commands.push(set_pool(size, is_default, Pages(7)));
+            commands.push(set_node_pool(1, size, Pages(7)));
+            commands.push(set_overcommit(size, is_default, Pages(7)));
+            commands.push(reserve_at_boot(size, Pages(7)));
+            for word in WORDS {
+                let file = format!("/etc/sysctl.d/99-{word}.conf");
+                commands.extend(set_pool_at_boot(size, is_default, Pages(7), Some(&file)));
+                commands.extend(set_pool_at_boot(size, is_default, Pages(7), None));
+                commands.push(limit_of_service(&format!("{word}.service"), "MEMLOCK", "infinity"));
+            }
+        }
+        assert!(commands.iter().any(|command| command.starts_with("sed")));
+        for command in commands {
+            assert!(is_shown_as_it_is(&command), "{command}");
+        }
+    }
+
+    /// Where grubby is missing or fails, the file of update-grub gets the words.
+    #[test]
+    fn a_reservation_goes_one_of_two_ways() {
+        let command = reserve_at_boot(PageSize::new(1 << 30).unwrap(), Pages(2));
+        let command = command.replace("/etc/default/grub", "/dev/stdout");
+        let on_host = |grubby| said(&format!("grubby() {{ {grubby}; }}; update-grub() {{ echo updated; }}; {command}"));
+        assert_eq!(on_host("echo \"$2\""), "--args=hugepagesz=1G hugepages=2\n");
+        assert_eq!(on_host("false"), "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz=1G hugepages=2\"\nupdated\n");
     }
 }

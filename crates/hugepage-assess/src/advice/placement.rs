@@ -43,11 +43,9 @@ fn interleave(nodes: &[u32], start: Start<'_>) -> String {
     let nodes = nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     match start.service {
         Some(service) => {
-            let directory = format!("/etc/systemd/system/{service}.d");
-            format!(
-                "mkdir -p {directory} && printf '[Service]\\nNUMAPolicy=interleave\\nNUMAMask={nodes}\\n' > \
-                 {directory}/numa.conf && systemctl daemon-reload && systemctl restart {service}"
-            )
+            let settings = format!("NUMAPolicy=interleave\\nNUMAMask={nodes}");
+            let restarted = command::quoted(service);
+            format!("{} && systemctl restart {restarted}", command::drop_in(service, "numa", &settings))
         }
         None => {
             let quoted = |path: &Path| command::quoted(&path.to_string_lossy()).into_owned();

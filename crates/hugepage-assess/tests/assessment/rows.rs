@@ -27,7 +27,7 @@ fn commands_for_root() {
     ] {
         let command = set_pool_at_boot(huge, true, Pages(7), file).unwrap();
         let expected = match file.filter(|_| is_changed_itself) {
-            Some(file) => format!("sed -i -E 's|^[- ]*vm[./]nr_hugepages *=.*|vm.nr_hugepages = 7|' {file}"),
+            Some(file) => format!("sed -i -E 's#^[- ]*vm[./]nr_hugepages *=.*#vm.nr_hugepages = 7#' {file}"),
             None => "echo 'vm.nr_hugepages = 7' > /etc/sysctl.d/90-postgresql-hugepages.conf".to_owned(),
         };
         assert_eq!(command, expected, "{file:?}");
@@ -43,7 +43,7 @@ fn words_for_a_shell() {
         ("", "''"),
         ("a b", "'a b'"),
         ("it's", "'it'\\''s'"),
-        ("a\nb's\u{1b}é", "$'a\\012b\\'s\\033é'"),
+        ("a\nb's\u{1b}é", "$'a\\012b\\'s\\033\\303\\251'"),
     ] {
         assert_eq!(quoted(word), expected);
     }

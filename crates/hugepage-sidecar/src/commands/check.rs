@@ -35,8 +35,8 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
     say!(
         "HUGEPAGES {} - {}{}",
         exit.name(),
-        // A vertical bar separates the performance data.
-        escape::line(&text(&survey, &sizings, verdict, options.instance.as_deref()).replace('|', "/")),
+        // A vertical bar separates the performance data. No command has one, but a name may.
+        escape::line(&text(&survey, &sizings, verdict, options.instance.as_deref()).replace('|', "?")),
         performance_data(&survey, &sizings)
     );
     Ok(exit)

@@ -16,7 +16,7 @@ use crate::oracle::columns::PoolRecord;
 use crate::output::host_rows::{HostOutput, host};
 use crate::output::rows::{InstanceRow, PoolOutput, StoppedRow};
 use crate::output::stream::{say, stdout};
-use crate::output::table::{colored, or_unknown, table, wrapped};
+use crate::output::table::{colored, or_unknown, table, wrapped, wrapped_instruction};
 use crate::output::{Format, escape, json};
 
 /// Options of `status`.
@@ -112,7 +112,7 @@ fn print(out: &HostOutput, survey: &Survey) {
     for one in out.kernel_advisories.iter().filter(|one| one.applies == Some(true)) {
         say!("{}", wrapped(&format!("kernel: {}", one.detail), 0, 2));
     }
-    say!("\n{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), out.message), 0, 2));
+    say!("\n{}", wrapped_instruction(&format!("{}: {}", out.verdict.to_uppercase(), out.message), 0, 2));
 }
 
 fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a HostRecommendation>, pieces: &str) {
@@ -123,7 +123,7 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
     if status.verdict != Severity::Ok {
         say!("{}", wrapped(&format!("{}: {}", status.verdict, status.message), 2, 4));
         if let Some(hint) = &status.hint {
-            say!("{}", wrapped(hint, 2, 4));
+            say!("{}", wrapped_instruction(hint, 2, 4));
         }
     }
     for one in recommendations.filter(|one| !one.is_in_hint) {
@@ -151,7 +151,7 @@ fn print_strangers(strangers: &Strangers) {
 fn print_stopped(row: &StoppedRow) {
     say!("{}", wrapped(&format!("{} {}: {}: {}", row.kind, escape::line(&row.name), row.verdict, row.message), 0, 2));
     if let Some(hint) = &row.hint {
-        say!("{}", wrapped(hint, 2, 4));
+        say!("{}", wrapped_instruction(hint, 2, 4));
     }
     for note in &row.notes {
         say!("{}", wrapped(&format!("note: {note}"), 2, 4));
@@ -163,7 +163,7 @@ fn print_recommendation(one: &HostRecommendation, indent: usize) {
     let one = &one.recommendation;
     say!("{}", wrapped(&format!("{}: {}: {}", one.severity, one.setting, one.reason), indent, indent + 2));
     if let Some(command) = &one.command {
-        say!("{}", wrapped(command, indent, indent + 2));
+        say!("{}{}", " ".repeat(indent), escape::line(command));
     }
 }
 

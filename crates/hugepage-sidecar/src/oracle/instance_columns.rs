@@ -13,8 +13,8 @@ record! {
         verdict: Text(8),
         /// The state in one sentence.
         message: Prose(300),
-        /// What to do, in one sentence; NULL if nothing.
-        hint: Prose(300),
+        /// What to do, in one sentence; NULL if nothing. If it does not fit, a sentence on where it is.
+        hint: Instruction(300),
         /// Whether the whole SGA (PostgreSQL: shared memory) is in huge pages; NULL if unknown.
         sga_in_huge_pages: Flag,
         /// hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.
@@ -123,7 +123,7 @@ record! {
         current_value: Text(64),
         /// Recommended value; NULL if no possible value suffices.
         recommended: Text(64),
-        /// The complete command; NULL if there is none, or if it exceeds the column.
+        /// The complete command; NULL if there is none, or if it does not fit: hugepage-sidecar status has it.
         command: Command(250),
         /// When the change takes effect: now, server restart or reboot.
         takes_effect: Text(16),

@@ -12,6 +12,8 @@ pub const DELIMITER: char = '|';
 /// The maximum bytes of a record with its newline. The default line size of UTL_FILE is 1024, and all known readers accept
 /// 999.
 pub const MAX_RECORD_BYTES: usize = 999;
+/// In place of an instruction that does not fit.
+const INSTRUCTION_ELSEWHERE: &str = "Run \"hugepage-sidecar status\" on this host: what to do does not fit here.";
 /// The last second of the year 9999.
 const LAST_SECOND: u64 = 253_402_300_799;
 
@@ -44,17 +46,31 @@ fn field(column_type: ColumnType, value: &Value) -> String {
         (ColumnType::UtcTime, Value::Number(seconds)) => seconds.as_u64().and_then(utc).unwrap_or_default(),
         (_, Value::Number(number)) => number.to_string(),
         (_, Value::Bool(flag)) => if *flag { "Y" } else { "N" }.to_owned(),
-        (_, Value::String(text)) => shortened(column_type, &sanitised(text), column_type.width()),
+        (_, Value::String(text)) => {
+            let (safe, width) = (sanitised(text), column_type.width());
+            if column_type.is_whole() && safe != *text {
+                elsewhere(column_type, width)
+            } else {
+                shortened(column_type, &safe, width)
+            }
+        }
         _ => String::new(),
     }
 }
 
 fn shortened(column_type: ColumnType, text: &str, width: usize) -> String {
     match column_type {
-        ColumnType::Command(_) if text.len() > width => String::new(),
+        _ if text.len() <= width => text.to_owned(),
+        _ if column_type.is_whole() => elsewhere(column_type, width),
         ColumnType::Prose(_) => truncate_at_word(text, width),
         _ => truncate(text, width),
     }
+}
+
+/// In place of a text that must not be changed, and does not fit as it is.
+fn elsewhere(column_type: ColumnType, width: usize) -> String {
+    let is_instruction = matches!(column_type, ColumnType::Instruction(_)) && INSTRUCTION_ELSEWHERE.len() <= width;
+    if is_instruction { INSTRUCTION_ELSEWHERE.to_owned() } else { String::new() }
 }
 
 /// The seconds since 1970, for [`ColumnType::UtcTime`]; `None` if the time is before that.
@@ -115,7 +131,7 @@ mod tests {
             &Column { name: "b", column_type: ColumnType::Command(400), comment: &[] },
             &Column { name: "c", column_type: ColumnType::Prose(400), comment: &[] },
         ];
-        let words = |count: usize| Value::from("word ".repeat(count));
+        let words = |count: usize| Value::from("word ".repeat(count).trim_end());
         let fields = |values: &[Value]| {
             let line = line(kinds.into_iter(), values);
             line.trim_end().split('|').map(str::len).collect::<Vec<_>>()
@@ -126,6 +142,42 @@ mod tests {
         let command = |count| Value::from("c".repeat(count));
         assert_eq!(fields(&[words(80), command(390), words(80)]), [399, 390, 203]);
         assert_eq!(fields(&[words(80), command(390), Value::Null]), [399, 390, 0]);
+    }
+
+    #[test]
+    fn a_command_is_as_it_is_or_elsewhere() {
+        let (command, instruction) = (ColumnType::Command(250), ColumnType::Instruction(300));
+        let field = |column_type, text: &str| field(column_type, &Value::from(text));
+        for text in ["sysctl -w vm.nr_hugepages=7", "a && b > 'c d' # \"$e\" \\n ~ *"] {
+            assert_eq!(field(command, text), text);
+            assert_eq!(field(instruction, text), text);
+        }
+        for text in ["a || b", "echo 7 > '/sys/fs/cgroup/\u{e4}/x'", "a\nb", "a\u{202e}b", &"word ".repeat(70)] {
+            assert_eq!(field(command, text), "", "{text}");
+            assert_eq!(field(instruction, text), INSTRUCTION_ELSEWHERE, "{text}");
+            assert!(!field(ColumnType::Prose(300), text).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_full_record_has_an_instruction_whole_elsewhere_or_not() {
+        let columns: [&'static Column; 3] = [
+            &Column { name: "a", column_type: ColumnType::Text(500), comment: &[] },
+            &Column { name: "b", column_type: ColumnType::Text(500), comment: &[] },
+            &Column { name: "c", column_type: ColumnType::Instruction(300), comment: &[] },
+        ];
+        let hint =
+            "Run \"sysctl -w vm.nr_hugepages=7\" and restart the server, which then has what it asks for at present.";
+        let beside = |bytes: usize| {
+            let (first, second) = ("x".repeat(500), "x".repeat(bytes - 500));
+            let line = line(columns.into_iter(), &[first.into(), second.into(), hint.into()]);
+            line.trim_end().rsplit('|').next().unwrap().to_owned()
+        };
+        let room = MAX_RECORD_BYTES - columns.len();
+        assert_eq!(beside(room - hint.len()), hint);
+        assert_eq!(beside(room - hint.len() + 1), INSTRUCTION_ELSEWHERE);
+        assert_eq!(beside(room - INSTRUCTION_ELSEWHERE.len()), INSTRUCTION_ELSEWHERE);
+        assert_eq!(beside(room - INSTRUCTION_ELSEWHERE.len() + 1), "");
     }
 
     #[test]

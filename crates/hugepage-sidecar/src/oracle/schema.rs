@@ -16,8 +16,10 @@ pub enum ColumnType {
     Text(usize),
     /// Sentences, truncated between words, and further if the record would be too long.
     Prose(usize),
-    /// A command, or a name to compare with: NULL if it does not fit, because a part of it must not be used. Sentences are
-    /// shortened first.
+    /// What to do, with commands: as it is, or a sentence on where it is.
+    Instruction(usize),
+    /// A command, or a name to compare with: as it is or NULL, because a part of it must not be used. Sentences are shortened
+    /// first.
     Command(usize),
     /// A timestamp in UTC, in seconds since 1970.
     UtcTime,
@@ -33,7 +35,7 @@ impl ColumnType {
     pub const fn width(self) -> usize {
         match self {
             Self::Bytes | Self::Pages | Self::Count => NUMBER_WIDTH,
-            Self::Text(width) | Self::Prose(width) | Self::Command(width) => width,
+            Self::Text(width) | Self::Prose(width) | Self::Instruction(width) | Self::Command(width) => width,
             Self::UtcTime => "YYYY-MM-DD HH24:MI:SS".len() - "24".len(),
             Self::Flag => 1,
         }
@@ -61,9 +63,14 @@ impl ColumnType {
         }
     }
 
+    /// Whether a value is as it is or not there.
+    pub const fn is_whole(self) -> bool {
+        matches!(self, Self::Instruction(_) | Self::Command(_))
+    }
+
     /// Whether a value may be truncated or omitted so that the record fits.
     pub const fn may_be_shortened(self) -> bool {
-        matches!(self, Self::Prose(_) | Self::Command(_))
+        matches!(self, Self::Prose(_) | Self::Instruction(_) | Self::Command(_))
     }
 }
 
@@ -117,6 +124,7 @@ macro_rules! rust_type {
     (Count) => { Option<u64> };
     (Text) => { Option<String> };
     (Prose) => { Option<String> };
+    (Instruction) => { Option<String> };
     (Command) => { Option<String> };
     (UtcTime) => { Option<u64> };
     (Flag) => { Option<bool> };

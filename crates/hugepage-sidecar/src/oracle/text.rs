@@ -3,13 +3,12 @@
 /// Marks a truncated text.
 const ELLIPSIS: &str = "...";
 
-/// `text` in printable US-ASCII without the separator and without blanks at its ends: `|` becomes `/`, a control character a
-/// blank, a character beyond ASCII `?`. Oracle reads an empty text as NULL.
+/// `text` in printable US-ASCII without the separator and without blanks at its ends: a control character becomes a blank, `|` and
+/// a character beyond ASCII `?`. Oracle reads an empty text as NULL.
 pub fn sanitised(text: &str) -> String {
     let safe = text.chars().map(|character| match character {
-        '|' => '/',
         _ if character.is_control() => ' ',
-        _ if !character.is_ascii() => '?',
+        _ if character == '|' || !character.is_ascii() => '?',
         _ => character,
     });
     safe.collect::<String>().trim_matches(' ').to_owned()
@@ -44,8 +43,8 @@ mod tests {
     fn sanitise_hostile_texts() {
         for (text, safe) in [
             ("plain", "plain"),
-            ("a|b\nc\td", "a/b c d"),
-            ("\u{85}|\r\n", "/"),
+            ("a|b\nc\td", "a?b c d"),
+            ("\u{85}|\r\n", "?"),
             (" \t ", ""),
             ("Größe €", "Gr??e ?"),
             ("'; DROP USER SYS; --", "'; DROP USER SYS; --"),

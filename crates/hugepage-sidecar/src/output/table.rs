@@ -45,10 +45,46 @@ pub fn or_unknown<T: ToString>(value: Option<T>) -> String {
 
 /// `text` in lines of 80 columns, the first indented by `first` spaces and the others by `rest`.
 pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
+    // Names may contain line breaks, which would look like lines of this program.
+    let text = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    filled(&escape::line(&text), first, rest)
+}
+
+/// A text without control characters in lines of 80 columns.
+fn filled(text: &str, first: usize, rest: usize) -> String {
     let (first, rest) = (" ".repeat(first), " ".repeat(rest));
     let options = textwrap::Options::new(usize::from(DEFAULT_WIDTH)).initial_indent(&first).subsequent_indent(&rest);
     let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
-    // Names may contain line breaks, which would look like lines of this program.
-    let text = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-    textwrap::fill(&escape::line(&text), options)
+    textwrap::fill(text, options)
+}
+
+/// An instruction as [`wrapped`]; its commands, which are in quotes, stay on one line each.
+pub fn wrapped_instruction(text: &str, first: usize, rest: usize) -> String {
+    /// No control character is left in what is shown.
+    const BLANK: &str = "\u{1}";
+    let shown = escape::line(text);
+    let (Some(from), Some(to)) = (shown.find('"'), shown.rfind('"')) else { return wrapped(text, first, rest) };
+    let whole = shown[from..to].replace(' ', BLANK);
+    let text = format!("{}{whole}{}", &shown[..from], &shown[to..]);
+    filled(&text, first, rest).replace(BLANK, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_outside_of_commands() {
+        let command =
+            "\"mkdir -p /etc/systemd/system/postgresql@15-main.service.d && systemctl daemon-reload, as 'a  b'\"";
+        let text =
+            format!("Run {command} and restart the server, so that it finds the pages that it asks for at its start.");
+        let shown = wrapped_instruction(&text, 2, 4);
+        assert!(shown.lines().any(|line| line.contains(command)), "{shown}");
+        assert!(shown.lines().filter(|line| !line.contains(command)).all(|line| line.len() <= 80), "{shown}");
+        assert!(shown.lines().count() > 2 && shown.starts_with("  Run") && !shown.contains('\u{1}'), "{shown}");
+        let plain = "word ".repeat(40);
+        assert_eq!(wrapped_instruction(&plain, 2, 4), wrapped(&plain, 2, 4));
+        assert_eq!(wrapped_instruction("Set \"a\u{1}b\".", 0, 0), "Set \"a\\x01b\".");
+    }
 }

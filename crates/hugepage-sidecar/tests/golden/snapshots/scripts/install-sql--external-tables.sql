@@ -361,7 +361,7 @@ COMMENT ON COLUMN HUGEPAGE.hp_instance.kind IS 'Kind of instance: oracle (a data
 COMMENT ON COLUMN HUGEPAGE.hp_instance.sid IS 'ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.verdict IS 'ok (as configured, also after a restart), notice, warning or critical.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.message IS 'The state in one sentence.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.hint IS 'What to do, in one sentence; NULL if nothing.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.hint IS 'What to do, in one sentence; NULL if nothing. If it does not fit, a sentence on where it is.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
@@ -467,7 +467,7 @@ COMMENT ON COLUMN HUGEPAGE.hp_finding.area IS 'Area of the setting: oracle, post
 COMMENT ON COLUMN HUGEPAGE.hp_finding.setting IS 'Name of the setting, as in the file or command that sets it.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.current_value IS 'Current value; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.recommended IS 'Recommended value; NULL if no possible value suffices.';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.command IS 'The complete command; NULL if there is none, or if it exceeds the column.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.command IS 'The complete command; NULL if there is none, or if it does not fit: hugepage-sidecar status has it.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.reason IS 'The reason in one sentence.';
@@ -1542,7 +1542,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_status.host_name IS 'Name of the host, from 
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.verdict IS 'ok (as configured, also after a restart), notice, warning or critical.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.message IS 'The state in one sentence.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.hint IS 'What to do, in one sentence; NULL if nothing.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.hint IS 'What to do, in one sentence; NULL if nothing. If it does not fit, a sentence on where it is.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
@@ -1652,7 +1652,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_instances.host_name IS 'Name of the host, fr
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.verdict IS 'ok (as configured, also after a restart), notice, warning or critical.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.message IS 'The state in one sentence.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.hint IS 'What to do, in one sentence; NULL if nothing.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.hint IS 'What to do, in one sentence; NULL if nothing. If it does not fit, a sentence on where it is.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
@@ -1876,7 +1876,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_findings.area IS 'Area of the setting: oracl
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.setting IS 'Name of the setting, as in the file or command that sets it.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.current_value IS 'Current value; NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.recommended IS 'Recommended value; NULL if no possible value suffices.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.command IS 'The complete command; NULL if there is none, or if it exceeds the column.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.command IS 'The complete command; NULL if there is none, or if it does not fit: hugepage-sidecar status has it.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.reason IS 'The reason in one sentence.';

@@ -1,0 +1,108 @@
+"""What tests could leave on the host: files where programs look for them, mounts, and settings of the kernel."""
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+STATE = Path("/var/lib/hugepage-sidecar")
+"""What the sidecar remembers of this host, root's consents among it."""
+
+LOCK_OF_APPLY = Path("/run/hugepage-sidecar")
+
+TREES = (STATE, LOCK_OF_APPLY, *map(Path, (
+    "/etc/oratab", "/etc/postgresql", "/etc/sysctl.conf", "/etc/sysctl.d", "/etc/tmpfiles.d", "/etc/modprobe.d", "/etc/default",
+    "/etc/security", "/etc/systemd/system", "/etc/tuned", "/etc/cron.d", "/etc/prometheus", "/run/sysctl.d", "/run/tmpfiles.d",
+    "/run/systemd/system", "/usr/local/lib/sysctl.d", "/usr/local/lib/hugepage-sidecar", "/var/opt/oracle")))
+"""Where the sidecar, a boot or a server finds files, whole."""
+
+NAMES = ("/etc/*", "/usr/local/*/*", "/var/lib/*", "/dev/shm/ora_*", f"{tempfile.gettempdir()}/pg_hugepages-*")
+"""Places of many others: what is there counts, and not what is in it."""
+
+OF_OTHERS = f"{tempfile.gettempdir()}/pg_hugepages-against-"
+"""What ./dev bench keeps beside the run of its tests."""
+
+SETTINGS = (
+    "/proc/sys/vm/*huge*", "/proc/sys/vm/overcommit_*", "/proc/sys/kernel/shm*", "/proc/sys/kernel/io_uring_*", "/sys/kernel/mm/transparent_hugepage/*", "/sys/kernel/mm/hugepages/*/demote_size")
+
+MOUNTS = (tempfile.gettempdir(), str(STATE), "/etc/", "/proc/", "/sys/", "/run/", "/usr/local/")
+
+CGROUPS = [f"/sys/fs/cgroup/{hierarchy}{name}" for hierarchy in ("", "*/") for name in ("pg_hugepages*", "*attack*")]
+
+_until_exit: set[Path] = set()
+
+
+def remove_at_exit(directory: Path) -> None:
+    """Remove the directory when this process ends, which is after the last look at the host."""
+    _until_exit.add(directory)
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+
+
+def traces(settings: bool) -> dict[str, Any]:
+    """All of that by its path. `settings`: those of the kernel, too."""
+    found: dict[str, Any] = {}
+    for path in (path for tree in TREES for path in (tree, *tree.rglob("*"))):
+        with suppress(FileNotFoundError):
+            status = path.lstat()
+            found[str(path)] = (status.st_mode, status.st_uid, None if path.is_dir() else (status.st_size, status.st_mtime_ns))
+    for pattern in (*NAMES, *CGROUPS):
+        found |= {str(path): found.get(str(path), "is there") for path in _glob(pattern)}
+    if settings:
+        found |= {str(path): _text(path) for pattern in SETTINGS for path in _glob(pattern) if path.is_file()}
+        points = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
+        found |= {f"a mount at {point}": "is there" for point in points if point.startswith(MOUNTS)}
+    return found
+
+
+def _glob(pattern: str) -> Iterator[Path]:
+    for path in Path("/").glob(pattern.lstrip("/")):
+        if path not in _until_exit and not str(path).startswith(OF_OTHERS):
+            yield path
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except OSError:
+        return None    # for writing alone
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What was left, has gone or is another, in words."""
+    left = [f"left: {path}" for path in sorted(after.keys() - before.keys())]
+    gone = [f"gone: {path}" for path in sorted(before.keys() - after.keys())]
+    both = sorted(before.keys() & after.keys())
+    return left + gone + [f"changed: {path}: {before[path]} -> {after[path]}" for path in both if before[path] != after[path]]
+
+
+@contextmanager
+def made_directory(directory: Path) -> Iterator[Path]:
+    """A directory of the host, which is gone at the end if it was not there."""
+    was_there = directory.exists()
+    directory.mkdir(exist_ok=True)
+    try:
+        yield directory
+    finally:
+        if not was_there:
+            directory.rmdir()
+
+
+@contextmanager
+def own_state() -> Iterator[list[str]]:
+    """The beginning of a command line that runs the rest where nothing is remembered, and what is remembered goes with it."""
+    with made_directory(STATE):
+        yield ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o mode=755 none {STATE} && exec "$@"', "sh"]
+
+
+@contextmanager
+def own_lock_of_apply() -> Iterator[None]:
+    """The lock that `apply` makes is gone at the end if it was not there."""
+    was_there = LOCK_OF_APPLY.exists()
+    try:
+        yield
+    finally:
+        if not was_there:
+            shutil.rmtree(LOCK_OF_APPLY, ignore_errors=True)
