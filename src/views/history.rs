@@ -75,7 +75,7 @@ fn counted(
     wanted: impl Fn(&Record) -> bool,
     notes: &mut Notes,
 ) -> Result<(Option<StoredRecords>, usize), HistoryError> {
-    let Some(mut records) = history::file()?.records()? else { return Ok((None, 0)) };
+    let Some(mut records) = history::file().records()? else { return Ok((None, 0)) };
     let mut count = 0;
     while let Some(record) = next(&mut records) {
         count += usize::from(wanted(&record?));
