@@ -18,7 +18,7 @@ use crate::{history, memory, settings};
 
 #[pg_extern(sql = false)]
 fn hugepage_history(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, |notes| {
+    rows::return_rows(call, include_str!("history.sql"), |notes| {
         records(notes).map(|record| {
             let before = record.lost.as_ref();
             (
