@@ -27,7 +27,7 @@ BUILD_DIR ?= build/pg$(PG_MAJOR)$(patsubst %,-%,$(filter-out release,$(BUILD_PRO
 
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 LIBRARY = $(BUILD_DIR)/$(EXTNAME).so
-LIBRARY_CRATES := $(addprefix crates/hugepage-,assess benefit kernel server start)
+LIBRARY_CRATES := $(addprefix crates/hugepage-,assess kernel server start)
 SOURCES := Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find src $(LIBRARY_CRATES:%=%/src) -name '*.rs')
 
 # One static program for every host, whatever C library that has. A target is named so that the flags are not those of

@@ -27,7 +27,6 @@ QUERIES = {
     "hugepage_pools": "SELECT count(*) FROM hugepage_pools",
     "hugepage_segments": "SELECT count(*) FROM hugepage_segments",
     "hugepage_host": "SELECT count(*) FROM hugepage_host",
-    "hugepage_metrics": "SELECT hugepage_metrics()",
 }
 
 

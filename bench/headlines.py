@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import build
-from benefit import KINDS, TOUCH
 from harness.cluster import Cluster, rows
 from harness.kernel import meminfo
 from harness.poll import until
@@ -27,6 +26,10 @@ from harness.reserved_host import ReservedHost
 from harness.units import GB, MB
 from servers import BASE_PER_TABLE, LANDED, OF_SESSION, IdleSessions, process_ids
 
+KINDS = {"base": None, "2 MB": 2 * MB, "1 GB": GB}
+"""The kinds of pages, each with its page size."""
+
+TOUCH = "SELECT touch_shared_buffers()"
 READERS = 2
 KEYS_A_READ = 255
 """Of one statement of a reader, as pgio's work_unit; each key has a page of its own."""

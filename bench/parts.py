@@ -8,7 +8,6 @@ from operator import itemgetter
 from pathlib import Path
 
 import backends
-import benefit
 import headlines
 import pictures
 import scrape
@@ -58,7 +57,6 @@ PARTS = {
     "scrape": Part(scrape.rows_of, scrape.table, scrape.targets),
     "worker": Part(worker.rows_of, targets=worker.targets, on_one_cpu=False),
     "sidecar": Part(sidecar.rows_of, targets=sidecar.targets),
-    "benefit": Part(benefit.rows_of, benefit.table, page=RESULTS, on_one_cpu=False),
     "headlines": Part(headlines_by_size, pictures.measured_part, page=RESULTS, on_one_cpu=False, draw=pictures.draw),
 }
 

@@ -19,9 +19,9 @@ FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_extension e ON p.pronamespace OPERA
 WHERE e.extname OPERATOR(pg_catalog.=) 'pg_hugepages'
     AND p.oid OPERATOR(pg_catalog.<>) 'hugepage_library_version(text)'::pg_catalog.regprocedure
     AND p.proname OPERATOR(pg_catalog.=) ANY (ARRAY[
-        'hugepage_backends', 'hugepage_benefit', 'hugepage_findings', 'hugepage_fix', 'hugepage_history', 'hugepage_host',
-        'hugepage_library_version', 'hugepage_metrics', 'hugepage_nodes', 'hugepage_page_tables', 'hugepage_pools',
-        'hugepage_preflight', 'hugepage_recommendations', 'hugepage_segments', 'hugepage_status'
+        'hugepage_backends', 'hugepage_findings', 'hugepage_history', 'hugepage_host', 'hugepage_library_version',
+        'hugepage_nodes', 'hugepage_page_tables', 'hugepage_pools', 'hugepage_preflight', 'hugepage_recommendations',
+        'hugepage_segments', 'hugepage_status'
     ]::pg_catalog.name[]);
 
 DROP FUNCTION hugepage_refuse_overloads(text);
@@ -75,24 +75,6 @@ COMMENT ON COLUMN hugepage_backends.rss_anon IS 'RssAnon: its resident private m
 COMMENT ON COLUMN hugepage_backends.rss_file IS 'RssFile: its resident file pages, in bytes';
 COMMENT ON COLUMN hugepage_backends.swap IS 'VmSwap: its private memory that is swapped out, in bytes';
 
--- src/views/benefit.sql
-CREATE FUNCTION hugepage_benefit(duration interval DEFAULT '10 s') RETURNS TABLE (
-    figure text, -- what is measured; summary has the result as a sentence in detail
-    unit text, -- unit of the values
-    base double precision, -- the value on base pages
-    huge_2mb double precision, -- the value on pages of 2 MB
-    huge_1gb double precision, -- the value on pages of 1 GB
-    confidence text, -- measured, modelled or unknown
-    detail text -- how the value was found
-)
-    STRICT VOLATILE PARALLEL RESTRICTED ROWS 9
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_benefit_wrapper';
-
-COMMENT ON FUNCTION hugepage_benefit(interval) IS 'what huge pages would save, from page faults and page tables observed for that time; waits';
-
-REVOKE ALL ON FUNCTION hugepage_benefit(interval) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hugepage_benefit(interval) TO pg_monitor;
-
 -- src/views/findings.sql
 CREATE FUNCTION hugepage_findings() RETURNS TABLE (
     finding text, -- name of the finding, such as restart_loses; see docs/verdicts.md
@@ -118,16 +100,6 @@ COMMENT ON COLUMN hugepage_findings.finding IS 'name of the finding, such as res
 COMMENT ON COLUMN hugepage_findings.severity IS 'notice, warning or critical; NULL if it is not known whether a kernel advisory applies';
 COMMENT ON COLUMN hugepage_findings.message IS 'one sentence on the state; of a kernel advisory what it says, and its source';
 COMMENT ON COLUMN hugepage_findings.hint IS 'the steps that help, NULL if there are none';
-
--- src/views/fix.sql
-CREATE FUNCTION hugepage_fix(target text) RETURNS SETOF text
-    STRICT VOLATILE PARALLEL RESTRICTED ROWS 20
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_fix_wrapper';
-
-COMMENT ON FUNCTION hugepage_fix(text) IS 'the recommended change as a complete script or file, a row for each line, for sysctl, systemd, grub, postgresql, ansible, kubernetes, cloudnativepg, pgo or zalando';
-
-REVOKE ALL ON FUNCTION hugepage_fix(text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hugepage_fix(text) TO pg_monitor;
 
 -- src/views/history.sql
 CREATE FUNCTION hugepage_history() RETURNS TABLE (
@@ -219,16 +191,6 @@ COMMENT ON COLUMN hugepage_host.name IS 'the kernel''s name of the setting or co
 COMMENT ON COLUMN hugepage_host.setting IS 'its value; NULL where lxcfs shows that of a container';
 COMMENT ON COLUMN hugepage_host.unit IS 'bytes, kB, pages, events, % or NULL';
 COMMENT ON COLUMN hugepage_host.source IS 'the file that the value was read from';
-
--- src/views/metrics.sql
-CREATE FUNCTION hugepage_metrics() RETURNS text
-    VOLATILE PARALLEL RESTRICTED
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_metrics_wrapper';
-
-COMMENT ON FUNCTION hugepage_metrics() IS 'metrics of this server and its host as OpenMetrics text, for example for node_exporter';
-
-REVOKE ALL ON FUNCTION hugepage_metrics() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hugepage_metrics() TO pg_monitor;
 
 -- src/views/nodes.sql
 CREATE FUNCTION hugepage_nodes() RETURNS TABLE (

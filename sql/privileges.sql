@@ -14,11 +14,8 @@ SELECT * FROM hugepage_backends;
 SELECT * FROM hugepage_preflight();
 SELECT * FROM hugepage_preflight(max_connections => 10);
 SELECT * FROM hugepage_recommendations;
-SELECT hugepage_fix('sysctl');
 SELECT * FROM hugepage_history;
 SELECT * FROM hugepage_findings;
-SELECT hugepage_metrics();
-SELECT * FROM hugepage_benefit('100 ms');
 RESET ROLE;
 
 -- PUBLIC may use no function and no view of the extension.
@@ -40,12 +37,9 @@ SELECT count(*) FROM hugepage_page_tables;
 SELECT count(*) FROM hugepage_preflight();
 SELECT count(*) FROM hugepage_preflight(max_connections => 10);
 SELECT count(*) >= 0 AS recommendations FROM hugepage_recommendations;
-SELECT bool_or(line LIKE '-- %') AS fix FROM hugepage_fix('postgresql') AS line;
 SELECT count(*) > 0 AS host FROM hugepage_host;
 SELECT count(*) >= 0 AS history FROM hugepage_history;
 SELECT count(*) >= 0 AS findings FROM hugepage_findings;
-SELECT hugepage_metrics() LIKE '%# EOF%' AS metrics;
-SELECT count(*) FROM hugepage_benefit('100 ms');
 SET pg_hugepages.reserve_percent = 0;
 RESET ROLE;
 

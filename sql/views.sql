@@ -85,7 +85,6 @@ SELECT bool_and(priority > 0 AND severity IN ('notice', 'warning', 'critical')
                 AND takes_effect IN ('now', 'server restart', 'reboot')
                 AND reason LIKE '%.') IS NOT FALSE AS recommendations
 FROM hugepage_recommendations;
-SELECT hugepage_fix('nonesuch');
 
 -- Recorded while the library is preloaded; otherwise there may be no rows.
 SELECT bool_and(event IN ('start', 'crash restart', 'change', 'reload')) IS NOT FALSE AS event,
@@ -98,7 +97,7 @@ SELECT bool_and(event IN ('start', 'crash restart', 'change', 'reload')) IS NOT 
            IS NOT FALSE AS before
 FROM hugepage_history;
 
--- The verdict is the most severe finding that is no kernel advisory, and the metrics agree with this row.
+-- The verdict is the most severe finding that is no kernel advisory.
 SELECT coalesce((array_agg(f.severity))[1], 'ok') = min(s.verdict) AS verdict,
        count(f.finding) = count(DISTINCT f.finding) AS once,
        bool_and(f.severity IN ('notice', 'warning', 'critical') AND f.message ~ '^[A-Z].*\.$'
@@ -108,11 +107,6 @@ FROM hugepage_status s LEFT JOIN hugepage_findings f ON f.finding NOT LIKE 'kern
 SELECT bool_and(severity = 'notice' OR severity IS NULL) IS NOT FALSE AS severity,
        bool_and(message <> '' AND hint IS NULL) IS NOT FALSE AS message
 FROM hugepage_findings WHERE finding LIKE 'kernel\_%';
-SELECT bool_and(line ~ '^(# (HELP|TYPE|UNIT) hugepage_\w+ .+|hugepage_\w+({.+})? \d+|# EOF|)$') AS format,
-       count(*) FILTER (WHERE line = 'hugepage_host_memory_bytes ' || memory_total) AS memory,
-       count(*) FILTER (WHERE line LIKE 'hugepage\_shared\_buffers\_bytes{%} ' || shared_buffers) AS shared_buffers,
-       count(*) FILTER (WHERE line LIKE 'hugepage\_landed\_in{%landed_in="' || landed_in || '"} 1') AS landed_in
-FROM regexp_split_to_table(hugepage_metrics(), E'\n') AS line, hugepage_status, hugepage_page_tables;
 
 -- One row, returned at once: for each row of another table, and read backwards.
 SELECT (hugepage_status()).pages_needed > 0 AS needed, (hugepage_page_tables()).processes > 1 AS processes

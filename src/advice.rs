@@ -13,7 +13,6 @@ pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
     let processes = processes::all(root, notes);
     let statuses = processes.iter().filter_map(|process| process.status.as_ref());
     let server = Server {
-        major: server::major(),
         max_connections: server::max_connections(),
         shared_memory: server::shared_memory(),
         min_dynamic_shared_memory: server::min_dynamic_shared_memory(),

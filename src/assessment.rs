@@ -15,7 +15,7 @@ use humantime::format_rfc3339_seconds;
 
 use crate::asker::Answer;
 use crate::next_start::NextStart;
-use crate::{server, settings, shmem, standby};
+use crate::{found, server, settings, shmem, standby};
 
 /// For a preloaded library without its worker.
 const NO_WORKER: &str = "the worker of pg_hugepages does not run: nothing is watched, and nobody asks what a restart and the \
@@ -75,7 +75,7 @@ fn assess(
         let ring_limits = limits(demand, notes);
         let other_pools = other_pools(root, &own, &pending, view);
         let own = OwnServer { pool_state: PoolState { ring_limits, ..own.pool_state }, ..own };
-        let next_boot = own.pool_state.huge_page_size.filter(|_| at_crash.is_some()).and_then(shmem::boot);
+        let next_boot = own.pool_state.huge_page_size.filter(|_| at_crash.is_some()).and_then(found::boot);
         let next_boot = next_boot.map(|(pool, time)| {
             notes.add(format!("what sets the pool at the next boot was read at {}", format_rfc3339_seconds(time)));
             if let PoolAtBoot::Unknown(why) = &pool {

@@ -14,7 +14,7 @@ use hugepage_kernel::host::local_path::LocalPaths;
 use pgrx::pg_sys;
 
 use crate::guc::LoadedFiles;
-use crate::{server, shmem};
+use crate::{found, server};
 
 /// Microseconds from 1970 to 2000, where the server's time begins (datatype/timestamp.h).
 const YEAR_2000: i64 = 946_684_800_000_000;
@@ -59,7 +59,7 @@ pub struct ConfigurationFile {
 impl ConfigurationFiles {
     /// Those of the last reload of this process, at `reloaded`.
     pub fn loaded(root: &Root, reloaded: pg_sys::TimestampTz) -> Rc<Self> {
-        let (found, is_complete) = shmem::included_files();
+        let (found, is_complete) = found::included_files();
         let of = (reloaded, found);
         let known = LOADED.with_borrow(|known| known.as_ref().filter(|known| known.of == of).map(Rc::clone));
         known.unwrap_or_else(|| {

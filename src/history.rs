@@ -1,7 +1,4 @@
-//! The history file of this server: its path, and the records that are written to it.
-//!
-//! `pg_hugepages.history_directory` is read whenever the file is opened, and nothing stays open, so that a reload moves the
-//! history, and a directory that is made later is used from then on.
+//! The history file of this server, in its data directory, and the records that are written to it. Nothing stays open.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -12,24 +9,19 @@ use hugepage_assess::history::{Event, Record};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
+use hugepage_server::history::HistoryFile;
 use hugepage_server::history::file::path_of_server;
-use hugepage_server::history::{HistoryError, HistoryFile};
 use humantime::format_rfc3339_micros;
 use pgrx::pg_sys;
 
 use crate::{log, server, settings, shmem};
 
-/// The history file of this server. The error says that the configured directory does not exist, which is no empty
-/// history.
-#[expect(clippy::disallowed_methods, reason = "the directory that is set for the history")]
-pub fn file() -> Result<HistoryFile, HistoryError> {
-    let (data, set) = (data_directory(), settings::history_directory());
-    if let Some(directory) = &set {
-        let path = data.join(directory);
-        // With a dot, for it may be something else than a directory.
-        std::fs::metadata(path.join(".")).map_err(|source| HistoryError::Directory { path, source })?;
-    }
-    Ok(HistoryFile::at(path_of_server(&data, set.as_deref(), &system_identifier())))
+/// What reads and writes it, by which its problems are known ([`log::ok_or_log`]).
+const HISTORY: &str = "use the history";
+
+/// The history file of this server.
+pub fn file() -> HistoryFile {
+    HistoryFile::at(path_of_server(&data_directory()))
 }
 
 /// A record of `status`, with the time now.
@@ -40,13 +32,13 @@ pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
 /// The last record of this instance; `None` if there is none or the history is off.
 pub fn last(instance: &InstanceIdentity) -> Option<Record> {
     let is_ours = |record: &Record| record.instance.is_past_of(instance);
-    (settings::history_size() > 0).then(|| ok_or_log(file().and_then(|file| file.last(is_ours))))?.flatten()
+    (settings::history_size() > 0).then(|| log::ok_or_log(HISTORY, file().last(is_ours)))?.flatten()
 }
 
 /// Appends a record, unless the history is off.
 pub fn append(record: &Record) {
     if settings::history_size() > 0 {
-        ok_or_log(file().and_then(|file| file.append(record)));
+        log::ok_or_log(HISTORY, file().append(record));
     }
 }
 
@@ -55,17 +47,13 @@ pub fn trim() {
     if settings::history_size() == 0 {
         return;
     }
-    let Some(file) = ok_or_log(file()) else { return };
-    if let Some(damaged @ 1..) = ok_or_log(file.trim(settings::history_size())) {
+    let file = file();
+    let Some(damaged) = log::ok_or_log(HISTORY, file.trim(settings::history_size())) else { return };
+    if damaged > 0 {
         let lines = if damaged == 1 { "line" } else { "lines" };
-        log::problem(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
+        log::line(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
     }
-    ok_or_log(file.sync());
-}
-
-/// The value; an error is one line in the log.
-fn ok_or_log<T>(result: Result<T, HistoryError>) -> Option<T> {
-    result.map_err(|error| log::problem(error.to_string())).ok()
+    log::ok_or_log(HISTORY, file.sync());
 }
 
 /// The identity of this server, by which its records are told from others.

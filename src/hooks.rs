@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use pgrx::prelude::*;
 use pgrx::{pg_shmem_init, pg_sys};
 
-use crate::shmem::{self, FOUND, Found, SHARED_STATE, SharedState};
+use crate::found::{FOUND, Found};
+use crate::shmem::{self, SHARED_STATE, SharedState};
 use crate::{startup, worker};
 
 static PREVIOUS_SHMEM_STARTUP_HOOK: OnceLock<pg_sys::shmem_startup_hook_type> = OnceLock::new();

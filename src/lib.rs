@@ -5,6 +5,7 @@
 
 // The server and its settings.
 mod configuration_files;
+mod found;
 mod guc;
 mod latch;
 mod library;
@@ -36,6 +37,7 @@ pgrx::pg_module_magic!(name, version);
 /// Runs once when the library is loaded: in the postmaster if it is preloaded, else in the backend that first uses it.
 #[pgrx::prelude::pg_guard]
 extern "C-unwind" fn _PG_init() {
+    library::refuse_another_copy();
     settings::define();
     hooks::install();
 }

@@ -4,6 +4,9 @@
 // pgrx takes the error as it is, for the sake of its SQLSTATE.
 #![allow(clippy::result_large_err)]
 
+use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
+
 use pgrx::pg_sys::{self, panic::ErrorReport};
 use pgrx::prelude::*;
 
@@ -41,11 +44,51 @@ fn hugepage_refuse_overloads(functions: &str) -> Result<(), ErrorReport> {
     ))
 }
 
+/// Raises an error if this process has loaded the library from another file, too; in `_PG_init`. Two of them would define the
+/// same settings.
+#[allow(unsafe_code)]
+pub fn refuse_another_copy() {
+    /// A place in this file's memory.
+    static COPY: u8 = 0;
+    let own = (&raw const COPY).cast_mut().cast::<c_void>();
+    // SAFETY: the server keeps one pointer by this name for all libraries of a process, from which other processes inherit it.
+    let loaded = unsafe {
+        let place = pg_sys::find_rendezvous_variable(c"pg_hugepages".as_ptr());
+        if (*place).is_null() {
+            *place = own;
+        }
+        *place
+    };
+    if loaded == own {
+        return;
+    }
+    ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "another copy of pg_hugepages is loaded already",
+        "refuse_another_copy",
+    )
+    .set_detail(format!("\"{}\" is loaded, and \"{}\" is another file.", file_of(loaded), file_of(own)))
+    .set_hint("Name the library without a directory, as in shared_preload_libraries = 'pg_hugepages', and remove the other file.")
+    .report(PgLogLevel::ERROR);
+}
+
+/// The file of the library that has this address.
+fn file_of(address: *const c_void) -> String {
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: all zeros are valid, and dladdr(3) writes there alone; the name lives as long as the library is loaded.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::dladdr(address, found.as_mut_ptr());
+        let name = found.assume_init().dli_fname;
+        if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+    }
+}
+
 /// The error for a function of the catalogs that has other columns than its rows in this library.
 pub fn other_columns(function: pg_sys::Oid) -> ErrorReport {
     // SAFETY: text that the server allocates, of a function that is being called.
     #[allow(unsafe_code)]
-    let function = unsafe { std::ffi::CStr::from_ptr(pg_sys::format_procedure(function)) }.to_string_lossy();
+    let function = unsafe { CStr::from_ptr(pg_sys::format_procedure(function)) }.to_string_lossy();
     let extension = extension_version();
     let (older, newer) = match &extension {
         Some(extension) => (numbers(VERSION) < numbers(extension), numbers(VERSION) > numbers(extension)),

@@ -15,9 +15,9 @@ FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_extension e ON p.pronamespace OPERA
 WHERE e.extname OPERATOR(pg_catalog.=) 'pg_hugepages'
     AND p.oid OPERATOR(pg_catalog.<>) 'hugepage_library_version(text)'::pg_catalog.regprocedure
     AND p.proname OPERATOR(pg_catalog.=) ANY (ARRAY[
-        'hugepage_backends', 'hugepage_benefit', 'hugepage_findings', 'hugepage_fix', 'hugepage_history', 'hugepage_host',
-        'hugepage_library_version', 'hugepage_metrics', 'hugepage_nodes', 'hugepage_page_tables', 'hugepage_pools',
-        'hugepage_preflight', 'hugepage_recommendations', 'hugepage_segments', 'hugepage_status'
+        'hugepage_backends', 'hugepage_findings', 'hugepage_history', 'hugepage_host', 'hugepage_library_version',
+        'hugepage_nodes', 'hugepage_page_tables', 'hugepage_pools', 'hugepage_preflight', 'hugepage_recommendations',
+        'hugepage_segments', 'hugepage_status'
     ]::pg_catalog.name[]);
 
 DROP FUNCTION hugepage_refuse_overloads(text);

@@ -1,19 +1,21 @@
 //! Writes messages of the core to the server's log.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 
 use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
-use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
 use pgrx::prelude::*;
 
-use crate::{memory, settings};
+use crate::memory;
 
-/// The problems that [`problem`] has logged; every process inherits those of the postmaster.
-static LOGGED_PROBLEMS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-/// A process logs no more different problems than this.
-const MAX_LOGGED_PROBLEMS: usize = 50;
+/// The problems that each operation has, by its name; every process inherits those of the postmaster.
+static PROBLEMS: Mutex<BTreeMap<&'static str, Vec<LogMessage>>> = Mutex::new(BTreeMap::new());
+/// An operation logs no more different problems than this until it has succeeded.
+const MAX_PROBLEMS: usize = 10;
 
 /// Reports `message` at `level`, which must be below ERROR.
 pub fn report(level: PgLogLevel, message: LogMessage) {
@@ -36,33 +38,88 @@ pub fn report_as(level: LogLevel, message: LogMessage) {
     let level = match level {
         LogLevel::Log => PgLogLevel::LOG,
         LogLevel::Warning => PgLogLevel::WARNING,
-        LogLevel::Regression => settings::regression_level(),
     };
     report(level, message);
 }
 
-/// Logs a problem of the extension itself, once in a process.
-pub fn problem(text: String) {
-    let Ok(mut logged) = LOGGED_PROBLEMS.lock() else { return };
-    if logged.len() < MAX_LOGGED_PROBLEMS && logged.insert(text.clone()) {
-        drop(logged);
-        report(PgLogLevel::LOG, LogMessage { is_bad: false, message: text, detail: None, hint: None });
+/// Logs one line.
+pub fn line(text: String) {
+    report(PgLogLevel::LOG, plain(text));
+}
+
+/// The value. An error is a problem of `operation`: it is logged when it begins, and again after the operation has succeeded.
+pub fn ok_or_log<T>(operation: &'static str, result: Result<T, impl Display>) -> Option<T> {
+    match result {
+        Ok(value) => {
+            solved(operation);
+            Some(value)
+        }
+        Err(error) => {
+            problem(operation, plain(error.to_string()));
+            None
+        }
+    }
+}
+
+/// Runs `work` with a reserve of `bytes`. An error of PostgreSQL or a panic is a problem of `operation`, as in [`ok_or_log`]; it
+/// goes no further.
+pub fn catch_errors(operation: &'static str, bytes: usize, work: impl FnOnce()) {
+    let work = AssertUnwindSafe(work);
+    let with_reserve = || {
+        memory::with_reserve(bytes, || { work }.0());
+        None
+    };
+    let error = PgTryBuilder::new(with_reserve)
+        .catch_others(|error| Some(caught(operation, &error)))
+        .catch_rust_panic(|error| Some(caught(operation, &error)))
+        .execute();
+    match error {
+        Some(message) => problem(operation, message),
+        None => solved(operation),
+    }
+}
+
+/// Forgets all problems, so that each is logged again; in the postmaster, at each allocation of shared memory.
+pub fn forget_problems() {
+    if let Ok(mut problems) = PROBLEMS.lock() {
+        problems.clear();
     }
 }
 
 /// Logs the problems again that were logged before the logging collector ran.
 pub fn repeat_problems() {
-    let logged = LOGGED_PROBLEMS.lock().map(|mut logged| std::mem::take(&mut *logged));
-    logged.into_iter().flatten().for_each(problem);
+    let problems = PROBLEMS.lock().map(|problems| problems.values().flatten().cloned().collect::<Vec<_>>());
+    problems.into_iter().flatten().for_each(|message| report(PgLogLevel::LOG, message));
 }
 
-/// Runs `work` with a reserve of `bytes`. An error of PostgreSQL or a panic is one line in the log; it goes no further.
-pub fn catch_errors(what: &str, bytes: usize, work: impl FnOnce()) {
-    let what = std::panic::AssertUnwindSafe(what);
-    let work = std::panic::AssertUnwindSafe(work);
-    let with_reserve = || memory::with_reserve(bytes, || { work }.0());
-    PgTryBuilder::new(with_reserve)
-        .catch_others(|error| problem(format!("could not {}: {error:?}", *what)))
-        .catch_rust_panic(|error| problem(format!("could not {}: {error:?}", *what)))
-        .execute();
+fn problem(operation: &'static str, message: LogMessage) {
+    let Ok(mut problems) = PROBLEMS.lock() else { return };
+    let known = problems.entry(operation).or_default();
+    if known.len() < MAX_PROBLEMS && !known.contains(&message) {
+        known.push(message.clone());
+        drop(problems);
+        report(PgLogLevel::LOG, message);
+    }
+}
+
+fn solved(operation: &str) {
+    if let Ok(mut problems) = PROBLEMS.lock() {
+        problems.remove(operation);
+    }
+}
+
+/// An error with its DETAIL and HINT, as the server would log it.
+fn caught(operation: &str, error: &CaughtError) -> LogMessage {
+    let (CaughtError::PostgresError(error)
+    | CaughtError::ErrorReport(error)
+    | CaughtError::RustPanic { ereport: error, .. }) = error;
+    LogMessage {
+        detail: error.detail().map(str::to_owned),
+        hint: error.hint().map(str::to_owned),
+        ..plain(format!("could not {operation}: {}", error.message()))
+    }
+}
+
+const fn plain(message: String) -> LogMessage {
+    LogMessage { is_bad: false, message, detail: None, hint: None }
 }

@@ -20,7 +20,7 @@ use pgrx::pg_sys;
 use crate::asker::{Answer, Asked};
 use crate::configuration_files::{ConfigurationFile, ConfigurationFiles, FileStamp, stamp};
 use crate::guc::{self, StartParameter};
-use crate::{server, settings, shmem};
+use crate::{found, server, settings, shmem};
 
 /// A note names at most so many parameters.
 const MAX_NAMED: usize = 5;
@@ -125,7 +125,7 @@ impl NextStart {
     /// The answer on a restart; `None` if it asks for what the running server has. `primary`: the settings that a standby
     /// compares its own with.
     pub fn answer(&self, primary: Option<&RecoveryParameters>, notes: &mut Notes) -> Option<Answer> {
-        let known = shmem::answer(self.key).filter(|_| self.not_seen.is_none());
+        let known = found::answer(self.key).filter(|_| self.not_seen.is_none());
         let (answer, recovery) = match known {
             Some(Asked { answer: Answer::Unknown(why), .. }) if self.is_to_ask() => {
                 (Some(Answer::Unknown(format!("{}: {why}", self.note()))), None)

@@ -1,6 +1,6 @@
 //! Runs in the postmaster each time it has allocated shared memory: one message in the log, one record in the history.
 
-use hugepage_assess::advice::events::{self, LogLevel};
+use hugepage_assess::advice::events;
 use hugepage_assess::advice::log::{LogMessage, allocated};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::history::Event;
@@ -8,10 +8,11 @@ use hugepage_kernel::Root;
 use hugepage_kernel::notes::Notes;
 
 use crate::shmem::{self, LastAllocation};
-use crate::{assessment, history, log, memory, server, settings};
+use crate::{assessment, history, log, memory, server};
 
 /// Assesses, logs and records an allocation. Any error ends in the log, none reaches the postmaster.
 pub fn shared_memory_allocated() {
+    log::forget_problems();
     log::catch_errors("assess shared memory", memory::USUAL, || {
         // Results of an earlier allocation are outdated.
         server::forget_hierarchy();
@@ -37,10 +38,7 @@ fn log_and_record(status: &Status, mut notes: Notes) {
     shmem::set_last_start(Some(LastAllocation { cause: status.cause, loss, message, record }));
 }
 
-/// Logs the message of a start at its level; not at all if it is LOG and `pg_hugepages.log_startup` is off.
+/// Logs the message of a start at its level.
 pub fn report(message: &LogMessage, is_regression: bool) {
-    let level = events::level_of_start(message, is_regression);
-    if level != LogLevel::Log || settings::log_startup() {
-        log::report_as(level, message.clone());
-    }
+    log::report_as(events::level_of_start(message, is_regression), message.clone());
 }

@@ -26,7 +26,7 @@ use pgrx::prelude::*;
 use crate::asker::{self, Answer, Asked};
 use crate::next_start::NextStart;
 use crate::settings::{self, SettingValues};
-use crate::{assessment, history, latch, log, memory, shmem, startup};
+use crate::{assessment, found, history, latch, log, memory, shmem, startup};
 
 /// The time that the postmaster waits before it starts a new worker. Where the library's file is gone, each attempt is two
 /// lines in the log.
@@ -151,7 +151,7 @@ impl Worker {
         self.must_wait = false;
         let next = NextStart::now(&Root::live());
         let open = self.question.take().filter(|open| open.key == next.key);
-        let known = shmem::answer(next.key);
+        let known = found::answer(next.key);
         let is_open = settings::ask_server_program()
             && next.is_to_ask()
             && known.as_ref().is_none_or(|known| matches!(known.answer, Answer::Unknown(_)));
@@ -174,7 +174,7 @@ impl Worker {
             shmem::question_begins();
             self.question = Some(OpenQuestion { key: next.key, attempts: attempts + 1 });
             if self.asker.is_none() {
-                shmem::set_answer(next.key, &Asked::unknown(NO_SLOT.to_owned()));
+                found::set_answer(next.key, &Asked::unknown(NO_SLOT.to_owned()));
                 self.must_wait = false;
             }
         }

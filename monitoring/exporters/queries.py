@@ -1,8 +1,8 @@
-"""The queries that exporters run, each once: they yield the metrics that hugepage_metrics() writes, under its names.
+"""The queries that exporters run, each once: they yield the metrics that `hugepage-sidecar metrics` writes, under its names.
 
 An exporter puts the name of a query before the name of a column. So query `hugepage_pool` with column
 `free_hugepages` is the metric hugepage_pool_free_hugepages. The tests compare names, HELP, labels and values with those
-of hugepage_metrics().
+of the sidecar's metrics.
 """
 
 from dataclasses import dataclass

@@ -5,8 +5,8 @@ use pgrx::pg_guard;
 use pgrx::pg_sys;
 
 use super::{Asked, Overrides, Running};
+use crate::found::SharedAnswer;
 use crate::server;
-use crate::shmem::SharedAnswer;
 
 /// The session and the asker may have loaded two versions of the library: then neither reads what the other has written.
 #[derive(Clone, Copy, PartialEq, Eq)]

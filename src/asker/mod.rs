@@ -13,6 +13,7 @@ mod boot;
 mod child;
 mod descendants;
 mod environment;
+mod first_steps;
 mod message;
 mod program;
 #[expect(clippy::disallowed_methods, reason = "temporary files of the server")]
@@ -32,7 +33,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::latch::{self, LatchGuard};
 use crate::next_start::NextStart;
-use crate::{log, memory, server, settings, shmem};
+use crate::{found, log, memory, server, settings, shmem};
 use message::Message;
 
 /// The time limit for all that the server's program is asked. One that takes longer waits for something that a start would
@@ -147,7 +148,7 @@ pub fn ask(overrides: Overrides) -> Asked {
 
 /// Whether what sets the pool at the next boot is to be read.
 pub fn boot_is_due() -> bool {
-    shmem::generation().is_some() && shmem::since_boot_was_read().is_none_or(|since| since >= BOOT_INTERVAL)
+    shmem::generation().is_some() && found::since_boot_was_read().is_none_or(|since| since >= BOOT_INTERVAL)
 }
 
 /// Entry point of the asker. `handle`: the [`message`] of a session; 0 for the permanent worker.
@@ -167,8 +168,9 @@ pub extern "C-unwind" fn pg_hugepages_asker_main(handle: pg_sys::Datum) {
 }
 
 fn answer(handle: pg_sys::dsm_handle) {
-    if let Err(error) = descendants::become_subreaper() {
-        log::problem(format!("could not become the parent of orphans: {error}"));
+    let is_parent =
+        descendants::become_subreaper().map_err(|error| format!("could not become the parent of orphans: {error}"));
+    if log::ok_or_log("become the parent of orphans", is_parent).is_none() {
         return;
     }
     let is_session = handle != 0;
@@ -187,25 +189,26 @@ fn answer(handle: pg_sys::dsm_handle) {
         let (key, asked) = ask(overrides);
         message.set_answer(&asked);
         if overrides == Overrides::default() {
-            shmem::set_answer(key, &asked);
+            found::set_answer(key, &asked);
         }
     } else if settings::ask_server_program() {
         let next = NextStart::now(&Root::live());
         if next.is_to_ask() {
             let (key, asked) = ask(Overrides::default());
-            shmem::set_answer(if key == 0 { next.key } else { key }, &asked);
+            found::set_answer(if key == 0 { next.key } else { key }, &asked);
         }
     }
 }
 
 /// Reads which files the configuration includes, and what sets the pool at the next boot, for shared memory.
 fn read_files(with_boot: bool) {
-    match boot::included_files(Instant::now() + READ_LIMIT) {
-        Ok(files) => shmem::set_included_files(&files),
-        Err(error) => log::problem(format!("could not find the configuration files: {error}")),
+    let files = boot::included_files(Instant::now() + READ_LIMIT)
+        .map_err(|error| format!("could not find the configuration files: {error}"));
+    if let Some(files) = log::ok_or_log("find the configuration files", files) {
+        found::set_included_files(&files);
     }
     let default = Meminfo::read(&Root::live()).ok().and_then(|meminfo| meminfo.huge_page_size);
     if let Some(size) = server::requested_memory().huge_page_size.or(default).filter(|_| with_boot) {
-        shmem::set_boot(size, &boot::pool(size, Instant::now() + READ_LIMIT));
+        found::set_boot(size, &boot::pool(size, Instant::now() + READ_LIMIT));
     }
 }

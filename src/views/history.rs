@@ -18,7 +18,7 @@ use crate::{history, memory, settings};
 
 #[pg_extern(sql = false)]
 fn hugepage_history(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, |notes| {
+    rows::return_rows(call, include_str!("history.sql"), |notes| {
         records(notes).map(|record| {
             let before = record.lost.as_ref();
             (
@@ -75,7 +75,7 @@ fn counted(
     wanted: impl Fn(&Record) -> bool,
     notes: &mut Notes,
 ) -> Result<(Option<StoredRecords>, usize), HistoryError> {
-    let Some(mut records) = history::file()?.records()? else { return Ok((None, 0)) };
+    let Some(mut records) = history::file().records()? else { return Ok((None, 0)) };
     let mut count = 0;
     while let Some(record) = next(&mut records) {
         count += usize::from(wanted(&record?));

@@ -1,13 +1,10 @@
 //! The SQL views and functions: one Rust file and one SQL file for each.
 
 mod backends;
-mod benefit;
 mod convert;
 mod findings;
-mod fix;
 mod history;
 mod host;
-mod metrics;
 mod nodes;
 mod page_tables;
 mod pools;

@@ -11,7 +11,7 @@ use crate::server;
 
 #[pg_extern(sql = false)]
 fn hugepage_pools(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, |notes| {
+    rows::return_rows(call, include_str!("pools.sql"), |notes| {
         let root = Root::live();
         let rows = server::with_hierarchy(&root, notes, |view, notes| pools::rows(&root, view, notes));
         rows.into_iter().filter(|row| row.node.is_none()).map(|row| {

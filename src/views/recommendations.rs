@@ -11,7 +11,7 @@ use crate::advice;
 
 #[pg_extern(sql = false)]
 fn hugepage_recommendations(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, |notes| {
+    rows::return_rows(call, include_str!("recommendations.sql"), |notes| {
         let root = Root::live();
         let context = advice::now(&root, notes);
         let found = recommendations(&context);

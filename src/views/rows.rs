@@ -9,6 +9,8 @@
 //! text in every version, because a symbol keeps its signature (CONTRIBUTING.md). Nor can an argument be missing: pgrx
 //! reads no more of them than the call has, and raises an error.
 
+use std::ffi::CStr;
+
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_kernel::notes::Notes;
 use pgrx::pg_sys::{self, Oid};
@@ -41,14 +43,15 @@ macro_rules! rows_of {
 
 rows_of!(A B C D E F G H I J K L M N O P Q R S T U V W X Y Z A1 B1 C1 D1 E1 F1);
 
-/// Runs `body` with a reserve of memory, and gives its rows to the caller of a set-returning function. What it noted is
-/// raised as notices.
+/// Runs `body` with a reserve of memory, and gives its rows to the caller of a set-returning function, whose `declaration` has
+/// their columns. What it noted is raised as notices.
 pub fn return_rows<R: ResultRow, I: IntoIterator<Item = R>>(
     call: pg_sys::FunctionCallInfo,
+    declaration: &str,
     body: impl FnOnce(&mut Notes) -> I,
 ) {
     memory::with_reserve(memory::USUAL, || {
-        let result = ResultSet::begin::<R>(call);
+        let result = ResultSet::begin::<R>(call, declaration);
         let mut notes = Notes::default();
         let mut row_context = PgMemoryContexts::new("pg_hugepages row");
         for row in body(&mut notes) {
@@ -76,9 +79,9 @@ struct ResultSet {
 }
 
 impl ResultSet {
-    /// Raises an error unless `call` expects the columns of `R`.
+    /// Raises an error unless `call` expects the columns of `R`, by the names in `declaration`.
     #[allow(unsafe_code)]
-    fn begin<R: ResultRow>(call: pg_sys::FunctionCallInfo) -> Self {
+    fn begin<R: ResultRow>(call: pg_sys::FunctionCallInfo, declaration: &str) -> Self {
         // SAFETY: pgrx passes the call that goes on. The first function puts the tuplestore and the columns where they
         // are read, or raises an error.
         let (set, function) = unsafe {
@@ -87,10 +90,13 @@ impl ResultSet {
         };
         // SAFETY: as above; the columns live as long as the tuplestore.
         let columns = unsafe { PgTupleDesc::from_pg_unchecked(set.setDesc) };
-        let expected =
-            columns.iter().map(|column| (!column.attisdropped).then_some(column.atttypid)).collect::<Vec<_>>();
-        let types = R::types().into_iter().map(Some).collect::<Vec<_>>();
-        if expected != types && !(types.starts_with(&expected) && library::is_newer()) {
+        let (count, types) = (columns.len(), R::types());
+        let is_same = |(column, (name, kind)): (&pg_sys::FormData_pg_attribute, (&str, Oid))| {
+            !column.attisdropped && column.atttypid == kind && name_of(column) == name.as_bytes()
+        };
+        let declared = names(declaration).zip(types.iter().copied());
+        let all_same = count <= types.len() && columns.iter().zip(declared).all(is_same);
+        if !all_same || count < types.len() && !library::is_newer() {
             library::other_columns(function).report(PgLogLevel::ERROR);
         }
         Self { rows: set.setResult, columns: set.setDesc }
@@ -105,4 +111,17 @@ impl ResultSet {
             context.reset();
         }
     }
+}
+
+/// The names of the columns in a `CREATE FUNCTION ... RETURNS TABLE`, each of which has a line there.
+fn names(declaration: &str) -> impl Iterator<Item = &str> {
+    let (_, columns) = declaration.split_once(" RETURNS TABLE (\n").unwrap_or_default();
+    columns.lines().take_while(|line| *line != ")").filter_map(|line| line.split_whitespace().next())
+}
+
+/// The name of a column, in the encoding of the database.
+fn name_of(column: &pg_sys::FormData_pg_attribute) -> &[u8] {
+    // SAFETY: a name ends in a zero byte.
+    #[allow(unsafe_code)]
+    unsafe { CStr::from_ptr(column.attname.data.as_ptr()) }.to_bytes()
 }

@@ -13,7 +13,7 @@ use crate::{assessment, shmem};
 
 #[pg_extern(sql = false)]
 fn hugepage_status(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, |notes| {
+    rows::return_rows(call, include_str!("status.sql"), |notes| {
         let root = Root::live();
         let status = assessment::now(&root, notes);
         let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();

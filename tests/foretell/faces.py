@@ -7,7 +7,7 @@ from foretell.scores import Outlook, warns_of_crash
 from harness import sidecar
 from harness.cluster import Cluster, rows
 from harness.poll import until
-from harness.prometheus import samples
+from harness.prometheus import Samples
 from harness.server_log import messages
 
 WORKER_TIMEOUT = float(os.environ.get("PG_HUGEPAGES_PATIENCE", 4))
@@ -26,9 +26,9 @@ def of_preflight(row: dict[str, Any], notes: tuple[str, ...]) -> Outlook:
     return Outlook(lands_in, tuple(filter(None, [row["detail"]])) or notes)
 
 
-def of_metrics(text: str, name: str, event: str, notes: tuple[str, ...]) -> Outlook:
+def of_metrics(found: Samples, name: str, event: str, notes: tuple[str, ...]) -> Outlook:
     """The metric that is 1 of those that name the landing."""
-    lands_in = [dict(labels)["lands_in"] for (metric, labels), value in samples(text).items()
+    lands_in = [dict(labels)["lands_in"] for (metric, labels), value in found.items()
                 if metric == f"hugepage_{event}_outlook" and value == 1 and ("name", name) in labels]
     return Outlook(lands_in[0] if lands_in else "unknown", notes)
 

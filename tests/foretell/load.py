@@ -11,7 +11,7 @@ import psycopg2
 
 VIEWS = ("hugepage_status", "hugepage_segments", "hugepage_segments(true)", "hugepage_pools", "hugepage_backends",
          "hugepage_page_tables", "hugepage_host", "hugepage_findings", "hugepage_recommendations", "hugepage_preflight()",
-         "hugepage_history", "hugepage_metrics()", "hugepage_fix('sysctl')")
+         "hugepage_history")
 POLL = 3.0
 """Seconds in which each standing session reads one view."""
 

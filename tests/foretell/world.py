@@ -20,6 +20,7 @@ from harness.cluster import SUPERUSER, Cluster, StartFailed, rows
 from harness.poll import until
 from harness.preloaded import WATCHED, worker
 from harness.processes import children, run
+from harness.prometheus import queried
 from harness.reserved_host import ReservedHost
 from harness.smaps import main_mapping
 from harness.status import create_extension
@@ -396,8 +397,7 @@ class World:
         if event == "restart":
             [row] = rows(new, "SELECT * FROM hugepage_preflight()")
             outlooks["preflight"] = faces.of_preflight(row, view.notes)
-        [[text]] = [list(row.values()) for row in rows(new, "SELECT hugepage_metrics()")]
-        outlooks["metric"] = faces.of_metrics(text, str(cluster.data), event, view.notes)
+        outlooks["metric"] = faces.of_metrics(queried(new), str(cluster.data), event, view.notes)
         new.close()
         if worker_outlook:
             outlooks["worker"] = worker_outlook

@@ -32,9 +32,9 @@ def members(server: Cluster, dbname: str) -> dict[str, dict]:
 
 
 def sources(server: Cluster, dbname: str) -> list[str]:
-    """Each view of the extension, and the call of each function that needs no argument; hugepage_benefit for a moment."""
+    """Each view of the extension, and the call of each function that needs no argument."""
     readable = """
-        SELECT d.objid::regproc || CASE p.proname WHEN 'hugepage_benefit' THEN '(''1 s'')' ELSE '()' END AS source
+        SELECT d.objid::regproc || '()' AS source
         FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
         WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = %s) AND d.deptype = 'e'
           AND p.pronargs = p.pronargdefaults AND p.prorettype <> 'trigger'::regtype

@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -16,10 +17,15 @@ from typing import Any
 
 import yaml
 
+from harness import sidecar
 from harness.cluster import Cluster, rows
 from harness.poll import until
 
 MONITORING = Path(__file__).resolve().parents[2] / "monitoring"
+sys.path.insert(0, str(MONITORING / "exporters"))
+
+import queries
+
 INTERVAL = "500ms"
 """The interval at which the tests' Prometheus scrapes and evaluates rules."""
 
@@ -95,19 +101,18 @@ def sql_exporter(cluster: Cluster, user: str) -> Iterator[str]:
 
 
 class Textfile:
-    """Writes hugepage_metrics() to the directory of node_exporter's textfile collector, as a timer would."""
+    """Writes the sidecar's metrics to the directory of node_exporter's textfile collector, as a timer would."""
 
-    def __init__(self, cluster: Cluster, user: str, parent: Path | None = None) -> None:
-        self.cluster, self.user = cluster, user
+    def __init__(self, cluster: Cluster, parent: Path | None = None) -> None:
+        self.cluster = cluster
         self.directory = (parent or cluster.root) / "textfile"
         self.directory.mkdir()
 
     def write(self) -> None:
-        """Write the file once, and rename it into place."""
-        [row] = rows(self.cluster.connect(user=self.user), "SELECT hugepage_metrics() AS text")
-        new = self.directory / "hugepages.new"
-        new.write_text(row["text"])
-        new.replace(self.directory / "hugepages.prom")
+        """Write the file once; what is recorded of the server is in its own history."""
+        state = self.directory.parent / "state"
+        written = sidecar.run("metrics", "--textfile", self.directory / "hugepages.prom", "--state-dir", state)
+        assert written.status == sidecar.OK, written
 
 
 @contextmanager
@@ -181,7 +186,22 @@ def prometheus(directory: Path, targets: dict[str, str], hold: str = "0s") -> It
         yield Prometheus(url)
 
 
-def samples(text: str, without: Sequence[str] = ()) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+"""Values by name and labels."""
+
+
+def queried(session: Any) -> Samples:
+    """The samples that an exporter makes of the project's queries."""
+    found = {}
+    for query in queries.QUERIES:
+        for row in rows(session, query.sql):
+            labels = frozenset((label, row[label]) for label in query.labels)
+            values = {name: row[name] for name in query.values if row[name] is not None}
+            found.update({(f"{query.name}_{name}", labels): float(value) for name, value in values.items()})
+    return found
+
+
+def samples(text: str, without: Sequence[str] = ()) -> Samples:
     """Samples of the text format by name and labels, except the labels in `without`; NaN is left out."""
     found = {}
     for line in text.splitlines():

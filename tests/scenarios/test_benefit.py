@@ -1,18 +1,14 @@
-"""hugepage_benefit() and `hugepage-sidecar benefit`: what huge pages would save, observed on servers in base pages."""
+"""`hugepage-sidecar benefit`: what huge pages would save, observed on servers in base pages."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
-import psycopg2
 import pytest
 
 from harness import sidecar
-from harness.cluster import rows
-from harness.poll import SLOWER, until
+from harness.cluster import Cluster
 from harness.processes import children, cpu_of_ends, page_tables, status_bytes
 from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.smaps import main_mapping, page_tables_of
-from harness.status import create_extension
 from harness.units import MB
 
 BASE = {"huge_pages": False, "autovacuum": False, "shared_buffers": "64MB"}
@@ -21,21 +17,24 @@ SIZE = 48 * MB
 """What each session touches."""
 
 
-def by_figure(found: list[dict]) -> dict[str, dict]:
-    """The rows by their names."""
-    return {row["figure"]: row for row in found}
+def observed(server: Cluster, interval: str = "100ms") -> dict[str, dict]:
+    """The figures of the server by their names."""
+    answer = sidecar.run("benefit", "--interval", interval, "--format", "json")
+    assert answer.status == sidecar.OK, answer.stderr
+    [instance] = [one for one in answer.json()["instances"] if one["pid"] == server.postmaster]
+    return {row["figure"]: row for row in instance["figures"]}
 
 
 def test_observe_sessions_that_begin_and_touch_all(new_cluster):
-    server = create_extension(new_cluster(**BASE).start())
+    server = new_cluster(**BASE).start()
     fill_shared_buffers(server, SIZE)
-    observer, touching = server.connect(), []
+    touching = []
     with ThreadPoolExecutor(1) as thread:
-        answer = thread.submit(rows, observer, "SELECT * FROM hugepage_benefit('1500 ms')")
+        answer = thread.submit(observed, server, "1500ms")
         while not answer.done() and len(touching) < 12:
             touching.append(server.connect())
             touch_all(touching[-1])
-        found = by_figure(answer.result())
+        found = answer.result()
     faults, warm_up, tables = found["fault_cpu"], found["warm_up"], found["page_tables"]
     assert faults["base"] > 10 * faults["huge_2mb"] >= 10 * faults["huge_1gb"] > 0
     assert warm_up["base"] > 10 * warm_up["huge_2mb"] > 0
@@ -51,7 +50,7 @@ def test_observe_sessions_that_begin_and_touch_all(new_cluster):
 
 def with_touching_sessions(new_cluster):
     """A server in base pages, and five sessions that have touched all of shared buffers."""
-    server = create_extension(new_cluster(**BASE).start())
+    server = new_cluster(**BASE).start()
     fill_shared_buffers(server, SIZE)
     sessions = [server.connect() for _ in range(5)]
     for session in sessions:
@@ -62,7 +61,7 @@ def with_touching_sessions(new_cluster):
 @pytest.mark.any_major
 def test_the_end_of_a_session_takes_what_was_foretold(new_cluster):
     server, touching = with_touching_sessions(new_cluster)
-    found = by_figure(server.sql("SELECT * FROM hugepage_benefit('100 ms')"))
+    found = observed(server)
     plain = [server.connect() for _ in touching]
     # A session begins without the page tables that the postmaster, or any other process, has for shared memory.
     assert status_bytes(plain[0].info.backend_pid, "RssShmem") < SIZE / 4
@@ -73,66 +72,20 @@ def test_the_end_of_a_session_takes_what_was_foretold(new_cluster):
     assert server.sql("SELECT 1 AS up") == [{"up": 1}], "the postmaster goes on"
 
 
-def test_the_duration_is_bounded(new_cluster):
-    server = create_extension(new_cluster(**BASE).start())
-    session = server.connect()
-    for duration in ("10 ms", "-1 s", "60001 ms", "1 h", "1 month"):
-        with pytest.raises(psycopg2.errors.InvalidParameterValue) as error:
-            rows(session, "SELECT * FROM hugepage_benefit(%s)", duration)
-        assert "100 ms and 1 min" in error.value.diag.message_detail
-        assert "hugepage-sidecar benefit" in error.value.diag.message_hint
-    # The session is as good as before.
-    found = by_figure(rows(session, "SELECT * FROM hugepage_benefit(duration => '100 ms')"))
-    assert found["page_tables"]["confidence"] == "measured"
-    assert "notes" not in found and rows(session, "SELECT notes FROM hugepage_status")[0]["notes"] is not None
-
-
-def test_the_wait_ends_at_once(new_cluster):
-    """By a timeout, a cancel and the end of the session. Until then it holds a snapshot."""
-    server = create_extension(new_cluster(**BASE).start())
-    session = server.connect()
-    pid, observe = session.info.backend_pid, "SELECT * FROM hugepage_benefit('1 min')"
-    waits = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Extension' AND backend_xmin IS NOT NULL"
-    rows(session, "SET statement_timeout = '200ms'")
-    begun = time.monotonic()
-    with pytest.raises(psycopg2.errors.QueryCanceled):
-        rows(session, observe)
-    assert time.monotonic() - begun < 5 * SLOWER
-    rows(session, "SET statement_timeout = 0")
-    for ends, error in (("pg_cancel_backend", psycopg2.errors.QueryCanceled), ("pg_terminate_backend", psycopg2.OperationalError)):
-        with ThreadPoolExecutor(1) as thread:
-            answer = thread.submit(rows, session, observe)
-            until("the observation to begin", lambda: server.sql(waits, pid))
-            begun = time.monotonic()
-            server.sql(f"SELECT {ends}(%s)", pid)
-            assert isinstance(answer.exception(), error), ends
-            assert time.monotonic() - begun < 5 * SLOWER, ends
-    assert "terminating connection due to administrator command" in server.log()
-    assert server.sql("SELECT 1 AS up") == [{"up": 1}]
-
-
 @pytest.mark.any_major
-def test_the_sidecar_says_the_same_from_outside(new_cluster):
+def test_page_tables_are_counted_from_outside(new_cluster):
     server, _sessions = with_touching_sessions(new_cluster)
-    observer = server.connect()
-    inside = by_figure(rows(observer, "SELECT * FROM hugepage_benefit('100 ms')"))
-    answer = sidecar.run("benefit", "--interval", "100ms", "--format", "json")
-    assert answer.status == sidecar.OK, answer.stderr
-    [instance] = [one for one in answer.json()["instances"] if one["pid"] == server.postmaster]
-    outside = by_figure(instance["figures"])
-    assert outside.keys() == inside.keys()
-    for figure in ("page_tables", "page_tables_freed", "page_tables_per_session"):
-        assert outside[figure]["huge_2mb"] == pytest.approx(inside[figure]["huge_2mb"], rel=0.1), figure
+    found = observed(server)
     pids, segment = [server.postmaster, *children(server.postmaster)], main_mapping(server.postmaster)
     remaining = page_tables(pids) - sum(page_tables_of(pid, segment) for pid in pids)
-    assert inside["page_tables"]["huge_2mb"] == pytest.approx(remaining, rel=0.2), "two of them stand for all"
+    assert found["page_tables"]["huge_2mb"] == pytest.approx(remaining, rel=0.2), "two of them stand for all"
     # max_connections is not visible from outside.
-    assert outside["page_tables_at_max_connections"]["base"] is None
+    assert found["page_tables_at_max_connections"]["base"] is None
     table = sidecar.run("benefit", "--interval", "100ms")
     assert "fault_cpu" in table.stdout and table.status == sidecar.OK
     assert max(map(len, table.stdout.splitlines())) <= 80
     csv = sidecar.run("benefit", "--interval", "100ms", "--format", "csv").csv()
-    assert {row["figure"] for row in csv} == set(inside)
+    assert {row["figure"] for row in csv} == set(found)
 
 
 @pytest.mark.any_major
@@ -145,7 +98,6 @@ def test_a_captured_host_cannot_be_observed(tmp_path):
 def test_a_server_in_huge_pages_has_nothing_to_gain(new_cluster, pool):
     server = new_cluster(**{**BASE, "huge_pages": True})
     pool(2 * MB, server.pages_needed(2 * MB))
-    create_extension(server.start())
-    [summary] = server.sql("SELECT * FROM hugepage_benefit('100 ms')")
+    [summary] = observed(server.start()).values()
     assert summary["figure"] == "summary"
     assert summary["detail"] == "Shared memory is in huge pages of 2 MB already: there is nothing to gain."

@@ -12,7 +12,7 @@ import pytest
 from harness.cluster import SUPERUSER, Cluster, rows
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_samples, await_worker, events, history, worker
-from harness.processes import status_bytes
+from harness.processes import run, status_bytes
 from harness.server_log import logged, messages
 from harness.small_disk import small_disk
 from harness.status import checked_status, create_extension
@@ -194,6 +194,52 @@ def test_full_disk(new_cluster, root):
         await_worker(server)
         assert len(history(server)) == 2
         server.stop()
+
+
+def test_a_problem_that_comes_back_is_logged_again(new_cluster):
+    """Once while it lasts, and once more after a record could be written."""
+    server = create_extension(new_cluster(**WATCHED, huge_pages=False).start())
+    await_worker(server)
+
+    def reload(percent: int) -> None:
+        server.conf(**{"pg_hugepages.reserve_percent": percent})
+        server.sql("SELECT pg_reload_conf()")
+
+    def failures() -> int:
+        return len(logged(server, "^could not (open|write) history file"))
+
+    for turn in (1, 2):
+        kept(server).unlink()
+        kept(server).mkdir()
+        reload(turn)
+        until("the line in the log", lambda: failures() == turn)
+        reload(turn + 10)
+        await_samples(server, 2)
+        assert failures() == turn
+        kept(server).rmdir()
+        reload(turn + 20)
+        until("the record", lambda: history(server))
+
+
+def test_an_error_is_logged_as_the_server_does(new_cluster, root):
+    """Message, DETAIL and HINT, and no text of a program's; again after a look that succeeded."""
+    server = create_extension(new_cluster(**WATCHED, huge_pages=False).start())
+    pid = await_worker(server)
+
+    def limit(soft: object) -> None:
+        # As the owner, who needs no capability for it.
+        run("runuser", "-u", SUPERUSER, "--", "prlimit", f"--pid={pid}", f"--as={soft}:")
+
+    for turn in (1, 2):
+        limit(status_bytes(pid, "VmSize"))
+        until("the line in the log", lambda: len(logged(server, "^could not assess shared memory")) == turn)
+        limit("unlimited")
+        await_samples(server, 2)
+    for message in logged(server, "^could not assess shared memory"):
+        assert message.text == "could not assess shared memory: out of memory"
+        [detail] = message.detail
+        assert re.fullmatch(r"pg_hugepages asks for [0-9]+ bytes of memory before it reads anything\.", detail), detail
+    assert worker(server) == pid
 
 
 @pytest.mark.parametrize("name", [b"a b'c %d", b"\xe9t\xe9"], ids=["quotes", "latin1"])

@@ -20,7 +20,7 @@ AT_BOOT = ("HugepagesLostAtNextBoot",) if next_boot.is_unset() else ()
 
 
 class Watch:
-    """Prometheus over one server, by postgres_exporter and by the text that a timer writes."""
+    """Prometheus over one server, by postgres_exporter and by the text that a timer has the sidecar write."""
 
     def __init__(self, watcher: Prometheus, textfile: Textfile) -> None:
         self.watcher, self.textfile = watcher, textfile
@@ -45,7 +45,7 @@ class Watch:
 def watch(server: Cluster) -> Iterator[Watch]:
     """A running server with the extension, watched."""
     server.sql("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
-    textfile = Textfile(server, "monitor")
+    textfile = Textfile(server)
     textfile.write()
     with (postgres_exporter(server, "monitor") as queries, node_exporter(textfile) as text,
           prometheus(server.root, {"postgres_exporter": queries, "node": text}) as watcher):

@@ -5,11 +5,10 @@ import subprocess
 
 import pytest
 from harness import next_boot, sidecar
-from harness.cluster import rows
 from harness.poll import until
 from harness.preloaded import PRELOADED
 from harness.processes import run
-from harness.prometheus import MONITORING, Textfile, get, node_exporter, samples
+from harness.prometheus import MONITORING, Samples, Textfile, get, node_exporter, queried, samples
 from harness.status import create_extension
 from harness.units import MB
 
@@ -22,9 +21,9 @@ MOVES = {"hugepage_host_page_tables_bytes", "hugepage_pool_obtainable_hugepages"
          "hugepage_page_tables_total_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes"}
 
 
-def of_instance(text: str, name: str) -> dict:
+def of_instance(found: Samples, name: str) -> Samples:
     """The samples of one instance, without those that move by themselves."""
-    return {key: value for key, value in samples(text).items()
+    return {key: value for key, value in found.items()
             if ("name", name) in key[1] and key[0] not in MOVES | ITS_OWN}
 
 
@@ -37,11 +36,10 @@ def test_says_of_each_what_it_says_itself(new_cluster, pool):
     seen = sidecar.run("metrics")
     assert seen.status == 0
     for server, landed_in in ((huge, "hugetlb"), (base, "base")):
-        [row] = rows(server.connect(), "SELECT hugepage_metrics() AS text")
-        own = of_instance(row["text"], str(server.data))
+        own = of_instance(queried(server.connect()), str(server.data))
         assert own[("hugepage_landed_in", frozenset({("kind", "postgresql"), ("name", str(server.data)),
                                                      ("landed_in", landed_in)}))] == 1
-        assert of_instance(seen.stdout, str(server.data)) == own
+        assert of_instance(samples(seen.stdout), str(server.data)) == own
     checked = subprocess.run(["promtool", "check", "metrics"], input=seen.stdout, text=True, capture_output=True, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
@@ -49,15 +47,14 @@ def test_says_of_each_what_it_says_itself(new_cluster, pool):
 def test_textfile(new_cluster, tmp_path):
     """Written in one step, read by node_exporter, and left alone if it can't be written."""
     server = create_extension(new_cluster().start())
-    server.sql("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
     # Below the directory of the server's user nothing is written.
-    textfile = Textfile(server, "monitor", tmp_path)
+    textfile = Textfile(server, tmp_path)
     file = textfile.directory / "hugepages.prom"
     assert sidecar.run("metrics", "--textfile", file).status == 0
     assert file.stat().st_mode & 0o777 == 0o644
-    written = of_instance(file.read_text(), str(server.data))
+    written = of_instance(samples(file.read_text()), str(server.data))
     with node_exporter(textfile) as address:
-        served = until("the samples", lambda: of_instance(get(f"http://{address}/metrics"), str(server.data)))
+        served = until("the samples", lambda: of_instance(samples(get(f"http://{address}/metrics")), str(server.data)))
         assert served == written
         assert "node_textfile_scrape_error 0" in get(f"http://{address}/metrics")
     before = file.read_bytes()

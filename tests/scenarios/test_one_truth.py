@@ -1,6 +1,6 @@
 """One server in many states: all faces of the project say the same of it, or differ for a reason that is listed here.
 
-The extension speaks in `hugepage_status`, `hugepage_metrics()`, its history and the worker's log; the sidecar in `status`,
+The extension speaks in `hugepage_status`, in what exporters query, in its history and the worker's log; the sidecar in `status`,
 `check`, `metrics`, `report` and the file for Oracle. The alert rules evaluate the metrics.
 """
 
@@ -23,7 +23,7 @@ from harness.oracle_loader import tables
 from harness.poll import until
 from harness.pool import Pool
 from harness.preloaded import WATCHED, await_answer
-from harness.prometheus import MONITORING, samples
+from harness.prometheus import MONITORING, Samples, queried, samples
 from harness.server_log import messages
 from harness.shared_server import SharedServer
 from harness.shmem_thp import borrowed_shmem_thp
@@ -49,9 +49,9 @@ RECORDED = ("landed_in", "page_size", "cause", "shared_memory", "pages_needed", 
 
 # The faces
 
-def of_metrics(text: str, name: Path) -> Row:
+def of_metrics(found: Samples, name: Path) -> Row:
     """The columns that the metrics of an instance show, and `findings` by name."""
-    own = {key: value for key, value in samples(text).items() if ("name", str(name)) in key[1]}
+    own = {key: value for key, value in found.items() if ("name", str(name)) in key[1]}
     number = {metric: int(value) for (metric, labels), value in own.items() if len(labels) == 2}
 
     def state(metric: str, label: str) -> str | None:
@@ -74,11 +74,11 @@ def of_metrics(text: str, name: Path) -> Row:
     }
 
 
-def alert_inputs(text: str, name: Path) -> dict:
+def alert_inputs(found: Samples, name: Path) -> Samples:
     """The samples of the instance that an expression of the alert rules reads."""
     read = set(re.findall(r"\bhugepage_\w+", (MONITORING / "prometheus/alerts.yaml").read_text()))
     assert {"hugepage_finding_severity", "hugepage_landed_in", "hugepage_fallback_cause"} <= read
-    return {key: value for key, value in samples(text).items() if key[0] in read and ("name", str(name)) in key[1]}
+    return {key: value for key, value in found.items() if key[0] in read and ("name", str(name)) in key[1]}
 
 
 class Report(HTMLParser):
@@ -137,22 +137,22 @@ class Faces:
     def __init__(self, server: Cluster, state_directory: Path, log_from: int) -> None:
         pid, options = server.postmaster, ("--state-dir", state_directory)
         [self.view] = server.sql("SELECT * FROM hugepage_status")
-        [[text]] = [list(row.values()) for row in server.sql("SELECT hugepage_metrics()")]
-        self.metrics = of_metrics(text, server.data)
-        self.alerts = alert_inputs(text, server.data)
+        found = queried(server.connect())
+        self.metrics = of_metrics(found, server.data)
+        self.alerts = alert_inputs(found, server.data)
         status = sidecar.run("status", "--format", "json", *options)
         [self.status] = [row for row in status.json()["instances"] if row["pid"] == pid]
         self.check = sidecar.run("check", "--instance", server.data, *options)
-        text = sidecar.run("metrics", *options).stdout
-        self.sidecar_metrics = of_metrics(text, server.data)
-        self.sidecar_alerts = alert_inputs(text, server.data)
+        found = samples(sidecar.run("metrics", *options).stdout)
+        self.sidecar_metrics = of_metrics(found, server.data)
+        self.sidecar_alerts = alert_inputs(found, server.data)
         self.report = of_report(sidecar.run("report", "--html", "-", *options).stdout, pid)
         self.oracle = of_oracle_file(sidecar.run("oracle", "print", "hp_instance.dat", *options).stdout, pid)
         self.log = server.log()[log_from:]
 
     def of_extension(self) -> None:
         """Assert that all faces of the extension agree with its view."""
-        assert_same("hugepage_metrics()", self.metrics, self.view, COLUMNS)
+        assert_same("queries", self.metrics, self.view, COLUMNS)
 
     def of_sidecar(self) -> None:
         """Assert that all faces of the sidecar agree with its `status`."""
@@ -479,7 +479,7 @@ def test_the_history_of_another_server_is_not_its_own(world: World, tmp_path: Pa
 
     def findings() -> set[str]:
         text = sidecar.run("metrics", "--state-dir", tmp_path).stdout
-        return of_metrics(text, world.server.data)["findings"].keys()
+        return of_metrics(samples(text), world.server.data)["findings"].keys()
 
     assert "regressed" in findings()
     kept = world.server.data / "pg_hugepages.history"

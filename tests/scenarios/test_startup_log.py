@@ -39,11 +39,6 @@ def test_log_starts(new_cluster, pool):
     assert [(message.level, bool(re.search(LANDED, message.text))) for message in messages(server.log())] == [("LOG", True)] * 2
     assert events(server) == [("start", "hugetlb", False)] * 2
 
-    server.conf(**{"pg_hugepages.log_startup": False})
-    at = len(server.log())
-    server.restart()
-    assert new_messages(server, at) == []
-
     server.stop()
     borrowed.resize(0)
     at = len(server.log())
@@ -66,34 +61,22 @@ def test_log_starts(new_cluster, pool):
     checked_status(server, verdict="notice")
     assert len(server.sql("SELECT 1 FROM hugepage_history WHERE regression")) == 1
 
-    server.conf(**{"pg_hugepages.regression_level": "log"})
+    # Who wants none of these lines has the server's own setting for it.
+    server.conf(log_min_messages="error")
     borrowed.resize(needed)
     server.restart()
     server.stop()
     borrowed.resize(0)
     at = len(server.log())
     server.start()
-    assert_one(new_messages(server, at), "LOG", LOST)
+    assert new_messages(server, at) == []
     assert len(server.sql("SELECT 1 FROM hugepage_history WHERE regression")) == 2
 
 
-@pytest.mark.parametrize("level", ["debug", "info", "notice", "error"])
-def test_refuse_a_level_that_reaches_no_log(new_cluster, level):
-    """Below warning nothing reaches a log with the default log_min_messages; the server starts with the default."""
-    server = new_cluster(**PRELOADED, huge_pages=False, **{"pg_hugepages.regression_level": level}).start()
-    assert server.sql("SHOW pg_hugepages.regression_level") == [{"pg_hugepages.regression_level": "warning"}]
-    assert f'invalid value for parameter "pg_hugepages.regression_level": "{level}"' in server.log()
-    assert "Available values: warning, log." in server.log()
-
-
 def test_log_base_pages_by_choice(new_cluster):
-    """With huge_pages = off one line is logged, none with log_startup = off."""
+    """With huge_pages = off one line is logged."""
     server = new_cluster(**PRELOADED, huge_pages=False).start()
     assert_one(new_messages(server, 0), "LOG", r"^shared memory landed in 4 kB pages, as requested by huge_pages = off$")
-    server.conf(**{"pg_hugepages.log_startup": False})
-    at = len(server.log())
-    server.restart()
-    assert new_messages(server, at) == []
 
 
 def test_log_a_crash_restart(new_cluster, pool):

@@ -19,8 +19,7 @@ from harness.processes import alive, children
 from harness.status import EXTENSION, checked_status, create_extension, own_notes
 from harness.strace import traced
 
-VIEWS = ("hugepage_status", "hugepage_findings", "hugepage_recommendations", "hugepage_nodes", "hugepage_metrics()",
-         "hugepage_fix('sysctl')")
+VIEWS = ("hugepage_status", "hugepage_findings", "hugepage_recommendations", "hugepage_nodes")
 """All that reads the pending configuration."""
 
 STRAY = "sleep 3.0917"

@@ -124,7 +124,7 @@ def test_notices(new_cluster):
     views = [row["relname"] for row in server.sql(r"SELECT relname FROM pg_class WHERE relname LIKE 'hugepage\_%' AND relkind = 'v'")]
     hidden = {f"NOTICE:  pg_hugepages: {HIDDEN_LIMITS}\n"} if limits_are_hidden() else set()
     notices_of = {}
-    for call in (*views, "hugepage_preflight()", "hugepage_metrics()", "hugepage_fix('postgresql')"):
+    for call in (*views, "hugepage_preflight()"):
         session = server.connect()
         rows(session, f"SELECT * FROM {call}")
         notices_of[call] = set(session.notices)

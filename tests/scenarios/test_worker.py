@@ -165,7 +165,7 @@ def test_record_a_reload(new_cluster):
         return [phrase for row in phrases for phrase in row if phrase.startswith("pg_hugepages.")]
 
     reload()
-    reload(history_size=50, regression_level="log")
+    reload(history_size=50, reserve_percent=30)
     until("the record", lambda: len(changed()) == 2)
     reload()
     reload(sample_interval=1)
@@ -174,7 +174,7 @@ def test_record_a_reload(new_cluster):
     until("the record", lambda: len(changed()) == 4)
     assert changed() == [
         "pg_hugepages.history_size from 1000 to 50",
-        "pg_hugepages.regression_level from warning to log",
+        "pg_hugepages.reserve_percent from 20 to 30",
         "pg_hugepages.sample_interval from 0 to 1",
         "pg_hugepages.sample_interval from 1 to 0",
     ]

@@ -57,7 +57,7 @@ def test_only_a_container_may_leave_out_what_changes_the_host(state: str, allowe
     ("bare", VICTIM + CHROMIUM + SUMMARY.format("506 passed, 4 skipped"), "no Chromium"),
     ("ubuntu", VICTIM + CHROMIUM + SUMMARY.format("506 passed, 4 skipped"), ""),
     ("bare", "test slow ... ignored\n" + SUMMARY.format("510 passed"), "slow ... ignored"),
-    ("bare", "SKIPPED [1] scenarios/test_fix.py:30: promtool is not installed\n" + SUMMARY.format("1 passed, 1 skipped"), "promtool"),
+    ("bare", "SKIPPED [1] scenarios/test_monitoring.py:30: promtool is not installed\n" + SUMMARY.format("1 passed, 1 skipped"), "promtool"),
     ("bare", "Everything went well.\n", "no line says"),
     ("bare", f"{SUMMARY.format('9 passed')}\nSkipped:\n   4 x reports are not viewed: no Chromium\n\n9 passed, 0 failed, 4 skipped\n", "no Chromium"),
 ])

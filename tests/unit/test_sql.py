@@ -10,13 +10,10 @@ import pytest
 from machine import REPOSITORY
 
 EXPORTED = re.compile(r"#\[pg_extern\(sql = false\)\]\s+fn (\w+)\((.*?)\)\s*(?:->|\{)", re.DOTALL)
-TYPES = {"&str": "text", "i64": "bigint", "i32": "integer", "bool": "boolean", "Interval": "interval"}
+TYPES = {"&str": "text", "i64": "bigint", "i32": "integer", "bool": "boolean"}
 TUPLE = re.compile(r"^(?P<indent> *)(?:Some\()?\(\n(?P<values>.*?)^(?P=indent)\)", re.MULTILINE | re.DOTALL)
 """The values of a row in a file of src/views; below, those that are named as another column."""
 COMPUTED = {("segments", "size"), ("segments", "reserved"), ("page_tables", "share_of_memory")}
-FIRST_STABLE = "1.0.0"
-RENAMED = {"page_tables bigint": "page_tables_host bigint", "saves bigint": "saving bigint"}
-"""Columns of before the first stable release that have the same meaning under another name."""
 
 
 def loaded() -> ModuleType:
@@ -52,12 +49,22 @@ def copy(tmp_path) -> ModuleType:
     return copied
 
 
+def release(copy: ModuleType, version: str) -> None:
+    """Make the present script that of a released version."""
+    (copy.ROOT / f"sql/pg_hugepages--{version}.sql").write_text(MADE)
+    with open(copy.ROOT / "sql/released.sha256", "a") as released:
+        released.write(f"{copy.hashlib.sha256(MADE.encode()).hexdigest()}  pg_hugepages--{version}.sql\n")
+    for name, text in copy.scripts().items():
+        (copy.ROOT / "sql" / name).write_text(text)
+
+
 def test_the_scripts_are_what_the_sources_have():
     assert sql.wrong() == []
 
 
 def test_a_change_of_either_side_is_found(copy):
-    for name in ("src/views/fix.sql", f"sql/pg_hugepages--{copy.version()}.sql", "sql/pg_hugepages--0.1.0.sql"):
+    release(copy, "0.0.8")
+    for name in ("src/views/pools.sql", f"sql/pg_hugepages--{copy.version()}.sql", "sql/pg_hugepages--0.0.8.sql"):
         path = copy.ROOT / name
         before = path.read_text()
         path.write_text(before.replace("STRICT", "", 1))
@@ -69,20 +76,18 @@ def test_a_change_of_either_side_is_found(copy):
 
 
 def test_what_is_released_is_not_written_again(copy, monkeypatch, capsys):
+    release(copy, copy.version())
     script = f"pg_hugepages--{copy.version()}.sql"
-    with open(copy.ROOT / "sql/released.sha256", "a") as released:
-        released.write(f"{copy.hashlib.sha256(MADE.encode()).hexdigest()}  {script}\n")
     monkeypatch.setattr("sys.argv", ["sql"])
-    another = copy.ROOT / "src/views/fix.sql"
+    another = copy.ROOT / "src/views/pools.sql"
     another.write_text(another.read_text() + "-- another\n")
     assert copy.main() == 1 and "is released" in capsys.readouterr().err
     assert (copy.ROOT / "sql" / script).read_text() == MADE
 
 
 def test_an_update_drops_all_that_the_last_release_has():
-    last = (REPOSITORY / f"sql/pg_hugepages--{sql.releases()[-1]}.sql").read_text()
-    created = set(re.findall(r"^CREATE (?:VIEW|FUNCTION) (\w+)", last, re.MULTILINE)) - {"hugepage_refuse_overloads"}
-    assert set(re.findall(r"^    (\w+)", sql.drops(last), re.MULTILINE)) == created
+    created = set(re.findall(r"^CREATE (?:VIEW|FUNCTION) (\w+)", MADE, re.MULTILINE)) - {"hugepage_refuse_overloads"}
+    assert set(re.findall(r"^    (\w+)", sql.drops(MADE), re.MULTILINE)) == created
 
 
 def test_each_function_is_one_of_the_library_with_the_same_arguments():
@@ -118,17 +123,26 @@ def test_no_function_of_a_user_can_stand_beside_one():
     assert names == {function.name for function in NOW}
 
 
-@pytest.mark.parametrize("version", sql.releases())
-def test_the_library_serves_what_was_released_or_refuses(version):
-    """A released symbol stays; its arguments stay, and its columns, with new ones behind them."""
-    now = {function.symbol: function for function in NOW}
-    for old in sql.functions((REPOSITORY / f"sql/pg_hugepages--{version}.sql").read_text()):
-        new = now.get(old.symbol)
-        types = [column.split(" ", 1)[1] for column in old.columns]
-        stable = sql.order(version) >= sql.order(FIRST_STABLE)
-        assert new or not stable, f"{old.symbol} is gone, and databases with version {version} call it"
-        # Before the first stable release the columns may be others: the library compares their types, and refuses.
-        if new and (stable or types == [column.split(" ", 1)[1] for column in new.columns][:len(types)]):
-            assert all(then == today or not stable and RENAMED.get(then) == today for then, today in zip(old.columns, new.columns)) and \
-                len(old.columns) <= len(new.columns), f"{version}: the columns of {old.symbol} have other names now"
-        assert not stable or (old.arguments, old.value) == (new.arguments, new.value), f"{old.symbol} has another signature now"
+def unserved(old: list, now: list) -> list[str]:
+    """What a library with the functions of `now` does not give those of `old`: a released symbol stays; its arguments stay, and
+    its columns, with new ones behind them."""
+    by_symbol = {function.symbol: function for function in now}
+    found = []
+    for function in old:
+        new = by_symbol.get(function.symbol)
+        if not new:
+            found.append(f"{function.symbol} is gone")
+        elif (function.arguments, function.value) != (new.arguments, new.value) or function.columns != new.columns[:len(function.columns)]:
+            found.append(f"{function.symbol} has another signature now")
+    return found
+
+
+def test_the_library_serves_what_was_released():
+    for version in sql.releases():
+        assert unserved(sql.functions((REPOSITORY / f"sql/pg_hugepages--{version}.sql").read_text()), NOW) == [], version
+    # Each kind of change that would break a released version is seen.
+    [status] = [function for function in NOW if function.name == "hugepage_status"]
+    more = status._replace(columns=[*status.columns, "more text"])
+    assert unserved([status], [more]) == []
+    for changed in ([], [status._replace(columns=status.columns[1:])], [status._replace(arguments=["more text"])]):
+        assert len(unserved([status], changed)) == 1

@@ -1,4 +1,4 @@
-//! The rows and the sentences of `hugepage_benefit`.
+//! The rows and the sentences of `hugepage-sidecar benefit`.
 
 use std::time::Duration;
 

@@ -87,8 +87,6 @@ pub struct PostgreSqlServer {
     pub directory: Option<String>,
     /// Device and inode of it: the same from wherever it is seen, whatever is mounted over its path elsewhere.
     pub inode: Option<(u64, u64)>,
-    /// `pg_hugepages.history_directory`; `None` if it is not set.
-    pub history_directory: Option<String>,
     /// The system identifier.
     pub system_identifier: Option<String>,
 }
@@ -143,7 +141,6 @@ impl InspectContext<'_> {
                 let server = PostgreSqlServer {
                     inode: found.directory.as_deref().and_then(|directory| files.inode(directory)),
                     directory: found.directory,
-                    history_directory: found.settings.configured.history_directory(),
                     system_identifier: found.system_identifier,
                 };
                 let name = server.directory.clone().unwrap_or_else(|| format!("process {pid}"));

@@ -14,8 +14,6 @@ impl From<&Survey> for MetricsSnapshot {
             name: name(instance, &counted),
             status: instance.status.clone(),
             page_tables: Some(instance.memory.page_tables),
-            page_tables_at_max: None,
-            generation: None,
         });
         Self {
             stopped: survey.stopped.iter().map(stopped_metrics).collect(),

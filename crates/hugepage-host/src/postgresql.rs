@@ -55,13 +55,6 @@ impl Configured {
     pub fn with<'a>(&'a self, options: impl Iterator<Item = &'a (String, String)>) -> BTreeMap<&'a str, &'a str> {
         self.files.settings.iter().chain(options).map(|(name, value)| (name.as_str(), value.as_str())).collect()
     }
-
-    /// `pg_hugepages.history_directory`; `None` if it is not set.
-    pub fn history_directory(&self) -> Option<String> {
-        let value =
-            self.with(self.options.iter()).get("pg_hugepages.history_directory").map(|value| (*value).to_owned());
-        value.filter(|directory| !directory.is_empty())
-    }
 }
 
 /// Reads the files of the postmaster `pid`, which are `its_files`.

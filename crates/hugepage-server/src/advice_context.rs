@@ -4,6 +4,7 @@ use hugepage_assess::advice::context::{AdviceContext, Server};
 use hugepage_assess::assessment::Status;
 use hugepage_kernel::memory::{pressure, sysctl, thp};
 use hugepage_kernel::next_boot::boot::NextBoot;
+use hugepage_kernel::proc::namespace;
 use hugepage_kernel::{Bytes, Notes, Root};
 
 use crate::{CgroupView, pools};
@@ -28,6 +29,7 @@ pub fn advice_context(
         status,
         server,
         pools: pools::rows(root, view, notes),
+        is_in_container: namespace::shows_files_of_container(root),
         next_boot,
         thp_enabled: notes.keep(thp::choice(root, "enabled")).flatten(),
         swappiness,

@@ -60,11 +60,8 @@ pub fn last_start_of_server(root: &Root, instance: &ServerIdentity) -> Result<Op
 }
 
 fn path_of_server(instance: &ServerIdentity) -> Option<String> {
-    let server = instance.postgresql()?;
-    let directory = server.directory.as_ref()?;
-    let elsewhere = server.history_directory.as_ref().map(Path::new);
-    let identifier = server.system_identifier.as_deref().unwrap_or_default();
-    Some(file::path_of_server(Path::new(directory), elsewhere, identifier).to_string_lossy().into_owned())
+    let directory = instance.postgresql()?.directory.as_ref()?;
+    Some(file::path_of_server(Path::new(directory)).to_string_lossy().into_owned())
 }
 
 fn of_watch(root: &Root, instance: &ServerIdentity, state_directory: &Path) -> Result<StoredHistory, String> {

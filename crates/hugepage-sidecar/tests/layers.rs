@@ -19,7 +19,7 @@ const CRATES: [(&str, &[&str]); 8] = [
 ];
 
 /// What the extension names of the workspace: nothing of Oracle, and nothing of other servers.
-const OF_THE_EXTENSION: [&str; 5] = ["assess", "benefit", "kernel", "server", "start"];
+const OF_THE_EXTENSION: [&str; 4] = ["assess", "kernel", "server", "start"];
 
 /// A path in the source, such as `crate::read::Root`: its segments.
 type Segments = Vec<String>;
@@ -46,7 +46,7 @@ fn each_crate_names_those_below_it() {
     let named = |manifest: &Path| {
         let text = fs::read_to_string(manifest).unwrap();
         let text = text.split("[dependencies]\n").nth(1).unwrap().split("\n[").next().unwrap().to_owned();
-        let names = text.lines().filter_map(|line| line.strip_prefix("hugepage-")?.split('.').next());
+        let names = text.lines().filter_map(|line| line.strip_prefix("hugepage-")?.split(['.', ' ']).next());
         names.map(str::to_owned).collect::<Vec<_>>()
     };
     for (name, below) in CRATES {

@@ -12,8 +12,6 @@ use crate::pools::PoolRow;
 /// Facts that only the server itself knows.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// The major version.
-    pub major: u32,
     /// `max_connections`.
     pub max_connections: u64,
     /// The size that the server gave its main segment, before rounding up to whole pages; `None` if unknown.
@@ -35,6 +33,8 @@ pub struct AdviceContext {
     pub server: Server,
     /// All pools of the host.
     pub pools: Vec<PoolRow>,
+    /// Whether the server is in a container.
+    pub is_in_container: bool,
     /// What the next boot sets; `None` if it could not be read.
     pub next_boot: Option<NextBoot>,
     /// `transparent_hugepage/enabled`.

@@ -12,8 +12,6 @@ pub enum LogLevel {
     Log,
     /// Something is lost, or will be at the next start.
     Warning,
-    /// A regression, whose level administrators can set.
-    Regression,
 }
 
 /// The difference between a server and its last record.
@@ -27,11 +25,7 @@ pub struct EventReport {
 
 /// The level of the entry on an allocation of shared memory.
 pub const fn level_of_start(block: &LogMessage, is_regression: bool) -> LogLevel {
-    match (is_regression, block.is_bad) {
-        (true, _) => LogLevel::Regression,
-        (false, true) => LogLevel::Warning,
-        (false, false) => LogLevel::Log,
-    }
+    if is_regression || block.is_bad { LogLevel::Warning } else { LogLevel::Log }
 }
 
 /// For a start that is not yet recorded: where shared memory landed, and what threatens it. `now`: the record of `status`.
@@ -95,7 +89,7 @@ fn entries(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<(LogL
     messages.extend(over.map(|threat| (LogLevel::Log, log::threat_is_over(status, *threat))));
     // A loss of the outlook alone is a threat, which has its entry above.
     if let Some(lost) = lost.filter(|lost| !lost.only_outlook()) {
-        messages.push((LogLevel::Regression, log::allocated(status, Some(lost), &[])));
+        messages.push((LogLevel::Warning, log::allocated(status, Some(lost), &[])));
     }
     messages
 }

@@ -3,7 +3,6 @@
 pub mod command;
 pub mod context;
 pub mod events;
-pub mod fix;
 pub mod log;
 pub mod message;
 pub mod placement;

@@ -123,12 +123,6 @@ const INSTANCE: &[Metric<InstanceMetrics>] = &[
     number("hugepage_cgroup_usage", BYTES, "Usage that counts against that limit.", |instance| {
         bytes(instance.status.facts.pool_state.limits.as_ref()?.tightest().map(|l| l.usage))
     }),
-    number(
-        "hugepage_generation",
-        None,
-        "Allocations of shared memory by this postmaster; no sample unless the library is preloaded.",
-        |instance| instance.generation,
-    ),
     number("hugepage_page_tables_processes", None, "Processes of the instance.", |instance| {
         instance.page_tables.as_ref().map(|tables| tables.processes)
     }),
@@ -143,12 +137,6 @@ const INSTANCE: &[Metric<InstanceMetrics>] = &[
         BYTES,
         "Lower bound of what huge pages would free of the instance's page tables.",
         |instance| bytes(instance.page_tables.as_ref()?.of_shared_memory),
-    ),
-    number(
-        "hugepage_page_tables_at_max_connections",
-        BYTES,
-        "Page tables of max_connections backends that have each touched all of shared memory.",
-        |instance| bytes(instance.page_tables_at_max),
     ),
 ];
 

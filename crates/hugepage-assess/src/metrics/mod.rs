@@ -1,4 +1,4 @@
-//! The metrics of a host and of its instances, the same from the extension and the sidecar.
+//! The metrics of a host and of its instances.
 //!
 //! Each metric is defined once, in [`definitions`]: its name, its unit, its HELP, and the source of its value. All are
 //! gauges. A metric of a state has a series for each possible state, 1 for the present one. The result is OpenMetrics that
@@ -7,8 +7,8 @@
 mod definitions;
 mod openmetrics;
 
+use hugepage_kernel::Pages;
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::{Bytes, Pages};
 
 use crate::assessment::page_tables::PageTables;
 use crate::assessment::stopped::StoppedState;
@@ -39,10 +39,6 @@ pub struct InstanceMetrics {
     pub status: Status,
     /// The page tables of its processes; `None` if they were not read.
     pub page_tables: Option<PageTables>,
-    /// Page tables of max_connections backends that have each touched all of shared memory; `None` if unknown.
-    pub page_tables_at_max: Option<Bytes>,
-    /// Allocations of shared memory by its postmaster; `None` if that is not counted.
-    pub generation: Option<u64>,
 }
 
 /// An instance that is configured and does not run: an Oracle instance of oratab.

@@ -1,6 +1,5 @@
 //! Advice: every rule where it speaks and where it is silent, and that no number is more than the host can hold.
 
-mod fix;
 mod properties;
 mod rules;
 mod states;
@@ -51,6 +50,7 @@ struct Host {
     available: Option<u64>,
     sees_others: bool,
     nodes: Option<NodePools>,
+    is_in_container: bool,
     /// `shared_buffers` of the configuration on disk, where it differs.
     on_disk: Option<u64>,
 }
@@ -78,6 +78,7 @@ impl Default for Host {
             available: None,
             sees_others: true,
             nodes: None,
+            is_in_container: false,
             on_disk: None,
         }
     }
@@ -189,7 +190,6 @@ impl Host {
         AdviceContext {
             status: Status::assess(facts),
             server: Server {
-                major: 17,
                 max_connections: self.connections,
                 shared_memory: Some(Bytes(shared_memory(self.shared_buffers))),
                 min_dynamic_shared_memory: Bytes(self.dynamic),
@@ -206,6 +206,7 @@ impl Host {
                     obtainable_now: self.ready.map(Pages),
                 })
                 .collect(),
+            is_in_container: self.is_in_container,
             next_boot: Some(boot),
             thp_enabled: Some(self.thp.to_owned()),
             swappiness: Some(60),

@@ -2,7 +2,6 @@
 //! more memory to serve.
 
 use hugepage_assess::advice::context::AdviceContext;
-use hugepage_assess::advice::fix::{self, Target};
 use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::advice::recommendation::{Area, Recommendation};
 use hugepage_assess::advice::{self, log};
@@ -111,7 +110,7 @@ proptest! {
         }
     }
 
-    /// No output has a command that takes pages from somebody, or leaves none: not the hint, the rows, the texts or the log.
+    /// No output has a command that takes pages from somebody, or leaves none: not the hint, the rows or the log.
     #[test]
     fn no_command_takes_pages_from_anybody(host in hosts()) {
         let context = host.context();
@@ -151,8 +150,6 @@ fn outputs(context: &AdviceContext) -> Vec<(&'static str, String, String)> {
     let mut all = vec![("hint", advice::hint(status).unwrap_or_default(), advice::message(status))];
     let rows = advice::recommendations(context).into_iter();
     all.extend(rows.map(|row| ("row", row.command.unwrap_or_default(), row.reason)));
-    let texts = Target::ALL.map(|(name, target)| (name, fix::text(target, context).unwrap_or_default(), String::new()));
-    all.extend(texts);
     let threats = status.threats().into_iter().map(|threat| log::threatened(status, threat));
     let entries = threats.chain([log::allocated(status, None, &[])]);
     all.extend(entries.map(|entry| ("log", entry.hint.unwrap_or_default(), String::new())));

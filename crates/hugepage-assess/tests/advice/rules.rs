@@ -428,3 +428,33 @@ fn symptoms_of_base_pages() {
         &["notice vm.swappiness: 60 -> 10", "notice vm.min_free_kbytes: 65536 -> 83886"],
     );
 }
+
+/// Kubernetes sets it from outside, by a name and in a unit of its own.
+#[test]
+fn the_limit_of_a_container() {
+    let base = Host { is_in_container: true, huge: false, pool: [534, 534, 0, 0, 100], ..Host::default() };
+    let limited = |host: &Host, limit: u64| {
+        let fault = vec![CgroupLimit {
+            path: "/sys/fs/cgroup/hugetlb.2MB.max".to_owned(),
+            limit: Bytes(limit),
+            usage: Bytes(0),
+            promised: None,
+        }];
+        Host { limits: CgroupLimits { fault, ..CgroupLimits::default() }, ..host.clone() }
+    };
+    let row = |host: &Host| host.recommendations().into_iter().find(|row| row.setting.starts_with("hugepages-2Mi"));
+    let found = row(&base).unwrap();
+    assert_eq!((found.current, found.recommended.as_deref()), (None, Some("1068Mi")));
+    assert_eq!((found.command.as_deref(), found.area), (Some("hugepages-2Mi: 1068Mi"), Area::Cgroup));
+    assert!(found.reason.ends_with("not only shared_buffers: 534 pages of 2 MB."), "{}", found.reason);
+    assert_eq!(row(&limited(&base, 1067 * MIB)).unwrap().current.as_deref(), Some("1066Mi"), "whole pages");
+    assert_eq!(row(&limited(&base, 1068 * MIB)), None, "it suffices");
+    let inside = Host { is_in_container: true, ..Host::default() };
+    assert_eq!(row(&inside), None, "it has its pages");
+    assert!(row(&limited(&inside, 512 * MIB)).is_some(), "and may not touch all of them");
+    assert_eq!(row(&Host { huge_pages: HugePages::Off, ..base.clone() }), None);
+    assert_eq!(row(&Host { is_in_container: false, ..base.clone() }), None);
+    let gigantic = Host { page_size: page_size(GIB), gigantic: [2, 2, 0, 0, 0], ..base };
+    let rows = gigantic.recommendations();
+    assert!(rows.iter().any(|row| row.command.as_deref() == Some("hugepages-1Gi: 2048Mi")), "{rows:?}");
+}

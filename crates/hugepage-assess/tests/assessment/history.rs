@@ -185,8 +185,8 @@ fn what_a_start_is_logged_as() {
         let message = LogMessage { is_bad, message: String::new(), detail: None, hint: None };
         [true, false].map(|is_regression| level_of_start(&message, is_regression))
     };
-    assert_eq!(levels(true), [LogLevel::Regression, LogLevel::Warning]);
-    assert_eq!(levels(false), [LogLevel::Regression, LogLevel::Log]);
+    assert_eq!(levels(true), [LogLevel::Warning, LogLevel::Warning]);
+    assert_eq!(levels(false), [LogLevel::Warning, LogLevel::Log]);
     let before = record(&well());
     let said = |status: &Status, before| {
         let report = events::start(status, record(status), before);
@@ -201,7 +201,7 @@ fn what_a_start_is_logged_as() {
     let base = "shared memory did not land in huge pages";
     assert_eq!(said(&in_base_pages(), None), (vec![line(LogLevel::Warning, base)], false));
     let regressed = "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages";
-    assert_eq!(said(&in_base_pages(), Some(&before)), (vec![line(LogLevel::Regression, regressed)], true));
+    assert_eq!(said(&in_base_pages(), Some(&before)), (vec![line(LogLevel::Warning, regressed)], true));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn what_a_change_is_logged_and_recorded_as() {
     assert_eq!((messages, detail.as_deref()), (vec![], Some(lost)));
     let (messages, _) = update(&in_base_pages(), Some(&before), &[]);
     let regressed = "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages".to_owned();
-    assert_eq!(messages, [(LogLevel::Regression, regressed)]);
+    assert_eq!(messages, [(LogLevel::Warning, regressed)]);
 }
 
 /// While nobody knows what the next start asks for, what was logged of it stands.

@@ -8,6 +8,7 @@ mod forecast;
 mod history;
 mod limits;
 mod log;
+#[cfg(feature = "metrics")]
 mod metrics;
 mod model;
 mod nodes;

@@ -13,14 +13,7 @@ use hugepage_kernel::{Bytes, Pages};
 use super::{GIB, MIB, Server, fault, known, pool, reservation};
 
 fn instance(name: &str, status: Status) -> InstanceMetrics {
-    InstanceMetrics {
-        kind: "postgresql".to_owned(),
-        name: name.to_owned(),
-        status,
-        page_tables: None,
-        page_tables_at_max: None,
-        generation: None,
-    }
+    InstanceMetrics { kind: "postgresql".to_owned(), name: name.to_owned(), status, page_tables: None }
 }
 
 fn row(node: Option<u32>, pool: Pool) -> PoolRow {
@@ -120,7 +113,7 @@ fn unknown_has_no_sample() {
     for name in ["hugepage_shared_memory_bytes", "hugepage_page_size_bytes", "hugepage_pages_needed"] {
         assert_eq!(sample(&samples, name, ""), None, "{name}");
     }
-    for name in ["hugepage_generation", "hugepage_cgroup_limit_bytes", "hugepage_page_tables_total_bytes"] {
+    for name in ["hugepage_cgroup_limit_bytes", "hugepage_page_tables_total_bytes"] {
         assert!(!text.contains(name), "{name} in\n{text}");
     }
     assert_eq!(sample(&samples, "hugepage_landed_in", ",landed_in=\"unknown\""), Some("1"));
@@ -139,12 +132,7 @@ fn what_is_counted_elsewhere() {
         of_shared_memory: Some(Bytes(600)),
     };
     let limited = Server { limits: reservation(&[(2 * GIB, GIB)]), ..Server::default() };
-    let counted = InstanceMetrics {
-        page_tables: Some(sum),
-        page_tables_at_max: Some(Bytes(9000)),
-        generation: Some(3),
-        ..instance("/pg", limited.status())
-    };
+    let counted = InstanceMetrics { page_tables: Some(sum), ..instance("/pg", limited.status()) };
     let text = host(vec![counted]);
     let samples = samples(&text);
     for (name, value) in [
@@ -152,8 +140,6 @@ fn what_is_counted_elsewhere() {
         ("hugepage_page_tables_total_bytes", "700"),
         ("hugepage_page_tables_max_bytes", "300"),
         ("hugepage_page_tables_saving_bytes", "600"),
-        ("hugepage_page_tables_at_max_connections_bytes", "9000"),
-        ("hugepage_generation", "3"),
         ("hugepage_cgroup_limit_bytes", "2147483648"),
         ("hugepage_cgroup_usage_bytes", "1073741824"),
     ] {

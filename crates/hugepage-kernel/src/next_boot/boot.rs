@@ -38,8 +38,6 @@ pub struct NextBoot {
     pub tuned: TunedProfile,
     /// What tmpfiles.d writes after all that.
     pub tmpfiles: Vec<PoolWrite>,
-    /// What units raise pools to.
-    pub units: Vec<PoolWrite>,
     /// Whether tuned is started; `None` if unknown.
     pub starts_tuned: Option<bool>,
     /// Files that mention pools and are not understood.
@@ -100,7 +98,6 @@ impl NextBoot {
             masks_sysctl,
             tuned,
             tmpfiles: boot_writers::tmpfiles(root)?,
-            units: units.writes,
             starts_tuned: units.starts_tuned,
             not_understood: programs.mentions,
             other_start: other_start(root)?,

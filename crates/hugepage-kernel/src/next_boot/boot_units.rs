@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::boot_programs::ProgramSurvey;
-use super::boot_writers::{PoolWrite, WhichPool, count, pool_file};
 use super::mention::{applies_sysctl_conf, first_mention};
 use super::unit_keys::{DIRECTORIES, OTHER_TARGETS, PULLS_IN, RUNS};
 use crate::Root;
@@ -11,8 +10,6 @@ use crate::Root;
 /// The units that are started at boot.
 #[derive(Debug, Default)]
 pub struct BootUnits {
-    /// What units such as `hugepage_fix('systemd')` makes raise pools to.
-    pub writes: Vec<PoolWrite>,
     /// Whether tuned is started; `None` if no directory of units could be found.
     pub starts_tuned: Option<bool>,
 }
@@ -29,7 +26,7 @@ impl BootUnits {
             let names: BTreeSet<_> = survey.names(directory).into_iter().collect();
             directories.push((directory, names));
         }
-        let mut units = UnitSurvey { root, survey, directories, found: Self::default() };
+        let mut units = UnitSurvey { root, survey, directories };
         let mut left: Vec<_> = units.enabled().into_iter().collect();
         let has_units = left.len() > 1;
         left.extend(wanted.map(str::to_owned));
@@ -39,7 +36,7 @@ impl BootUnits {
                 left.extend(units.read(&name));
             }
         }
-        Self { starts_tuned: has_units.then(|| seen.contains("tuned.service")), ..units.found }
+        Self { starts_tuned: has_units.then(|| seen.contains("tuned.service")) }
     }
 }
 
@@ -48,7 +45,6 @@ struct UnitSurvey<'a, 'b> {
     survey: &'a mut ProgramSurvey<'b>,
     /// The directories with the names in them.
     directories: Vec<(&'static str, BTreeSet<String>)>,
-    found: BootUnits,
 }
 
 impl UnitSurvey<'_, '_> {
@@ -81,10 +77,8 @@ impl UnitSurvey<'_, '_> {
             .last();
         let mut pulled_in = Vec::new();
         for (file, text) in &parts {
-            match own_unit(text, file) {
-                Some(write) => self.found.writes.push(write),
-                None if first_mention(text).is_some() => self.survey.mentions.push(file.clone()),
-                None => {}
+            if first_mention(text).is_some() {
+                self.survey.mentions.push(file.clone());
             }
             for (key, value) in assignments(text) {
                 if RUNS.contains(&key) {
@@ -186,16 +180,4 @@ fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
         key = if line.ends_with('\\') { name } else { "" };
         Some((name, value))
     })
-}
-
-/// What a unit writes that `hugepage_fix('systemd')` has made: it raises a pool, and never reduces it.
-fn own_unit(text: &str, file: &str) -> Option<PoolWrite> {
-    const RAISES: [&str; 2] = ["[ $$(have) -lt $$PAGES ] || exit 0", "echo $$PAGES > $$POOL/nr_hugepages"];
-    if text.matches("\nExec").count() != 1 || !RAISES.iter().all(|part| text.contains(part)) {
-        return None;
-    }
-    let variable = |name: &str| text.lines().find_map(|line| line.strip_prefix("Environment=")?.strip_prefix(name));
-    let (pool, pages) = (variable("POOL=")?, variable("PAGES=")?);
-    let (pool, node) = pool_file(&format!("{}/nr_hugepages", pool.trim())).unwrap_or((WhichPool::Any, None));
-    Some(PoolWrite { pool, node, pages: count(pages.trim()), file: file.to_owned() })
 }

@@ -1,4 +1,4 @@
-//! What writes the files of huge page pools at boot by name: tmpfiles.d (tmpfiles.d(5)), and the form that units share with it.
+//! What writes the files of huge page pools at boot by name: tmpfiles.d (tmpfiles.d(5)).
 
 use std::collections::{BTreeMap, BTreeSet};
 

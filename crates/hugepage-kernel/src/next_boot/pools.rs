@@ -40,20 +40,7 @@ impl NextBoot {
         if let Some(file) = self.not_understood.iter().chain(&self.tuned.not_understood).next() {
             return PoolAtBoot::Unknown(format!("{file} may set it, and what it does is not understood"));
         }
-        let default = self.default_size().ok();
-        let of_pool = |write: &&PoolWrite| write.pool.may_be(size, default);
-        // What a unit does is known only if all of them are.
-        if let Some(unit) = self.units.iter().filter(of_pool).find(|unit| unit.pages.is_none()) {
-            return PoolAtBoot::Unknown(not_understood(&unit.file));
-        }
-        let set = self.written(size).unwrap_or_else(|| self.pool_before(size));
-        let raised = self.units.iter().filter(of_pool).max_by_key(|unit| unit.pages);
-        match (&set, raised.and_then(|unit| Some((unit.pages?, &unit.file)))) {
-            // A unit never reduces a pool.
-            (PoolAtBoot::Set { pages, .. }, Some((raised, _))) if raised <= *pages => set,
-            (PoolAtBoot::Unknown(_), _) | (_, None) => set,
-            (_, Some((pages, file))) => PoolAtBoot::Set { pages, file: file.clone() },
-        }
+        self.written(size).unwrap_or_else(|| self.pool_before(size))
     }
 
     /// What tmpfiles.d writes; `None` if nothing.
@@ -102,7 +89,7 @@ impl NextBoot {
         Some(by_node.into_values().flatten().fold(Pages(0), Pages::saturating_add))
     }
 
-    /// Before tmpfiles.d and units have their turn.
+    /// Before tmpfiles.d has its turn.
     fn pool_before(&self, size: PageSize) -> PoolAtBoot {
         if let Some(assigned) = self.assigned(size) {
             return assigned;
@@ -202,7 +189,7 @@ impl NextBoot {
 
     fn sizes(&self) -> BTreeSet<PageSize> {
         let of_lines = self.command_lines.iter().flat_map(|line| line.pools.keys().copied());
-        let of_writes = self.tmpfiles.iter().chain(&self.units).filter_map(|write| match write.pool {
+        let of_writes = self.tmpfiles.iter().filter_map(|write| match write.pool {
             WhichPool::OfSize(size) => Some(size),
             WhichPool::Default | WhichPool::Any => None,
         });

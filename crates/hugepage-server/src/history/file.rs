@@ -21,12 +21,9 @@ use crate::history::stored::{History, StoredRecords, last_record, read_line};
 /// A longer file is neither read nor written: this program did not write it.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// The path of a server's history: in its data directory, or in `history_directory`, which several servers may share.
-pub fn path_of_server(data_directory: &Path, history_directory: Option<&Path>, system_identifier: &str) -> PathBuf {
-    let Some(directory) = history_directory else { return data_directory.join("pg_hugepages.history") };
-    // Copies of a cluster have its identifier.
-    let checksum = crc32fast::hash(data_directory.to_string_lossy().as_bytes());
-    data_directory.join(directory).join(format!("pg_hugepages.{system_identifier}.{checksum:08x}.history"))
+/// The path of a server's history.
+pub fn path_of_server(data_directory: &Path) -> PathBuf {
+    data_directory.join("pg_hugepages.history")
 }
 
 /// The place of one instance's history.

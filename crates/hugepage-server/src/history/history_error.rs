@@ -16,14 +16,6 @@ pub enum HistoryError {
         /// The reason.
         source: io::Error,
     },
-    /// The directory that is set for the file is none, or may not be entered.
-    #[error("could not access history directory \"{}\": {source}", path.display())]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
     /// The file is not a history file of this user.
     #[error("\"{}\" is {found}, not a history file of this server", path.display())]
     Refused {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hugepage_server::history::HistoryFile;
-use hugepage_server::history::file::path_of_server;
 use tempfile::TempDir;
 
 use super::{new_file, numbers, record};
@@ -105,19 +104,6 @@ fn no_file_is_an_empty_history_and_no_directory_is_an_error() {
     let nowhere = HistoryFile::at(directory.path().join("missing/pg_hugepages.history"));
     let error = nowhere.append(&record(1)).unwrap_err().to_string();
     assert!(error.starts_with("could not create history file"), "{error}");
-}
-
-#[test]
-fn servers_that_share_a_directory_have_files_of_their_own() {
-    let path = |data: &str, directory, identifier| path_of_server(Path::new(data), directory, identifier);
-    assert_eq!(path("/data", None, "77"), Path::new("/data/pg_hugepages.history"));
-    // `printf %s /data | gzip -c | tail -c8 | od -An -tx4 -N4`
-    let shared = Some(Path::new("/past"));
-    assert_eq!(path("/data", shared, "77"), Path::new("/past/pg_hugepages.77.090463b7.history"));
-    assert_ne!(path("/data", shared, "77"), path("/data", shared, "78"), "another cluster");
-    assert_ne!(path("/data", shared, "77"), path("/copy", shared, "77"), "a copy");
-    let relative = path("/data", Some(Path::new("../past")), "77");
-    assert_eq!(relative.parent(), Some(Path::new("/data/../past")));
 }
 
 #[test]

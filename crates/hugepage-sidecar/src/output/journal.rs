@@ -14,7 +14,7 @@ pub fn log(level: LogLevel, text: &str) {
 pub const fn name(level: LogLevel) -> &'static str {
     match level {
         LogLevel::Log => "LOG",
-        LogLevel::Warning | LogLevel::Regression => "WARNING",
+        LogLevel::Warning => "WARNING",
     }
 }
 

@@ -1,6 +1,7 @@
 //! Recommendations that no finding leads to, a function for each rule; it returns nothing if nothing needs to change.
 
 mod boot;
+mod container;
 mod gigantic;
 mod huge_pages;
 mod kernel;
@@ -20,8 +21,15 @@ type Rule = fn(&AdviceContext) -> Vec<Recommendation>;
 
 /// All recommendations, the gravest first: the steps that findings lead to, then what the rules add.
 pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
-    const RULES: [Rule; 6] =
-        [spare_pages::rule, huge_pages::rule, boot::rule, gigantic::rule, parallel::rule, kernel::rule];
+    const RULES: [Rule; 7] = [
+        container::rule,
+        spare_pages::rule,
+        huge_pages::rule,
+        boot::rule,
+        gigantic::rule,
+        parallel::rule,
+        kernel::rule,
+    ];
     let steps = rows::of_findings(&context.status).into_iter();
     let mut all: Vec<_> =
         steps.map(|row| Recommendation { saving: row.saving.or_else(|| context.saving()), ..row }).collect();

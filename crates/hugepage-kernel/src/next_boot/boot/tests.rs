@@ -45,20 +45,14 @@ fn shown(pool: PoolAtBoot) -> String {
     }
 }
 
-/// What tools write for the next boot: our own commands, tmpfiles.d and units.
+/// What tools write for the next boot: our own commands, and tmpfiles.d.
 #[test]
 fn later_writers() {
     let host = Host::new();
     host.write("proc/cmdline", "BOOT_IMAGE=/vmlinuz quiet hugepages=5\n");
-    let unit = include_str!("../../../../hugepage-assess/src/advice/fix/hugepages.service.in")
-        .replace("@PAGES@", "70")
-        .replace("@POOL@", "/sys/kernel/mm/hugepages/hugepages-2048kB");
-    host.write("etc/systemd/system/postgresql-hugepages.service", &unit);
-    assert_eq!(host.huge(), "5 /proc/cmdline", "it is not enabled");
-    host.write("etc/systemd/system/sysinit.target.wants/postgresql-hugepages.service", "");
-    assert_eq!(host.huge(), "70 /etc/systemd/system/postgresql-hugepages.service");
+    assert_eq!(host.huge(), "5 /proc/cmdline");
     host.write("etc/sysctl.d/50.conf", "vm.nr_hugepages = 90\n");
-    assert_eq!(host.huge(), "90 /etc/sysctl.d/50.conf", "a unit never reduces");
+    assert_eq!(host.huge(), "90 /etc/sysctl.d/50.conf");
     host.write("usr/lib/tmpfiles.d/x.conf", "w /proc/sys/vm/nr_hugepages - - - - 95\n");
     assert_eq!(host.huge(), "95 /usr/lib/tmpfiles.d/x.conf");
     assert_eq!(host.gigantic(), "unset");

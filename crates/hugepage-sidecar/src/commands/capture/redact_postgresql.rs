@@ -111,8 +111,8 @@ mod tests {
     fn remove_passwords() {
         let text = "# shared_buffers = 1GB, the password is x\nshared_buffers = 128MB # secret\n\
                     primary_conninfo = 'host=a password=x'\nHuge_Pages = on\ninclude_dir 'conf.d'\n\
-                    archive_command = 'curl -u me:x'\npg_hugepages.log_startup = off\ncluster_name = 'it''s'\n";
-        let left = "shared_buffers = '128MB'\nhuge_pages = 'on'\ninclude_dir = 'conf.d'\npg_hugepages.log_startup = 'off'\n\
+                    archive_command = 'curl -u me:x'\npg_hugepages.ask_server_program = off\ncluster_name = 'it''s'\n";
+        let left = "shared_buffers = '128MB'\nhuge_pages = 'on'\ninclude_dir = 'conf.d'\npg_hugepages.ask_server_program = 'off'\n\
                     cluster_name = 'it''s'\n";
         assert_eq!(settings(text), left);
         assert_eq!(settings(left), left, "redaction is idempotent");
