@@ -100,7 +100,7 @@ def test_postmaster(new_cluster, root):
             pid = server.postmaster
             # strace goes on with the server's processes until these end.
             server.stop()
-            until("strace to end", lambda: f"{pid} +++ exited" in Path(output.name).read_text())
+            until("strace to end", lambda: re.search(rf"^{pid} +\+\+\+ exited", Path(output.name).read_text(), re.MULTILINE))
             lines = Path(output.name).read_text().splitlines()
         own = [line for line in lines if line.startswith(f"{pid} ") and re.search(OPENS, line)]
         paths = {opened(line) for line in own}
