@@ -4,6 +4,7 @@ from typing import Any
 
 from harness.cluster import Cluster
 from harness.poll import until
+from harness.processes import waits_so_far
 from harness.status import EXTENSION
 from harness.strace import traced
 
@@ -41,6 +42,12 @@ def await_samples(cluster: Cluster, times: int) -> None:
     """Wait until the worker has taken this many more samples."""
     with traced(worker(cluster), "openat") as trace:
         until(f"{times} samples of the worker", lambda: len(trace.lines('"/proc/meminfo"')) >= times)
+
+
+def await_rounds(pid: int, times: int) -> None:
+    """Wait until the worker has gone to sleep so many times more, without touching it: it may hang."""
+    before = waits_so_far(pid)
+    until(f"{times} rounds of the worker", lambda: waits_so_far(pid) >= before + times)
 
 
 def history(cluster: Cluster) -> list[dict[str, Any]]:

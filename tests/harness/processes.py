@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,34 @@ def memlock(pid: int) -> int | None:
 def children(pid: int) -> list[int]:
     """Pids of the running children of a process."""
     return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+
+
+def descendants(pid: int) -> list[int]:
+    """Pids of the running children of a process, of their children, and so on."""
+    found = []
+    for child in children(pid):
+        found.append(child)
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found += descendants(child)
+    return found
+
+
+def waits_in_the_kernel(pid: int) -> bool:
+    """Whether no signal ends its wait (state D)."""
+    try:
+        return status(pid)["State"].startswith("D")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def waits_so_far(pid: int) -> int:
+    """How often a process has gone to sleep by itself: a worker does after each of its rounds."""
+    return int(status(pid)["voluntary_ctxt_switches"])
+
+
+def limit_address_space(pid: int, size: int, owner: str) -> None:
+    """Set the soft limit of a process (`ulimit -v`), as its owner, who needs no capability for it."""
+    run("runuser", "-u", owner, "--", "prlimit", f"--pid={pid}", f"--as={size}:")
 
 
 def cpu_seconds(pid: int) -> float:

@@ -1,5 +1,5 @@
 """A FUSE file system that answers what leads to one file, and never a read of it. Run as a program, by root: it is the server of the file
-system, and with `fault` its child has its command line in that file.
+system. With `fault` its child has its command line in that file; with `directory` it does not even say which files there are.
 """
 
 import ctypes
@@ -40,12 +40,14 @@ def reply(operation: int, inode: int, name: bytes, owner: int) -> bytes | int | 
     return None if operation == READ else 0 if operation == RELEASE else 38
 
 
-def serve(device: int, owner: int, errors: int) -> None:
-    """The first reads get an error: the kernel then tries again with the memory map locked."""
+def serve(device: int, owner: int, errors: int, is_mute: bool) -> None:
+    """The first reads get an error: the kernel then tries again with the memory map locked. If it `is_mute`, nothing is answered."""
     while True:
         request = os.read(device, 1 << 17)
         _, operation, unique, inode = struct.unpack("<IIQQ", request[:24])
         if operation in (FORGET, INTERRUPT):
+            continue
+        if is_mute and operation != INIT:
             continue
         answer = reply(operation, inode, request[40:].rstrip(b"\0"), owner)
         if operation == READ and errors:
@@ -80,9 +82,9 @@ def main() -> None:
         os.setgid(owner)
         os.setuid(owner)
         fault(directory / FILE)
-    elif kind == "file":
+    elif kind in ("file", "directory"):
         print(os.getpid(), flush=True)
-    serve(device, owner, 1 if kind == "fault" else 0)
+    serve(device, owner, 1 if kind == "fault" else 0, kind == "directory")
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class Silent:
 
 @contextmanager
 def mounted(directory: Path, owner: int, kind: str = "file") -> Iterator[Silent]:
-    """The file that nobody can read; with `kind` "fault" a process whose memory map is locked."""
+    """The file that nobody can read; with `kind` "fault" a process whose memory map is locked, with "directory" nothing answers there."""
     process = subprocess.Popen([sys.executable, __file__, directory, str(owner), kind], stdout=subprocess.PIPE, text=True,
                                start_new_session=True)
     try:
