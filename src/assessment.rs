@@ -15,11 +15,11 @@ use humantime::format_rfc3339_seconds;
 
 use crate::asker::Answer;
 use crate::next_start::NextStart;
-use crate::{found, server, settings, shmem, standby};
+use crate::{found, server, settings, shmem, standby, startup};
 
 /// For a preloaded library without its worker.
-const NO_WORKER: &str = "the worker of pg_hugepages does not run: nothing is watched, and nobody asks what a restart and the \
-                         next boot give; you may need to increase max_worker_processes and restart";
+const NO_WORKER: &str = "no worker runs: nothing is watched, and nobody asks what a restart and the next boot give; you may need \
+                         to increase max_worker_processes and restart";
 
 /// The status now. Its cost depends neither on the number of processes nor on the size of memory. It reads /proc, /sys and the
 /// data directory, and looks at the configuration files.
@@ -28,8 +28,9 @@ pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let answer = NextStart::now(root).answer(primary.as_ref(), notes);
     let status = assess(root, answer, true, Some(standby::crash_recovery(primary.as_ref())), notes);
     status.notes_on_outlook().for_each(|note| notes.add(note));
-    if shmem::has_worker() == Some(false) {
+    if shmem::lacks_worker() {
         notes.add(NO_WORKER);
+        startup::repeat_unless_heard();
     }
     status
 }

@@ -59,7 +59,7 @@ pub fn trim() {
 /// The identity of this server, by which its records are told from others.
 pub fn instance(notes: &mut Notes) -> InstanceIdentity {
     InstanceIdentity {
-        machine: notes.keep(identity::machine(&Root::live())).unwrap_or_default(),
+        machine: notes.keep(identity::host_name(&Root::live())).unwrap_or_default(),
         directory: data_directory().to_string_lossy().into_owned(),
         system_identifier: system_identifier(),
         server_version_num: pg_sys::PG_VERSION_NUM,

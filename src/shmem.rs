@@ -14,6 +14,9 @@ use hugepage_assess::model::{Cause, Loss, Past};
 use pgrx::atomics::PgAtomic;
 use pgrx::{PGRXSharedMemory, pg_sys};
 
+/// The time in which the server starts the worker.
+const WORKER_START: Duration = Duration::from_secs(5);
+
 /// State in shared memory, so that a new worker knows what an earlier one has logged.
 #[derive(Default)]
 pub struct SharedState {
@@ -43,14 +46,20 @@ pub static SHARED_STATE: PgAtomic<SharedState> = unsafe { PgAtomic::new(c"pg_hug
 struct PostmasterState {
     /// Allocations of shared memory; 0 if the library is not preloaded. Written by the hook, see hooks.rs.
     generation: AtomicI64,
+    /// The time of the last allocation, in microseconds since 2000. Written by the hook.
+    allocated_at: AtomicI64,
     /// The start of the postmaster process, in microseconds since 2000; set with the first record.
     process_start: OnceLock<pg_sys::TimestampTz>,
     /// The last allocation. Written by startup.rs; `None` while an allocation is being assessed.
     last_start: Mutex<Option<LastAllocation>>,
 }
 
-static POSTMASTER_STATE: PostmasterState =
-    PostmasterState { generation: AtomicI64::new(0), process_start: OnceLock::new(), last_start: Mutex::new(None) };
+static POSTMASTER_STATE: PostmasterState = PostmasterState {
+    generation: AtomicI64::new(0),
+    allocated_at: AtomicI64::new(0),
+    process_start: OnceLock::new(),
+    last_start: Mutex::new(None),
+};
 
 /// Facts about the last allocation of shared memory that cannot be determined later.
 #[derive(Clone, Debug)]
@@ -73,6 +82,7 @@ pub fn generation() -> Option<i64> {
 /// Counts an allocation of shared memory; in the postmaster.
 pub fn count_allocation() {
     POSTMASTER_STATE.generation.fetch_add(1, Ordering::Relaxed);
+    POSTMASTER_STATE.allocated_at.store(now(), Ordering::Relaxed);
 }
 
 /// The start of the postmaster process.
@@ -128,9 +138,11 @@ pub fn worker_begins() {
     SHARED_STATE.get().has_worker.store(true, Ordering::Relaxed);
 }
 
-/// Whether the worker has begun since the server started; `None` if the library is not preloaded.
-pub fn has_worker() -> Option<bool> {
-    generation().map(|_| SHARED_STATE.get().has_worker.load(Ordering::Relaxed))
+/// Whether the worker of a preloaded library has not begun, although the server has had the time to start it.
+pub fn lacks_worker() -> bool {
+    let Some(state) = generation().map(|_| SHARED_STATE.get()) else { return false };
+    let is_late = since(POSTMASTER_STATE.allocated_at.load(Ordering::Relaxed)).is_none_or(|since| since > WORKER_START);
+    is_late && !state.has_worker.load(Ordering::Relaxed)
 }
 
 /// Records that an asker was started for a question about a start; in the worker.

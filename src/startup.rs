@@ -42,3 +42,14 @@ fn log_and_record(status: &Status, mut notes: Notes) {
 pub fn report(message: &LogMessage, is_regression: bool) {
     log::report_as(events::level_of_start(message, is_regression), message.clone());
 }
+
+/// Logs the message of the first start again, if the logging collector did not run yet and nobody has repeated it; the problems
+/// of that time, too. In the worker; without one, in the first session that looks.
+pub fn repeat_unless_heard() {
+    if shmem::claim_startup_repeat()
+        && let Some(start) = shmem::last_start()
+    {
+        report(&start.message, start.loss.is_some());
+        log::repeat_problems();
+    }
+}

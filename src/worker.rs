@@ -62,12 +62,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     BackgroundWorker::connect_worker_to_spi(None, None);
     shmem::worker_begins();
     log::catch_errors("start the worker", memory::USUAL, || {
-        if shmem::claim_startup_repeat()
-            && let Some(start) = shmem::last_start()
-        {
-            startup::report(&start.message, start.loss.is_some());
-            log::repeat_problems();
-        }
+        startup::repeat_unless_heard();
         history::trim();
     });
     let mut worker = Worker {

@@ -28,6 +28,7 @@ use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::{PageSize, Root};
 use hugepage_start::{StartAnswer, TwoStarts};
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
+use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
@@ -45,6 +46,9 @@ const READ_LIMIT: Duration = Duration::from_secs(3);
 const BOOT_INTERVAL: Duration = Duration::from_secs(3600);
 /// The time between two looks whether the asker has ended.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// What to do where no background worker can be started.
+const NO_SLOT_HINT: &str = "You may need to increase max_worker_processes.";
 
 /// The reason why the server's program is not asked.
 pub const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
@@ -130,12 +134,10 @@ pub fn ask(overrides: Overrides) -> Asked {
     }
     let message = Message::new(overrides);
     let Some(asker) = Running::start(message.handle()) else {
-        ereport!(
-            ERROR,
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES,
-            "could not register background process",
-            "A background worker asks the server's program. You may need to increase max_worker_processes."
-        );
+        let code = PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES;
+        let report = ErrorReport::new(code, "could not register background process", function_name!());
+        report.set_hint(NO_SLOT_HINT).report(PgLogLevel::ERROR);
+        unreachable!("an error ends the call");
     };
     message.ends(&asker);
     let latch = LatchGuard;

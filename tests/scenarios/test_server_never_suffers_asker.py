@@ -27,11 +27,25 @@ def programs(server: Cluster) -> list[int]:
     return [pid for pid in descendants(server.postmaster) if asks(pid)]
 
 
+def titled(server: Cluster, name: str) -> list[int]:
+    """The children of the postmaster that call themselves so."""
+    def is_so(pid: int) -> bool:
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0 ").endswith(name)
+        except OSError:
+            return False
+    return [pid for pid in children(server.postmaster) if is_so(pid)]
+
+
 @pytest.fixture
 def stuck(new_cluster, root) -> Callable[..., Cluster]:
     """Starts a server whose next start would load a library that never ends loading: nobody writes into that pipe."""
     def start(**settings: object) -> Cluster:
         server = create_extension(new_cluster(huge_pages=False, **settings).start())
+        if settings:
+            # The worker has asked what it asks at a start, and looks again in a minute.
+            until("the next boot to be read", lambda: server.sql("SELECT boot_outlook FROM hugepage_status")[0]["boot_outlook"])
+            until("the asker to end", lambda: not titled(server, "asker"))
         library = server.root / "stuck.so"
         os.mkfifo(library)
         library.chmod(0o644)
@@ -107,6 +121,11 @@ def test_a_start_without_a_worker(new_cluster):
     server.conf(shared_buffers="140MB")
     server.sql("SELECT pg_reload_conf()")
     until("the reload", lambda: "received SIGHUP" in collected.read_text())
+    def look() -> bool:
+        [row] = server.sql("SELECT * FROM hugepage_status")
+        return any("no worker runs" in note for note in own_notes(row))
+
+    until("a look that finds no worker", look)
     [row] = server.sql("SELECT * FROM hugepage_status")
     until("the message of the start", lambda: "shared memory landed in 4 kB pages" in collected.read_text(), seconds=5)
     server.sql("SELECT * FROM hugepage_status")

@@ -1,8 +1,7 @@
 //! The kernel's facts on huge pages in one list, which an administrator would otherwise read file by file.
 
 use hugepage_kernel::memory::meminfo::{self, LXCFS};
-use hugepage_kernel::memory::sysctl::{self, Assignment};
-use hugepage_kernel::memory::{pressure, thp};
+use hugepage_kernel::memory::{pressure, sysctl, thp};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{Bytes, ReadError, Root};
@@ -53,8 +52,7 @@ const EVENTS: [&str; 5] = ["pgscan_kswapd", "pgscan_direct", "allocstall", "comp
 pub fn facts(root: &Root, notes: &mut Notes) -> Vec<HostFact> {
     let mut facts = Vec::new();
     type FactReader = fn(&Root) -> Result<Vec<HostFact>, ReadError>;
-    let sources: [FactReader; 6] =
-        [memory, transparent_huge_pages, parameters, boot_command_line, next_boot, memory_pressure];
+    let sources: [FactReader; 5] = [memory, transparent_huge_pages, parameters, boot_command_line, memory_pressure];
     for source in sources {
         facts.extend(notes.keep(source(root)).unwrap_or_default());
     }
@@ -116,16 +114,6 @@ fn boot_command_line(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let wanted = ["hugepages", "hugepagesz", "default_hugepagesz", "hugetlb_cma", "transparent_hugepage"];
     let words = words.filter(|(name, _)| wanted.contains(name));
     Ok(words.map(|(name, value)| fact(&format!("boot {name}"), value.to_owned(), None, PATH.to_owned())).collect())
-}
-
-/// What sysctl.d will set the same parameters to at the next boot.
-fn next_boot(root: &Root) -> Result<Vec<HostFact>, ReadError> {
-    let mut assignments = sysctl::at_next_boot(root)?;
-    let assigned = |(name, unit): &(&str, Option<&'static str>)| {
-        let Assignment { value, file } = assignments.remove(*name)?;
-        Some(fact(&format!("next boot {name}"), value, *unit, file))
-    };
-    Ok(PARAMETERS.iter().filter_map(assigned).collect())
 }
 
 /// The share of time that some, or all, tasks waited for memory (accounting/psi).

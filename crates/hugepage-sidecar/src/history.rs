@@ -68,7 +68,7 @@ impl HostHistory {
         Self {
             root: root.clone(),
             directory: root.path(&real.unwrap_or_else(|| directory.into_owned())),
-            machine: identity::machine(root).unwrap_or_default(),
+            machine: identity::host_name(root).unwrap_or_default(),
             boot_id: identity::boot_id(root).ok().flatten(),
             unwritten: BTreeMap::new(),
             processes: BTreeMap::new(),

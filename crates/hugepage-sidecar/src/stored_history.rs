@@ -137,6 +137,6 @@ fn identities(root: &Root, instance: &ServerIdentity) -> Vec<InstanceIdentity> {
         return Vec::new();
     }
     let files = InstanceFiles::of_process(root, instance.pid);
-    let machines = identity::machine(root).into_iter().chain(identity::machines_of(&files));
+    let machines = identity::host_name(root).into_iter().chain(identity::host_name_in(&files));
     machines.map(|machine| state::instance_identity(instance, machine)).collect()
 }

@@ -49,7 +49,7 @@ impl Event {
 /// does not inherit the history of its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceIdentity {
-    /// A hash of /etc/machine-id, or the host's name where that file is missing, as in containers.
+    /// The host's name.
     pub machine: String,
     /// The data directory.
     pub directory: String,

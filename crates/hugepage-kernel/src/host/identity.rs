@@ -1,4 +1,4 @@
-//! The identity of this machine.
+//! The identity of this host.
 
 use crate::proc::namespace;
 use crate::source::root::if_there;
@@ -13,33 +13,18 @@ pub fn host_name(root: &Root) -> Result<String, ReadError> {
 /// The host's name as the process `pid` sees it, if that is another one: that of its container, as its runtime wrote it to
 /// the container's /etc/hostname. `None` where it sees this host's, or where that file may not be read.
 pub fn host_name_of(root: &Root, pid: i32, files: &InstanceFiles) -> Option<String> {
-    let name = || Some(files.read_text("/etc/hostname", limit::HOST_NAME).ok()?.trim().to_owned());
-    namespace::has_own_host_name(root, pid).then(name)?.filter(|name| !name.is_empty())
+    namespace::has_own_host_name(root, pid).then(|| host_name_in(files))?
 }
 
-/// What [`machine`] may be in the container of a server with these `files`, where others may have laid the files.
-pub fn machines_of(files: &InstanceFiles) -> impl Iterator<Item = String> {
-    let line = |path: &str| Some(files.read_text(path, limit::HOST_NAME).ok()?.trim().to_owned());
-    let machine = line("/etc/machine-id").and_then(|id| machine_of_id(&id));
-    [machine, line("/etc/hostname")].into_iter().flatten().filter(|name| !name.is_empty())
+/// The host's name in a container with these `files`; `None` where that may not be read.
+pub fn host_name_in(files: &InstanceFiles) -> Option<String> {
+    let name = files.read_text("/etc/hostname", limit::HOST_NAME).ok()?.trim().to_owned();
+    Some(name).filter(|name| !name.is_empty())
 }
 
 /// The identifier of the running boot (random(4)); `None` on a kernel without it.
 pub fn boot_id(root: &Root) -> Result<Option<String>, ReadError> {
     if_there(line(root, "/proc/sys/kernel/random/boot_id"))
-}
-
-/// A value that stays the same on the same machine: a hash of machine-id(5), which should not be shown itself, or the
-/// host's name where that file is missing, as in containers.
-pub fn machine(root: &Root) -> Result<String, ReadError> {
-    match if_there(line(root, "/etc/machine-id"))? {
-        Some(id) => machine_of_id(&id).map_or_else(|| host_name(root), Ok),
-        None => host_name(root),
-    }
-}
-
-fn machine_of_id(id: &str) -> Option<String> {
-    (!id.is_empty() && id != "uninitialized").then(|| format!("{:08x}", crc32fast::hash(id.as_bytes())))
 }
 
 fn line(root: &Root, path: &str) -> Result<String, ReadError> {

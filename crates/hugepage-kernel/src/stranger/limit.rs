@@ -2,7 +2,7 @@
 
 /// `PG_VERSION`: a number.
 pub const VERSION: u64 = 16;
-/// /etc/hostname and /etc/machine-id: a name of at most 64 bytes.
+/// /etc/hostname: a name of at most 64 bytes.
 pub const HOST_NAME: u64 = 256;
 /// `postmaster.opts`: a command line.
 pub const POSTMASTER_OPTS: u64 = 64 << 10;

@@ -21,7 +21,6 @@ struct Processes<'a> {
 /// The host, with a kernel of that release.
 pub fn host(release: &str) -> Tree {
     let tree = Tree::copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/two-nodes"));
-    tree.write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
     tree.write("/proc/sys/kernel/osrelease", format!("{release}\n"));
     let mut processes = Processes { tree: &tree, pid: 1000 };
     processes.postgresql(MAIN, 4000 * HUGE, HUGE, 12);
