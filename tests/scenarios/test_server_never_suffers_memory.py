@@ -12,7 +12,7 @@ from harness.own_etc import start_with_etc, units
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_worker
 from harness.processes import alive, limit_address_space, status_bytes, waits_so_far
-from harness.status import EXTENSION, create_extension
+from harness.status import create_extension
 from harness.units import KB, MB
 
 RESERVE = 8 * MB
@@ -92,7 +92,8 @@ def test_worker_with_many_units(new_cluster, root):
 @pytest.mark.parametrize("lines", [60, 2000])
 def test_worker_with_many_settings(new_cluster, root, lines):
     server = create_extension(new_cluster(huge_pages=False, autovacuum=False, **PRELOADED).start())
-    assert_worker_ends_in_order(server, lambda number: add_settings(server, number, lines))
+    # Many once, and then a few each time: the server sorts all of them in at each reload.
+    assert_worker_ends_in_order(server, lambda number: add_settings(server, number, 60 if number else lines))
 
 
 def assert_worker_ends_in_order(server: Cluster, change: Callable[[int], int]) -> None:
@@ -121,8 +122,7 @@ def assert_worker_ends_in_order(server: Cluster, change: Callable[[int], int]) -
         server.sql("SELECT pg_reload_conf()")
         rounds(pid, before)
     assert_lives(server, server.connect())
-    generation = f"SELECT generation FROM hugepage_status WHERE '{EXTENSION}' <> ''"
-    assert server.sql(generation) == [{"generation": 1}]
+    assert server.sql("SELECT generation FROM hugepage_status") == [{"generation": 1}]
 
 
 def _waits(pid: int) -> int:

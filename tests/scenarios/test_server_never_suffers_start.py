@@ -45,9 +45,10 @@ def assert_pending(server: Cluster, name: str, *hidden: str) -> None:
 
 
 def assert_the_same(server: Cluster, outlook: str = "base") -> None:
-    """A restart asks for what runs."""
+    """A restart asks for what runs. Where nobody asks the server's program, a note may say that files have changed."""
     row = status(server)
-    assert (row["restart_outlook"], own_notes(row)) == (outlook, [])
+    assert row["restart_outlook"] == outlook
+    assert not [note for note in own_notes(row) if "pending" in note or RELOAD in note or "command line" in note], row["notes"]
 
 
 @pytest.fixture
@@ -222,5 +223,6 @@ def test_each_session_says_the_same(new_cluster, change, before):
     assert outlook == "unknown" and RELOAD in notes[0]
     reload(server)
     until("every session to have handled the reload", lambda: len(answers()) == 1)
-    assert answers() == {("base", ())}
+    [(outlook, notes)] = answers()
+    assert outlook == "base" and not [note for note in notes if RELOAD in note]
     server.restart()
