@@ -19,10 +19,13 @@ TREES = (STATE, LOCK_OF_APPLY, *map(Path, (
     "/run/systemd/system", "/usr/local/lib/sysctl.d", "/usr/local/lib/hugepage-sidecar", "/var/opt/oracle")))
 """Where the sidecar, a boot or a server finds files, whole."""
 
-NAMES = ("/etc/*", "/usr/local/*/*", "/var/lib/*", "/dev/shm/ora_*", f"{tempfile.gettempdir()}/pg_hugepages-*")
+OF_TESTS = f"{tempfile.gettempdir()}/pg_hugepages-"
+"""What tests make for a while begins with this."""
+
+NAMES = ("/etc/*", "/usr/local/*/*", "/var/lib/*", "/dev/shm/ora_*", f"{OF_TESTS}*")
 """Places of many others: what is there counts, and not what is in it."""
 
-OF_OTHERS = f"{tempfile.gettempdir()}/pg_hugepages-against-"
+OF_OTHERS = f"{OF_TESTS}against-"
 """What ./dev bench keeps beside the run of its tests."""
 
 SETTINGS = (
@@ -73,7 +76,8 @@ def _text(path: Path) -> str | None:
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """What was left, has gone or is another, in words."""
     left = [f"left: {path}" for path in sorted(after.keys() - before.keys())]
-    gone = [f"gone: {path}" for path in sorted(before.keys() - after.keys())]
+    # The run before this one removes its last files when it no longer holds the lock.
+    gone = [f"gone: {path}" for path in sorted(before.keys() - after.keys()) if not path.startswith(OF_TESTS)]
     both = sorted(before.keys() & after.keys())
     return left + gone + [f"changed: {path}: {before[path]} -> {after[path]}" for path in both if before[path] != after[path]]
 

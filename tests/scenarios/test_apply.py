@@ -149,14 +149,14 @@ def test_recommended(new_cluster, pool):
         assert dry.status == OK and borrowed.numbers().nr == held
         assert f"pages are missing for {server.data} (user {server.data.stat().st_uid})." in dry.stdout
         assert sidecar.run("apply", "--recommended", "--yes", through=through).status == OK
-    wanted = borrowed.persistent()
-    assert f"keep {wanted} pages" in dry.stdout and wanted > held
-    server.restart()
-    assert main_mapping(server.postmaster).landed_in == "hugetlb"
-    server.stop()
-    again = sidecar.run("apply", "--recommended")
-    assert again.status == OK and borrowed.persistent() == wanted, again
-    assert sidecar.run("apply", "--recommended", "--pages", 1).status == USAGE
+        wanted = borrowed.persistent()
+        assert f"keep {wanted} pages" in dry.stdout and wanted > held
+        server.restart()
+        assert main_mapping(server.postmaster).landed_in == "hugetlb"
+        server.stop()
+        again = sidecar.run("apply", "--recommended", through=through)
+        assert again.status == OK and borrowed.persistent() == wanted, again
+        assert sidecar.run("apply", "--recommended", "--pages", 1).status == USAGE
 
 
 def test_surplus_pages_are_explained_and_kept(new_cluster, pool):
