@@ -69,14 +69,14 @@ def at_rest(found: dict) -> dict:
 
 
 @pytest.mark.parametrize("landed_in", ["hugetlb", "base"])
-def test_every_way_says_the_same(new_cluster, pool, cgroup, landed_in):
+def test_every_way_says_the_same(new_cluster, pool, cgroup, tmp_path, landed_in):
     """Names, labels, values and HELP, whether by an exporter's query or by the sidecar."""
     server, group = new_cluster(**PRELOADED), cgroup()
     needed = server.pages_needed(2 * MB)
     pool(2 * MB, needed if landed_in == "hugetlb" else needed - 1)
     group.limit(2 * MB, max=(needed + 9) * 2 * MB)
     watched(server, within=group)
-    textfile = Textfile(server)
+    textfile = Textfile(server, tmp_path)
     textfile.write()
     text = (textfile.directory / "hugepages.prom").read_text()
     expected = of_server(samples(text), server)
