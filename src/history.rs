@@ -16,9 +16,6 @@ use pgrx::pg_sys;
 
 use crate::{log, server, settings, shmem};
 
-/// What reads and writes it, by which its problems are known ([`log::ok_or_log`]).
-const HISTORY: &str = "use the history";
-
 /// The history file of this server.
 pub fn file() -> HistoryFile {
     HistoryFile::at(path_of_server(&data_directory()))
@@ -32,13 +29,13 @@ pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
 /// The last record of this instance; `None` if there is none or the history is off.
 pub fn last(instance: &InstanceIdentity) -> Option<Record> {
     let is_ours = |record: &Record| record.instance.is_past_of(instance);
-    (settings::history_size() > 0).then(|| log::ok_or_log(HISTORY, file().last(is_ours)))?.flatten()
+    (settings::history_size() > 0).then(|| log::ok_or_log("read the history", file().last(is_ours)))?.flatten()
 }
 
 /// Appends a record, unless the history is off.
 pub fn append(record: &Record) {
     if settings::history_size() > 0 {
-        log::ok_or_log(HISTORY, file().append(record));
+        log::ok_or_log("append to the history", file().append(record));
     }
 }
 
@@ -48,12 +45,12 @@ pub fn trim() {
         return;
     }
     let file = file();
-    let Some(damaged) = log::ok_or_log(HISTORY, file.trim(settings::history_size())) else { return };
+    let Some(damaged) = log::ok_or_log("trim the history", file.trim(settings::history_size())) else { return };
     if damaged > 0 {
         let lines = if damaged == 1 { "line" } else { "lines" };
         log::line(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
     }
-    log::ok_or_log(HISTORY, file.sync());
+    log::ok_or_log("sync the history", file.sync());
 }
 
 /// The identity of this server, by which its records are told from others.

@@ -1,6 +1,5 @@
 //! Writes messages of the core to the server's log.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
@@ -12,10 +11,16 @@ use pgrx::prelude::*;
 
 use crate::memory;
 
-/// The problems that each operation has, by its name; every process inherits those of the postmaster.
-static PROBLEMS: Mutex<BTreeMap<&'static str, Vec<LogMessage>>> = Mutex::new(BTreeMap::new());
-/// An operation logs no more different problems than this until it has succeeded.
-const MAX_PROBLEMS: usize = 10;
+/// What stops operations, with their names.
+struct Problem {
+    message: LogMessage,
+    operations: Vec<&'static str>,
+}
+
+/// The problems that last; every process inherits those of the postmaster.
+static PROBLEMS: Mutex<Vec<Problem>> = Mutex::new(Vec::new());
+/// A process logs no more problems than this that last at the same time.
+const MAX_PROBLEMS: usize = 50;
 
 /// Reports `message` at `level`, which must be below ERROR.
 pub fn report(level: PgLogLevel, message: LogMessage) {
@@ -47,7 +52,8 @@ pub fn line(text: String) {
     report(PgLogLevel::LOG, plain(text));
 }
 
-/// The value. An error is a problem of `operation`: it is logged when it begins, and again after the operation has succeeded.
+/// The value. An error is a problem of `operation`: it is logged when it begins, whichever operation meets it first, and again
+/// after one that it has stopped succeeded.
 pub fn ok_or_log<T>(operation: &'static str, result: Result<T, impl Display>) -> Option<T> {
     match result {
         Ok(value) => {
@@ -88,15 +94,19 @@ pub fn forget_problems() {
 
 /// Logs the problems again that were logged before the logging collector ran.
 pub fn repeat_problems() {
-    let problems = PROBLEMS.lock().map(|problems| problems.values().flatten().cloned().collect::<Vec<_>>());
+    let problems = PROBLEMS.lock();
+    let problems = problems.map(|problems| problems.iter().map(|one| one.message.clone()).collect::<Vec<_>>());
     problems.into_iter().flatten().for_each(|message| report(PgLogLevel::LOG, message));
 }
 
 fn problem(operation: &'static str, message: LogMessage) {
     let Ok(mut problems) = PROBLEMS.lock() else { return };
-    let known = problems.entry(operation).or_default();
-    if known.len() < MAX_PROBLEMS && !known.contains(&message) {
-        known.push(message.clone());
+    if let Some(known) = problems.iter_mut().find(|problem| problem.message == message) {
+        if !known.operations.contains(&operation) {
+            known.operations.push(operation);
+        }
+    } else if problems.len() < MAX_PROBLEMS {
+        problems.push(Problem { message: message.clone(), operations: vec![operation] });
         drop(problems);
         report(PgLogLevel::LOG, message);
     }
@@ -104,7 +114,7 @@ fn problem(operation: &'static str, message: LogMessage) {
 
 fn solved(operation: &str) {
     if let Ok(mut problems) = PROBLEMS.lock() {
-        problems.remove(operation);
+        problems.retain(|problem| !problem.operations.contains(&operation));
     }
 }
 

@@ -174,7 +174,7 @@ impl Drop for Reserve {
 /// the error is the one that a statement gets from the server.
 pub fn with_reserve<T>(size: usize, body: impl FnOnce() -> T) -> T {
     let Some(_reserve) = Reserve::take(size) else {
-        out_of_memory(format!("pg_hugepages asks for {size} bytes of memory before it reads anything."));
+        out_of_memory(format!("The extension asks for {size} bytes of memory before it reads anything."));
     };
     body()
 }
@@ -183,7 +183,7 @@ pub fn with_reserve<T>(size: usize, body: impl FnOnce() -> T) -> T {
 /// all of it does. For a loop over a file that may be long.
 pub fn check_reserve() {
     if CALL_RESERVE.left() < CALL_RESERVE.size.load(Relaxed) / 2 {
-        out_of_memory("pg_hugepages has used half of its reserve of memory.".to_owned());
+        out_of_memory("The extension has used half of its reserve of memory.".to_owned());
     }
 }
 

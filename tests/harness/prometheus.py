@@ -101,11 +101,12 @@ def sql_exporter(cluster: Cluster, user: str) -> Iterator[str]:
 
 
 class Textfile:
-    """Writes the sidecar's metrics to the directory of node_exporter's textfile collector, as a timer would."""
+    """Writes the sidecar's metrics to the directory of node_exporter's textfile collector, as a timer would. Below the directory
+    of the server's user the sidecar writes nothing."""
 
-    def __init__(self, cluster: Cluster, parent: Path | None = None) -> None:
+    def __init__(self, cluster: Cluster, parent: Path) -> None:
         self.cluster = cluster
-        self.directory = (parent or cluster.root) / "textfile"
+        self.directory = parent / "textfile"
         self.directory.mkdir()
 
     def write(self) -> None:

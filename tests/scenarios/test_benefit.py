@@ -1,5 +1,6 @@
 """`hugepage-sidecar benefit`: what huge pages would save, observed on servers in base pages."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -45,7 +46,7 @@ def test_observe_sessions_that_begin_and_touch_all(new_cluster):
     assert 0 < tables["huge_1gb"] <= tables["huge_2mb"] < tables["base"]
     assert tables["base"] == pytest.approx(page_tables(pids), rel=0.3), "sessions may have begun since"
     assert found["page_tables_per_session"]["base"] >= SIZE // 512
-    assert found["summary"]["detail"].startswith(("In the last 1.5 s", "Not worth a restart"))
+    assert re.match(r"In the last 1\.[5-9] s|Not worth a restart", found["summary"]["detail"])
 
 
 def with_touching_sessions(new_cluster):

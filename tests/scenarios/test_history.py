@@ -238,7 +238,7 @@ def test_an_error_is_logged_as_the_server_does(new_cluster, root):
     for message in logged(server, "^could not assess shared memory"):
         assert message.text == "could not assess shared memory: out of memory"
         [detail] = message.detail
-        assert re.fullmatch(r"pg_hugepages asks for [0-9]+ bytes of memory before it reads anything\.", detail), detail
+        assert re.fullmatch(r"The extension asks for [0-9]+ bytes of memory before it reads anything\.", detail), detail
     assert worker(server) == pid
 
 

@@ -1,7 +1,9 @@
 """The alerts of a live cluster, seen through Prometheus: what goes on and off, and in what order."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -45,10 +47,12 @@ class Watch:
 def watch(server: Cluster) -> Iterator[Watch]:
     """A running server with the extension, watched."""
     server.sql("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
-    textfile = Textfile(server)
-    textfile.write()
-    with (postgres_exporter(server, "monitor") as queries, node_exporter(textfile) as text,
-          prometheus(server.root, {"postgres_exporter": queries, "node": text}) as watcher):
+    with ExitStack() as services:
+        textfile = Textfile(server, Path(services.enter_context(TemporaryDirectory(prefix="pg_hugepages-textfile-"))))
+        textfile.write()
+        targets = {"postgres_exporter": services.enter_context(postgres_exporter(server, "monitor")),
+                   "node": services.enter_context(node_exporter(textfile))}
+        watcher = services.enter_context(prometheus(server.root, targets))
         watching = Watch(watcher, textfile)
         until("the first samples", lambda: watching.samples("hugepage_verdict"))
         yield watching

@@ -47,7 +47,6 @@ def test_says_of_each_what_it_says_itself(new_cluster, pool):
 def test_textfile(new_cluster, tmp_path):
     """Written in one step, read by node_exporter, and left alone if it can't be written."""
     server = create_extension(new_cluster().start())
-    # Below the directory of the server's user nothing is written.
     textfile = Textfile(server, tmp_path)
     file = textfile.directory / "hugepages.prom"
     assert sidecar.run("metrics", "--textfile", file).status == 0

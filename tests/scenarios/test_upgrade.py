@@ -77,20 +77,28 @@ def library_of(script: str, directory: Path) -> Path:
     return library
 
 
+def declaration(script: str) -> str:
+    """How a script declares the function hugepage_status."""
+    start = script.index("CREATE FUNCTION hugepage_status()")
+    return script[start:script.index(";\n", start)]
+
+
 def with_earlier(directory: Path) -> dict[str, str]:
     """The scripts as `./dev sql` writes them where a version was released that has today's columns but the last one of
     hugepage_status."""
     loader = SourceFileLoader("scripts_sql", str(REPOSITORY / "scripts/sql"))
     sql = module_from_spec(spec_from_loader(loader.name, loader))
     loader.exec_module(sql)
+    directory.mkdir()
     for name in ("Cargo.toml", "src", "sql"):
         source, target = REPOSITORY / name, directory / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
     sql.ROOT = directory
     today = (REPOSITORY / f"sql/{EXTENSION}--{sql.version()}.sql").read_text()
-    last = re.compile(r",( -- [^\n]*)\n    crash_outlook text -- [^\n]*\n")
-    assert len(last.findall(today)) == 1
-    script = re.sub(r"COMMENT ON COLUMN hugepage_status\.crash_outlook .*\n", "", last.sub(r"\1\n", today))
+    declared = declaration(today)
+    [(before, column)] = re.findall(r",( -- [^\n]*\n)    (\w+) [^\n]*\n\)", declared)
+    shorter = declared[:declared.rindex("," + before)] + before + declared[declared.index("\n)") + 1:]
+    script = re.sub(rf"COMMENT ON COLUMN hugepage_status\.{column} .*\n", "", today.replace(declared, shorter))
     name = f"{EXTENSION}--{EARLIER}.sql"
     (directory / "sql" / name).write_text(script)
     with open(directory / "sql/released.sha256", "a") as released:
@@ -181,11 +189,9 @@ def update_package(install: Install, version: str, symbol: str) -> None:
     build.compile_c("-fPIC", "-shared", f"-I{Install.find().ask('includedir-server')}", "-o", library, source)
     scripts = Path(install.ask("sharedir"), "extension")
     script = (scripts / f"{EXTENSION}--{version}.sql").read_text()
-    start = script.index("CREATE FUNCTION hugepage_status()")
-    create = script[start:script.index(";\n", start)]
-    last = "crash_outlook text --"
-    assert last in create and "hugepage_status_wrapper" in create
-    create = create.replace(last, "crash_outlook text, more text --").replace("hugepage_status_wrapper", symbol)
+    create, count = re.subn(r"( -- [^\n]*\n\))", r", more text\1", declaration(script))
+    assert count == 1 and "hugepage_status_wrapper" in create
+    create = create.replace("hugepage_status_wrapper", symbol)
     (scripts / f"{EXTENSION}--{version}--{NEXT}.sql").write_text(f"""
         SELECT hugepage_library_version(needed => extversion) FROM pg_extension WHERE extname = '{EXTENSION}';
         DROP VIEW hugepage_status;
