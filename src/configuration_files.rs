@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use hugepage_kernel::Root;
-use hugepage_kernel::host::local_path::LocalPaths;
+use hugepage_kernel::host::local_path::{Link, LocalPaths};
 use pgrx::pg_sys;
 
 use crate::guc::LoadedFiles;
@@ -44,11 +44,13 @@ pub struct ConfigurationFiles {
     pub refused: Vec<String>,
     /// The server's program and the directory of its libraries; `None` where a look at them may wait.
     pub program: [Option<PathBuf>; 2],
+    /// The symbolic links on the way to the files.
+    links: BTreeSet<Link>,
 }
 
-/// A file or directory of the configuration.
+/// A file, directory or symbolic link of the configuration.
 pub struct ConfigurationFile {
-    /// The path without symbolic links; the error is why a look at it may wait.
+    /// The path, of which only the last part may be a link; the error is why a look at it may wait.
     path: Result<PathBuf, String>,
     /// The path as the configuration has it.
     pub name: PathBuf,
@@ -61,7 +63,8 @@ impl ConfigurationFiles {
     pub fn loaded(root: &Root, reloaded: pg_sys::TimestampTz) -> Rc<Self> {
         let (found, is_complete) = found::included_files();
         let of = (reloaded, found);
-        let known = LOADED.with_borrow(|known| known.as_ref().filter(|known| known.of == of).map(Rc::clone));
+        let is_same = |known: &&Rc<Self>| known.of == of && known.links.iter().all(leads_there);
+        let known = LOADED.with_borrow(|known| known.as_ref().filter(is_same).map(Rc::clone));
         known.unwrap_or_else(|| {
             let loaded = Rc::new(Self { is_complete, ..Self::of_process(root, of) });
             LOADED.set(Some(loaded.clone()));
@@ -89,11 +92,27 @@ impl ConfigurationFiles {
         let working = root.read_link("/proc/self/cwd").map_or(data, PathBuf::from);
         let local = LocalPaths::new(root, &working);
         let resolve = |path: &Path| local.as_ref().map_err(String::clone).and_then(|local| local.resolve(path));
-        let file = |name: PathBuf| ConfigurationFile { path: resolve(&name), is_needed: sources.contains(&name), name };
-        let files = names.into_iter().map(file).collect();
-        let program = [server::executable(), server::library_directory()].map(|path| resolve(&path).ok());
-        Self { of, files, is_complete: true, refused, program }
+        let program = [server::executable(), server::library_directory()];
+        let program = program.map(|path| resolve(&path).ok().map(|found| found.path));
+        let (mut files, mut links) = (Vec::new(), BTreeSet::new());
+        for name in names {
+            let path = resolve(&name).map(|found| {
+                links.extend(found.links);
+                found.path
+            });
+            files.push(ConfigurationFile { path, is_needed: sources.contains(&name), name });
+        }
+        let of_link =
+            |link: &Link| ConfigurationFile { path: Ok(link.path.clone()), is_needed: true, name: link.path.clone() };
+        files.extend(links.iter().map(of_link));
+        Self { of, files, is_complete: true, refused, program, links }
     }
+}
+
+/// Whether a symbolic link has what it had.
+#[expect(clippy::disallowed_methods, reason = "a link that was found on a local file system")]
+fn leads_there(link: &Link) -> bool {
+    std::fs::read_link(&link.path).is_ok_and(|target| target == link.target)
 }
 
 impl ConfigurationFile {
@@ -111,7 +130,7 @@ impl FileStamp {
     }
 }
 
-/// The stamp of a file; `None` if it does not exist.
+/// The stamp of a file, or of a symbolic link; `None` if it does not exist.
 #[expect(clippy::disallowed_methods, reason = "the server's own files are looked at, not opened")]
 pub fn stamp(path: &Path) -> io::Result<Option<FileStamp>> {
     let of = |file: Metadata| FileStamp {
@@ -120,7 +139,7 @@ pub fn stamp(path: &Path) -> io::Result<Option<FileStamp>> {
         modified: (file.mtime(), file.mtime_nsec()),
         changed: (file.ctime(), file.ctime_nsec()),
     };
-    match std::fs::metadata(path) {
+    match std::fs::symlink_metadata(path) {
         Ok(file) => Ok(Some(of(file))),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(error),

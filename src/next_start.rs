@@ -10,6 +10,7 @@ use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use hugepage_kernel::mapping::maps;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
@@ -49,10 +50,15 @@ pub struct NextStart {
     has_changed: bool,
 }
 
+/// What is replaced on disk, with the stamps of the program and of the directory of libraries.
+struct Replaced {
+    of: [Option<FileStamp>; 2],
+    files: Vec<String>,
+}
+
 thread_local! {
     static START_PARAMETERS: Rc<Vec<StartParameter>> = Rc::new(StartParameter::all());
-    /// What is replaced on disk, with the stamps of the program and of the directory of libraries.
-    static REPLACED: RefCell<Option<([Option<FileStamp>; 2], Vec<String>)>> = const { RefCell::new(None) };
+    static REPLACED: RefCell<Option<Replaced>> = const { RefCell::new(None) };
 }
 
 impl NextStart {
@@ -133,7 +139,7 @@ impl NextStart {
             Some(Asked { answer: Answer::Unknown(_), .. }) => (None, Some(server::recovery_parameters())),
             Some(Asked { answer, recovery }) => (Some(answer), recovery),
             None if self.differs() || (self.has_changed && shmem::generation().is_some()) => {
-                (Some(Answer::Unknown(format!("{}; {}", self.note(), who_asks()))), None)
+                (Some(Answer::Unknown(format!("{}; {}", self.note(), self.who_asks()))), None)
             }
             None => {
                 if self.has_changed {
@@ -174,16 +180,25 @@ impl NextStart {
             parts.join(", and ")
         }
     }
-}
 
-/// Who asks the server's program, for a note without an answer.
-fn who_asks() -> &'static str {
-    if !settings::ask_server_program() {
-        crate::asker::IS_OFF
-    } else if shmem::generation().is_some() {
-        "the worker asks the server's program within a minute, SELECT * FROM hugepage_preflight() at once"
-    } else {
-        "SELECT * FROM hugepage_preflight() asks the server's program"
+    /// Who asks the server's program, for a note without an answer.
+    fn who_asks(&self) -> String {
+        if !settings::ask_server_program() {
+            return crate::asker::IS_OFF.to_owned();
+        }
+        // Of files that nobody looks at an answer holds for the moment alone.
+        if shmem::generation().is_none() || shmem::lacks_worker() || self.not_seen.is_some() {
+            return "SELECT * FROM hugepage_preflight() asks the server's program".to_owned();
+        }
+        // A reload tells the worker; all else it finds at a sample.
+        let is_told = self.not_loaded.is_none() && self.replaced.is_empty();
+        let when = match settings::sample_interval() {
+            _ if is_told => "within a minute",
+            Some(interval) if interval <= Duration::from_secs(60) => "within a minute",
+            Some(_) => "at its next sample",
+            None => "after the next reload",
+        };
+        format!("the worker asks the server's program {when}, SELECT * FROM hugepage_preflight() at once")
     }
 }
 
@@ -209,14 +224,12 @@ pub fn shown(error: String) -> String {
 /// replaced them, and a start would run others. What can't be read counts as replaced.
 fn replaced(root: &Root, program: &[Option<PathBuf>; 2]) -> Vec<String> {
     let stamps = [0, 1].map(|at: usize| program[at].as_ref().and_then(|path| stamp(path).ok().flatten()));
-    let known = REPLACED.with_borrow(|known| {
-        let (of, replaced) = known.as_ref()?;
-        (*of == stamps).then(|| replaced.clone())
-    });
+    let known = REPLACED
+        .with_borrow(|known| known.as_ref().filter(|known| known.of == stamps).map(|known| known.files.clone()));
     known.unwrap_or_else(|| {
-        let replaced = replaced_now(root).unwrap_or_else(|error| vec![error]);
-        REPLACED.set(Some((stamps, replaced.clone())));
-        replaced
+        let files = replaced_now(root).unwrap_or_else(|error| vec![error]);
+        REPLACED.set(Some(Replaced { of: stamps, files: files.clone() }));
+        files
     })
 }
 

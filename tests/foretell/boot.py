@@ -4,11 +4,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from foretell.scores import Outlook
 from harness import sidecar
-from harness.cluster import rows
 from harness.units import MB
 
 FILE = Path("/etc/sysctl.d/90-foretell.conf")
@@ -39,16 +37,6 @@ def apply() -> int:
     """Set the pool of the default size as a boot does; the pages that it keeps then."""
     subprocess.run([SYSCTL, "--prefix=/vm/nr_hugepages"], check=True)
     return int(Path("/proc/sys/vm/nr_hugepages").read_text())
-
-
-def of_view(session: Any, alarm: str) -> Outlook:
-    """A word of the next boot: the finding boot_loses, where it is of this server alone and not of all that use the pool. `alarm`:
-    how a server ends that lacks pages."""
-    found = rows(session, "SELECT message FROM hugepage_findings WHERE finding = 'boot_loses'")
-    if not found:
-        return Outlook("unknown", ("no finding is no promise",))
-    is_alone = "until the next boot" in found[0]["message"]
-    return Outlook(alarm) if is_alone else Outlook("unknown", ("the order of the starts decides",))
 
 
 def of_sidecar(need: int, all_needs: int, alarm: str) -> Outlook:

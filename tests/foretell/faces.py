@@ -15,7 +15,7 @@ WORKER_TIMEOUT = float(os.environ.get("PG_HUGEPAGES_PATIENCE", 4))
 
 
 def of_view(session: Any, event: str) -> Outlook:
-    """`restart_outlook` or `crash_outlook` of hugepage_status."""
+    """`restart_outlook`, `crash_outlook` or `boot_outlook` of hugepage_status."""
     [row] = rows(session, "SELECT * FROM hugepage_status")
     return Outlook(row[f"{event}_outlook"] or "unknown", tuple(row["notes"] or ()))
 

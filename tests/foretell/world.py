@@ -339,15 +339,16 @@ class World:
             self._compare(member, "boot", outlooks[member.name], landed[member.name])
 
     def _foretell_boot(self, member: Member, needs: dict[str, int]) -> dict[str, Outlook]:
-        [row] = rows(member.session, "SELECT huge_pages, restart_outlook FROM hugepage_status")
+        # Reads anew what sets the pool at the next boot.
         [start] = rows(member.session, "SELECT page_size FROM hugepage_preflight()")
+        [row] = rows(member.session, "SELECT huge_pages, restart_outlook FROM hugepage_status")
         if (row["restart_outlook"], start["page_size"]) != ("hugetlb", 2 * MB):
             return {}
         settings = member.cluster.sql("SELECT setting FROM pg_file_settings WHERE name = 'huge_pages' ORDER BY seqno DESC")
         alarm = "fails" if (settings[0]["setting"] if settings else row["huge_pages"]) == "on" else "base"
         own, everyone = needs[member.name], sum(needs.values())
         sidecar = boot.of_sidecar(own, everyone, alarm)
-        return {"view, old session": boot.of_view(member.session, alarm), "sidecar": sidecar}
+        return {"view, old session": faces.of_view(member.session, "boot"), "sidecar": sidecar}
 
     # The configuration
 
@@ -390,12 +391,13 @@ class World:
         cluster, old = member.cluster, member.session
         outlooks = {}
         new = cluster.connect()
+        # Until it is asked, what only the server's program can tell is unknown; its answer is for all faces.
+        [row] = rows(new, "SELECT * FROM hugepage_preflight()")
         view = faces.of_view(new, event)
         worker_outlook = faces.of_worker(cluster, event, view, member.log_from)
         outlooks["view, old session"] = faces.of_view(old, event)
         outlooks["view, new session"] = faces.of_view(new, event)
         if event == "restart":
-            [row] = rows(new, "SELECT * FROM hugepage_preflight()")
             outlooks["preflight"] = faces.of_preflight(row, view.notes)
         outlooks["metric"] = faces.of_metrics(queried(new), str(cluster.data), event, view.notes)
         new.close()

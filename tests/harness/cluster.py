@@ -145,6 +145,15 @@ class Cluster:
         # Renamed into place, so that a server that is still reloading never reads half a file.
         new.replace(self.data / "harness.conf")
 
+    def reload(self, *sessions: Any) -> None:
+        """Have the server read its files again; these sessions, and all that begin later, have what it has read."""
+        loaded = "SELECT pg_conf_load_time() AS at"
+        before = [rows(session, loaded)[0]["at"] for session in sessions]
+        [last] = self.sql("SELECT pg_conf_load_time() AS at, pg_reload_conf()")
+        until("the reload", lambda: self.sql(loaded)[0]["at"] > last["at"])
+        for session, at in zip(sessions, before):
+            until("the session to reload", lambda: rows(session, loaded)[0]["at"] > at)
+
     def start(self, within: Cgroup | None = None, through: Sequence[str] = ()) -> "Cluster":
         """Start the server, in a control group or by another command, and wait until it is ready; StartFailed if it is not."""
         try:

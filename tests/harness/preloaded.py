@@ -24,17 +24,19 @@ def worker(cluster: Cluster) -> int | None:
 def await_worker(cluster: Cluster, other_than: int | None = None) -> int:
     """The worker's pid once it runs and has trimmed the history file; with `other_than` the pid of its successor.
 
-    The postmaster starts one 10 s after the first has ended, and at once after a crash.
+    The postmaster starts one 5 minutes after the first has ended, and at once after a crash.
     """
-    pid = until("the worker", lambda: worker(cluster) not in (None, other_than) and worker(cluster), seconds=90)
+    pid = until("the worker", lambda: worker(cluster) not in (None, other_than) and worker(cluster), seconds=330)
     idle = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event = 'Extension'"
     until("the worker to be idle", lambda: cluster.sql(idle, pid))
     return pid
 
 
 def await_answer(cluster: Cluster) -> None:
-    """Wait until the worker has asked the server's program about the configuration on disk: at most once a minute."""
-    waits = "SELECT 1 FROM hugepage_status WHERE array_to_string(notes, ' ') LIKE '%the worker has not asked%'"
+    """Wait until the asker, which the worker starts at most once a minute, has answered: on the next boot, and on the
+    configuration on disk if only the server's program can tell what that comes to."""
+    waits = """SELECT 1 FROM hugepage_status
+               WHERE boot_outlook IS NULL OR array_to_string(notes, ' ') LIKE '%the worker asks the server''s program%'"""
     until("the answer of the server's program", lambda: not cluster.sql(waits), seconds=90)
 
 

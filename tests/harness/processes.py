@@ -103,8 +103,19 @@ def memlock(pid: int) -> int | None:
 
 
 def children(pid: int) -> list[int]:
-    """Pids of the running children of a process."""
-    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+    """Pids of the running children of a process; none once it has ended."""
+    try:
+        return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def command_line(pid: int) -> str:
+    """The arguments of a process, or the title that a server process gives itself; empty once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def descendants(pid: int) -> list[int]:

@@ -33,16 +33,16 @@ def checked_status(cluster: Cluster, session: Any = None, **expected: Any) -> di
     return row
 
 
-LOOKED_AT = "what sets the pool at the next boot was read at "
+OF_NEXT_BOOT = ("what sets the pool at the next boot was read at ", "what the next boot gives is unknown: ")
 NOBODY_ASKS = "the configuration files have changed since the start, and a value that the reload has refused is not seen here"
 """Of a library that is not preloaded."""
 
 
 def own_notes(row: dict[str, Any]) -> list[str]:
     """The notes of a row, without the one that every row has in a container; asserts that it is there, and only there. Without those
-    that say when something was looked at, or that nobody asks."""
+    on the next boot, and without that nobody asks."""
     assert row["notes"].count(HIDDEN_LIMITS) == limits_are_hidden(), row["notes"]
-    return [note for note in row["notes"] if note != HIDDEN_LIMITS and not note.startswith((LOOKED_AT, NOBODY_ASKS))]
+    return [note for note in row["notes"] if note != HIDDEN_LIMITS and not note.startswith((*OF_NEXT_BOOT, NOBODY_ASKS))]
 
 
 def steady(row: dict[str, Any]) -> dict[str, Any]:

@@ -47,4 +47,4 @@ def test_interleaved_lands(new_cluster, pool, check_both):
     server = new_cluster()
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start(through=["numactl", "--interleave=all"]))
-    check_both(server, verdict=well(), landed_in="hugetlb", cause=None, restart_outlook="hugetlb")
+    check_both(server, {"verdict": well()}, verdict="ok", landed_in="hugetlb", cause=None, restart_outlook="hugetlb")

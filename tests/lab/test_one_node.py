@@ -41,7 +41,7 @@ def test_lands_with_and_without_procmap_query(new_cluster, pool, check_both):
     """The page size is right on kernels that answer PROCMAP_QUERY (6.11) and on those that do not."""
     server = server_in_huge_pages(new_cluster, pool)
     assert kernel_answers_procmap_query() == has_procmap_query()
-    check_both(server, verdict=well(), landed_in="hugetlb", restart_outlook="hugetlb", cause=None, pages_missing=0)
+    check_both(server, {"verdict": well()}, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb", cause=None, pages_missing=0)
     segments = server.sql("SELECT * FROM hugepage_segments WHERE segment = 'main'")
     assert [(row["page_size"], row["size"]) for row in segments] == [(2 * MB, main_mapping(server.postmaster).length)]
 

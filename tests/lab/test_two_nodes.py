@@ -15,7 +15,7 @@ def test_lands_on_both_nodes(new_cluster, pool, check_both):
     pool(2 * MB, server.pages_needed(2 * MB))
     assert all(int(node_file(node).read_text()) for node in (0, 1))
     create_extension(server.start())
-    check_both(server, verdict=well(), landed_in="hugetlb", cause=None, restart_outlook="hugetlb")
+    check_both(server, {"verdict": well()}, verdict="ok", landed_in="hugetlb", cause=None, restart_outlook="hugetlb")
     fill_shared_buffers(server, 120 * MB)
     assert set(nodes_of(server.postmaster)) | set(nodes_of(server.connect().info.backend_pid)) <= {0, 1}
 

@@ -45,7 +45,7 @@ def test_memory_max_counts_huge_pages(new_cluster, pool, group, accounting, chec
     Path(path).write_text(size)
     until("the server to recover or to end", lambda: server.ready() or not server.running())
     server.restart(within=limits)
-    check_both(server, verdict=well(), landed_in="hugetlb", restart_outlook="hugetlb")
+    check_both(server, {"verdict": well()}, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
     touch_all_buffers(server)
 
 
@@ -53,14 +53,14 @@ def test_memory_max_does_not_count_huge_pages(new_cluster, pool, group, accounti
     """No finding, and all pages can be touched."""
     accounting(False)
     server, _limits = limited(new_cluster, pool, group, **{"memory.max": 90 * MB})
-    check_both(server, verdict=well(), landed_in="hugetlb", restart_outlook="hugetlb")
+    check_both(server, {"verdict": well()}, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
     touch_all_buffers(server)
 
 
 def test_memory_max_that_suffices(new_cluster, pool, group, accounting, check_both):
     accounting(True)
     server, _limits = limited(new_cluster, pool, group, **{"memory.max": 700 * MB})
-    check_both(server, verdict=well(), landed_in="hugetlb", restart_outlook="hugetlb")
+    check_both(server, {"verdict": well()}, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
     touch_all_buffers(server)
 
 

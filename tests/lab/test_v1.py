@@ -36,12 +36,12 @@ def test_limits_that_suffice(new_cluster, pool, group, check_both):
     enough = needed * 2 * MB
     create_extension(server.start(within=group(**{"hugetlb.2MB.limit_in_bytes": enough,
                                                   "hugetlb.2MB.rsvd.limit_in_bytes": enough})))
-    check_both(server, verdict=well(), landed_in="hugetlb", restart_outlook="hugetlb")
+    check_both(server, {"verdict": well()}, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
 
 
 def test_memory_limit_does_not_count_huge_pages(new_cluster, pool, group, check_both):
     server = new_cluster()
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start(within=group(**{"memory.limit_in_bytes": 100 * MB})))
-    check_both(server, verdict=well(), landed_in="hugetlb", restart_outlook="hugetlb")
+    check_both(server, {"verdict": well()}, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
     fill_shared_buffers(server, 110 * MB)

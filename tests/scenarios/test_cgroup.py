@@ -3,7 +3,6 @@
 import pytest
 
 from harness.cluster import rows
-from harness.next_boot import well
 from harness.preloaded import WATCHED, await_answer
 from harness.processes import run
 from harness.status import checked_status, create_extension
@@ -40,7 +39,7 @@ def test_limit_that_fits(new_cluster, pool, cgroup):
     pool(2 * MB, needed)
     group.limit(2 * MB, max=needed * 2 * MB, rsvd_max=needed * 2 * MB)
     create_extension(server.start(within=group))
-    checked_status(server, verdict=well(), landed_in="hugetlb", restart_outlook="hugetlb")
+    checked_status(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
 
 
 def test_moved_into_a_limit_while_running(new_cluster, pool, cgroup):
@@ -78,7 +77,7 @@ def test_limit_of_a_session_is_not_that_of_the_server(new_cluster, pool, cgroup)
     group.limit(2 * MB, max=LIMIT, rsvd_max=LIMIT)
     session = server.connect()
     group.join(session.info.backend_pid)
-    checked_status(server, session, verdict=well(), landed_in="hugetlb", restart_outlook="hugetlb")
+    checked_status(server, session, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
     outside = server.connect()
     group.join(server.postmaster)
     checked_status(server, outside, verdict="critical", landed_in="hugetlb", restart_outlook="base")

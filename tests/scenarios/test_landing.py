@@ -5,7 +5,6 @@ import re
 import pytest
 
 from harness.kernel import meminfo
-from harness.next_boot import well
 from harness.smaps import main_mapping
 from harness.status import assert_hint_is_exact, checked_status, command_of, create_extension
 from harness.units import GB, MB
@@ -17,7 +16,7 @@ def test_landed(new_cluster, pool, page_size):
     needed = server.pages_needed(page_size)
     pool(page_size, needed)
     create_extension(server.start())
-    checked_status(server, verdict=well(), landed_in="hugetlb", mapping="anon_hugepage", page_size=page_size, cause=None,
+    checked_status(server, verdict="ok", landed_in="hugetlb", mapping="anon_hugepage", page_size=page_size, cause=None,
                    pages_needed=needed, pages_missing=0, restart_outlook="hugetlb", recommended_nr_hugepages=needed,
                    shared_buffers_in_huge_pages=True)
 
@@ -57,7 +56,7 @@ def test_pool_taken_by_another_cluster(new_cluster, pool):
     server.stop()
     borrowed.resize(taken + needed)
     server.start()
-    checked_status(server, verdict=well(), landed_in="hugetlb")
+    checked_status(server, verdict="ok", landed_in="hugetlb")
     assert main_mapping(other.postmaster).landed_in == "hugetlb"
 
 

@@ -4,15 +4,20 @@ Where only the server's program can tell, hugepage_status has the answer that th
 """
 
 import os
+import re
 
 import pytest
 
 from harness.cluster import Cluster, StartFailed, rows
 from harness.next_boot import well
-from harness.preloaded import WATCHED, await_answer
+from harness.preloaded import PRELOADED, WATCHED, await_answer
 from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
 from harness.units import GB, MB
+
+NOT_ANSWERED = re.compile(r'^("\S+" is newer than the last reload: SELECT pg_reload_conf\(\)|a restart is pending for \w+)'
+                          r".*; .*SELECT \* FROM hugepage_preflight\(\)")
+"""What is said of files that only the server's program can tell the meaning of."""
 
 
 def outlook(server: Cluster) -> str:
@@ -22,7 +27,7 @@ def outlook(server: Cluster) -> str:
     lands_in = start["lands_in"] or "fails"
     if status["restart_outlook"] != lands_in:
         assert status["restart_outlook"] == "unknown"
-        assert any("on disk" in note and "hugepage_preflight()" in note for note in status["notes"]), status
+        assert any(NOT_ANSWERED.search(note) for note in status["notes"]), status
     assert start["will_start"] == {"fails": False, "hugetlb": True, "base": True}.get(lands_in, start["will_start"])
     return lands_in
 
@@ -141,6 +146,7 @@ def test_of_the_configuration_on_disk(new_cluster, pool, settings, expected):
     server = new_cluster(**WATCHED)
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
+    await_answer(server)
     session = server.connect()
     checked_status(server, session, verdict=well(), restart_outlook="hugetlb")
     server.conf(**settings)
@@ -214,23 +220,50 @@ def test_a_server_in_base_pages_gets_none_by_a_crash(new_cluster, pool):
     assert_restart_lands(server, "hugetlb")
 
 
-def test_a_file_that_comes_and_goes(new_cluster, pool):
-    """include_if_exists, and files put into a directory that is included."""
-    server = new_cluster()
+@pytest.mark.parametrize("preloaded", [False, True], ids=["loaded", "preloaded"])
+def test_a_file_that_comes_and_goes(new_cluster, pool, preloaded):
+    """A file put into a directory that is included; and include_if_exists, of which only the asker knows while there is none."""
+    server = new_cluster(**(PRELOADED if preloaded else {}))
     parts = server.data / "conf.d"
     parts.mkdir()
     with open(server.data / "postgresql.conf", "a") as conf:
         conf.write("include_dir 'conf.d'\ninclude_if_exists 'more.conf'\n")
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
+    if preloaded:
+        await_answer(server)
     session = server.connect()
-    for name in ("conf.d/10.conf", "more.conf"):
-        assert rows(session, "SELECT restart_outlook o FROM hugepage_status") == [{"o": "hugetlb"}]
+
+    def of_view() -> str:
+        return rows(session, "SELECT restart_outlook o FROM hugepage_status")[0]["o"]
+
+    for name in ("conf.d/10.conf", *(["more.conf"] if preloaded else [])):
+        assert of_view() == "hugetlb"
         (server.data / name).write_text("shared_buffers = 200MB\n")
-        assert rows(session, "SELECT restart_outlook o FROM hugepage_status") == [{"o": "unknown"}]
+        assert of_view() == "unknown"
         assert outlook(server) == "base"
+        # What it was told is for all of a preloaded server.
+        assert of_view() == ("base" if preloaded else "unknown")
         os.unlink(server.data / name)
-    assert rows(session, "SELECT restart_outlook o FROM hugepage_status") == [{"o": "hugetlb"}]
+        assert of_view() == "unknown"
+        assert outlook(server) == "hugetlb"
+        if not preloaded:
+            server.reload(session)
+    assert of_view() == "hugetlb"
+
+
+def test_a_value_that_a_reload_refuses(new_cluster, pool):
+    """The server says so in its log and forgets it: its files are as loaded, nothing is pending, and no start accepts them."""
+    server = new_cluster(work_mem="5MB", **WATCHED)
+    pool(2 * MB, server.pages_needed(2 * MB))
+    create_extension(server.start())
+    await_answer(server)
+    server.conf(work_mem="5XB")
+    server.reload()
+    await_answer(server)
+    row = checked_status(server, verdict="critical", restart_outlook="fails")
+    assert 'invalid value for parameter "work_mem": "5XB"' in row["message"]
+    assert_restart_lands(server, "fails")
 
 
 def test_gigantic_pages_on_disk(new_cluster, pool):

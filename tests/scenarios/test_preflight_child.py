@@ -1,4 +1,4 @@
-"""The program that a preflight runs: it ends with whoever waits for it, leaves nothing, and gets nothing of ours."""
+"""The program that the asker of a preflight runs: both end with whoever waits for them, leave nothing, and get nothing of ours."""
 
 import os
 import threading
@@ -8,10 +8,11 @@ from pathlib import Path
 import psycopg2
 import pytest
 
+from harness.asker import askers
 from harness.cluster import Cluster, rows
 from harness.kernel import open_files
 from harness.poll import until
-from harness.processes import alive, same_open_file, status
+from harness.processes import alive, children, same_open_file, status
 
 
 @pytest.fixture
@@ -37,32 +38,29 @@ def stuck(shared_server, server) -> Iterator[Path]:
     library.unlink()
 
 
-def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 def stubs(server: Cluster) -> list[Path]:
     return list((server.data / "base" / "pgsql_tmp").glob("*hugepages.[0-9]*"))
 
 
 class PreflightCall:
-    """A session that asks for a preflight which does not end, and the child that it waits for."""
+    """A session that asks for a preflight which does not end, its asker, and the asker's child."""
 
-    def __init__(self, server: Cluster, *before: str, waits: bool = False) -> None:
-        """`waits`: for its turn, so that there is no child yet."""
-        self.session = server.connect()
+    def __init__(self, server: Cluster, *before: str) -> None:
+        self.server, self.session = server, server.connect()
         for statement in before:
             rows(self.session, statement)
         self.backend = self.session.info.backend_pid
         self.files = open_files(self.backend)
         self.error: BaseException | None = None
+        others = set(askers(server))
         self.thread = threading.Thread(target=self._ask)
         self.thread.start()
-        self.child = None if waits else until("the child to run", self._stuck_child)
+        [self.asker] = until("the asker", lambda: set(askers(server)) - others)
+        self.child = until("the child to run", self._stuck_child)
 
     def _stuck_child(self) -> int | None:
         """It has written its lock file and comes to the library."""
-        for child in children(self.backend):
+        for child in children(self.asker):
             place = Path(f"/proc/{child}/cwd").readlink()
             # Before it executes the program, it stands where the server does.
             if place.parent.name == "pgsql_tmp" and (place / "postmaster.pid").exists():
@@ -80,13 +78,17 @@ class PreflightCall:
         assert not self.thread.is_alive()
         return self.error
 
+    def await_end_of_both(self) -> None:
+        """Nobody waits for them; they end at once."""
+        until("the asker and the child to end", lambda: not alive(self.asker) and not alive(self.child), seconds=5)
+
 
 def test_cancel_ends_the_child(server, stuck):
     call = PreflightCall(server)
     server.sql("SELECT pg_cancel_backend(%s)", call.backend)
     assert isinstance(call.end(), psycopg2.errors.QueryCanceled)
-    assert not children(call.backend)
-    assert not stubs(server)
+    call.await_end_of_both()
+    assert not askers(server) and not stubs(server)
     left = set(open_files(call.backend)) - set(call.files)
     assert not [name for name in left if "pgsql_tmp" in name or not name.startswith("/")]
     assert rows(call.session, "SELECT 1 AS alive") == [{"alive": 1}]
@@ -95,7 +97,8 @@ def test_cancel_ends_the_child(server, stuck):
 def test_statement_timeout_ends_the_child(server, stuck):
     call = PreflightCall(server, "SET statement_timeout = '2s'")
     assert isinstance(call.end(), psycopg2.errors.QueryCanceled)
-    assert not children(call.backend) and not stubs(server)
+    call.await_end_of_both()
+    assert not stubs(server)
 
 
 def test_terminated_backend_leaves_nothing(server, stuck):
@@ -103,7 +106,19 @@ def test_terminated_backend_leaves_nothing(server, stuck):
     server.sql("SELECT pg_terminate_backend(%s)", call.backend)
     assert isinstance(call.end(), psycopg2.OperationalError)
     assert "terminating connection due to administrator command" in server.log()
-    until("the backend and the child to end", lambda: not alive(call.backend) and not alive(call.child))
+    call.await_end_of_both()
+    until("the backend to end", lambda: not alive(call.backend))
+    assert not stubs(server)
+
+
+def test_terminated_asker_is_no_answer(server, stuck):
+    """Whoever may end processes of the server may end this one: the session is told."""
+    call = PreflightCall(server)
+    os.kill(call.asker, 15)
+    assert call.end() is None
+    [row] = call.rows
+    assert (row["will_start"], row["lands_in"]) == (None, "unknown") and row["detail"]
+    call.await_end_of_both()
     assert not stubs(server)
 
 
@@ -132,48 +147,37 @@ def test_child_has_nothing_of_ours(server, stuck):
     descriptors = {fd.name: str(fd.readlink()) for fd in Path(f"/proc/{call.child}/fd").iterdir()}
     assert descriptors.pop("0") == "/dev/null"
     assert "memfd:" in descriptors.pop("2")
-    backend_fds = [int(fd.name) for fd in Path(f"/proc/{call.backend}/fd").iterdir()]
-    assert not [name for number, name in descriptors.items() for backend_fd in backend_fds
-                if same_open_file(call.child, int(number), call.backend, backend_fd)]
+    for pid in (call.backend, call.asker):
+        of_server = [int(fd.name) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+        assert not [name for number, name in descriptors.items() for fd in of_server
+                    if same_open_file(call.child, int(number), pid, fd)]
     assert not [name for name in descriptors.values() if name.startswith("socket:")]
     variables, expected = ({variable for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
                             if variable and not variable.startswith((b"LC_ALL=", b"NOTIFY_SOCKET="))}
                            for pid in (call.child, server.postmaster))
     assert variables == expected
     assert b"LC_ALL=C" in Path(f"/proc/{call.child}/environ").read_bytes().split(b"\0")
-    assert status(call.child)["PPid"] == str(call.backend)
+    assert status(call.child)["PPid"] == str(call.asker) and status(call.asker)["PPid"] == str(server.postmaster)
     [stub] = stubs(server)
     assert stub.stat().st_mode & 0o777 == 0o700
     server.sql("SELECT pg_cancel_backend(%s)", call.backend)
     call.end()
 
 
-def test_two_at_a_time(server, stuck):
-    """Others wait for their turn, which a cancel ends; a killed session gives its turn to the next."""
-    running = [PreflightCall(server), PreflightCall(server)]
-    waiting = [PreflightCall(server, waits=True) for _ in range(4)]
-    waits = "SELECT count(*) AS sessions FROM pg_stat_activity WHERE wait_event IN ('Extension', 'HugepagesServerProgram') AND query LIKE '%%preflight%%'"
-    until("all to wait", lambda: server.sql(waits)[0]["sessions"] >= len(running + waiting))
-    assert not [call for call in waiting if children(call.backend)]
-    assert len(stubs(server)) == len(running)
-    server.sql("SELECT pg_cancel_backend(%s)", waiting[0].backend)
-    assert isinstance(waiting[0].end(), psycopg2.errors.QueryCanceled)
-    server.sql("SELECT pg_terminate_backend(%s)", running[0].backend)
-    running[0].end()
-    until("one more to run", lambda: any(children(call.backend) for call in waiting[1:]))
-    assert len(stubs(server)) <= len(running)
-    for call in [running[1], *waiting[1:]]:
+def test_each_call_has_its_own(server, stuck):
+    """The end of one is not that of the others."""
+    calls = [PreflightCall(server) for _ in range(3)]
+    assert len({call.asker for call in calls}) == len(stubs(server)) == len(calls)
+    first, *others = calls
+    server.sql("SELECT pg_cancel_backend(%s)", first.backend)
+    assert isinstance(first.end(), psycopg2.errors.QueryCanceled)
+    first.await_end_of_both()
+    assert all(alive(call.child) for call in others)
+    for call in others:
         server.sql("SELECT pg_cancel_backend(%s)", call.backend)
         call.end()
+        call.await_end_of_both()
     assert not stubs(server)
-
-
-@pytest.mark.any_major
-def test_no_turn_until_the_deadline(server, stuck):
-    for _ in range(2):
-        PreflightCall(server, "SET statement_timeout = '20s'")
-    [row] = server.sql("SELECT * FROM hugepage_preflight()")
-    assert (row["will_start"], row["lands_in"]) == (None, "unknown") and "longer than 10 s" in row["detail"]
 
 
 @pytest.mark.any_major

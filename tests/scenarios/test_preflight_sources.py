@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import StartFailed
-from harness.next_boot import well
 from harness.poll import until
+from harness.preloaded import PRELOADED, await_answer
 from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension, own_notes
 from harness.units import MB
@@ -34,6 +34,7 @@ def test_locale_of_the_environment(new_cluster, monkeypatch):
     create_extension(server.start())
     server.conf(work_mem="5MB")
     assert preflight(server)["will_start"] is True
+    server.reload()
     checked_status(server, verdict="notice", restart_outlook="base")
 
 
@@ -44,8 +45,10 @@ def test_link_switched_to_an_older_file(new_cluster, pool, link_is):
     for name, size in (("small", "128MB"), ("large", "700MB")):
         own(versions[name] / "size.conf", server) if (versions[name] / "size.conf").write_text(
             f"shared_buffers = {size}\n") else None
+    # The directory of an included file may be one of includes: nothing else may change there.
+    (server.root / "etc").mkdir()
     link, included = ((server.root / "now", server.root / "now" / "size.conf") if link_is == "directory"
-                      else (server.root / "size.conf", server.root / "size.conf"))
+                      else (server.root / "etc" / "size.conf", server.root / "etc" / "size.conf"))
 
     def switch(name: str) -> None:
         target = versions[name] if link_is == "directory" else versions[name] / "size.conf"
@@ -61,11 +64,16 @@ def test_link_switched_to_an_older_file(new_cluster, pool, link_is):
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
     session = server.connect()
-    checked_status(server, session, verdict=well(), restart_outlook="hugetlb")
+    checked_status(server, session, verdict="ok", restart_outlook="hugetlb")
     switch("large")
     for asked in (session, None):
         row = checked_status(server, asked, verdict="notice", restart_outlook="unknown")
-        assert "shared_buffers is 128MB, on disk 700MB" in own_notes(row)[0]
+        changed = link if link_is == "directory" else link.parent
+        assert f'"{changed}" is newer than the last reload' in own_notes(row)[0]
+    server.reload(session)
+    for asked in (session, None):
+        row = checked_status(server, asked, verdict="notice", restart_outlook="unknown")
+        assert "a restart is pending for shared_buffers;" in own_notes(row)[0]
     assert preflight(server)["lands_in"] == "base"
     assert main_mapping(server.restart().postmaster).landed_in == "base"
 
@@ -84,7 +92,8 @@ def test_option_that_only_pg_ctl_restart_repeats(new_cluster, pool):
     start("-c shared_buffers=64MB -c config_file=" + str(server.data / "postgresql.conf"))
     create_extension(server)
     row = checked_status(server, verdict="notice", landed_in="hugetlb", restart_outlook="unknown")
-    assert "shared_buffers is 64MB by the command line, on disk 300MB" in own_notes(row)[0] and "config_file" not in own_notes(row)[0]
+    assert "the command line sets shared_buffers, which only pg_ctl restart repeats" in own_notes(row)[0]
+    assert "config_file" not in own_notes(row)[0]
     row = preflight(server)
     assert (row["will_start"], row["lands_in"]) == (None, "unknown")
     assert "shared_buffers=64MB" in row["detail"] and "pg_ctl restart" in row["detail"]
@@ -97,14 +106,21 @@ def test_option_that_only_pg_ctl_restart_repeats(new_cluster, pool):
     assert main_mapping(server.postmaster).landed_in == "base"
 
 
-def test_options_that_files_repeat(new_cluster, pool):
-    """Patroni gives what its files have; Debian gives the place of the file."""
-    server = new_cluster(shared_buffers="64MB", max_connections=20)
+@pytest.mark.parametrize("preloaded", [False, True], ids=["loaded", "preloaded"])
+def test_options_that_files_repeat(new_cluster, pool, preloaded):
+    """Patroni gives what its files have; Debian gives the place of the file. A reload compares them, or the server's program."""
+    server = new_cluster(shared_buffers="64MB", max_connections=20, **(PRELOADED if preloaded else {}))
     pool(2 * MB, server.pages_needed(2 * MB))
     server.command("pg_ctl", "start", "-w", "-s", "-D", server.data, "-l", server.log_file, "-o",
                    f"-c max_connections=20 --shared_buffers=64MB --config_file={server.data}/postgresql.conf")
     create_extension(server)
-    assert own_notes(checked_status(server, verdict=well(), restart_outlook="hugetlb")) == []
+    if preloaded:
+        await_answer(server)
+    else:
+        [note] = own_notes(checked_status(server, restart_outlook="unknown"))
+        assert "the command line sets max_connections, shared_buffers, which" in note and "config_file" not in note
+        server.reload()
+    assert own_notes(checked_status(server, restart_outlook="hugetlb")) == []
 
 
 @pytest.mark.parametrize("name,value,least", [("max_connections", 10, 20), ("max_worker_processes", 3, 8),
@@ -112,7 +128,9 @@ def test_options_that_files_repeat(new_cluster, pool):
                                               ("max_locks_per_transaction", 20, None)])
 def test_standby_with_less_than_its_primary(new_cluster, name, value, least):
     primary = create_extension(new_cluster(max_prepared_transactions=5).start())
-    standby = new_cluster(upstream=primary).start()
+    standby = new_cluster(upstream=primary)
+    standby.conf(**PRELOADED)
+    standby.start()
     assert preflight(standby)["will_start"] is True
     assert preflight(primary)["will_start"] is True
     standby.conf(**{name: value})

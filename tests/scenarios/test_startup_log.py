@@ -8,7 +8,7 @@ import pytest
 from harness.cluster import Cluster
 from harness.next_boot import well
 from harness.poll import until
-from harness.preloaded import PRELOADED, WATCHED, await_worker, events, history, worker
+from harness.preloaded import PRELOADED, WATCHED, await_answer, await_worker, events, history, worker
 from harness.server_log import logged, messages
 from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
@@ -34,6 +34,7 @@ def test_log_starts(new_cluster, pool):
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
     create_extension(server.start())
+    await_answer(server)
     checked_status(server, verdict=well(), generation=1)
     server.restart()
     assert [(message.level, bool(re.search(LANDED, message.text))) for message in messages(server.log())] == [("LOG", True)] * 2
@@ -101,6 +102,7 @@ def test_log_a_crash_restart(new_cluster, pool):
     at = len(server.log())
     assert server.crash(), server.log()
     assert_one(new_messages(server, at), "LOG", LANDED)
+    await_answer(server)
     checked_status(server, verdict=well(), generation=3)
 
 

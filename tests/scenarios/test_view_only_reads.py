@@ -1,21 +1,21 @@
-"""No view starts a program. Where one runs, it ends with all that it has started, also if the postmaster is process 1."""
+"""No session and no worker starts a program, the asker alone does. It ends with all that it has started, also if the postmaster
+is process 1."""
 
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg2
 import pytest
 
+from harness.asker import askers
 from harness.cluster import Cluster, Install, rows
 from harness.library import library
 from harness.own_programs import own_programs
 from harness.pid_namespace import server_in_pid_namespace
 from harness.poll import until
-from harness.preloaded import PRELOADED, WATCHED, await_worker, worker
-from harness.processes import alive, children
+from harness.preloaded import PRELOADED, WATCHED, await_answer
 from harness.status import EXTENSION, checked_status, create_extension, own_notes
 from harness.strace import traced
 
@@ -30,9 +30,6 @@ IN_GROUP = f'FILE *f = popen("{STRAY}; exit 2", "r"); char c; if (f) {{ (void) !
 
 ESCAPED = f'if (fork() == 0) {{ setsid(); execl("/bin/sh", "sh", "-c", "{STRAY}; exit 2", NULL); _exit(2); }} sleep(30);'
 """A daemon in a session of its own."""
-
-STUCK = "for (;;) sleep(1);"
-
 
 def strays() -> list[int]:
     """Processes that the library has left behind."""
@@ -64,8 +61,13 @@ def test_options_of_a_container(server_as_process_1):
     assert (start["lands_in"], start["shared_memory"]) == ("base", row["shared_memory"])
     # What the files set beside it counts.
     server_as_process_1.conf(max_connections=33)
+    await_answer(server_as_process_1)
+    [start] = server_as_process_1.sql("SELECT will_start, shared_memory FROM hugepage_preflight()")
+    assert start["will_start"] is True and start["shared_memory"] > row["shared_memory"]
     [row] = server_as_process_1.sql("SELECT * FROM hugepage_status")
-    assert row["restart_outlook"] == "unknown" and "max_connections is 20, on disk 33" in own_notes(row)[0]
+    assert (row["restart_outlook"], own_notes(row)) == ("base", [])
+    # The files of a container are not those of the host that boots.
+    assert any("what the next boot gives is unknown" in note for note in row["notes"]), row
 
 
 @pytest.mark.parametrize("init", [IN_GROUP, ESCAPED], ids=["in its group", "escaped"])
@@ -93,7 +95,7 @@ def test_ends_with_the_call(server_as_process_1, init, end):
         server.sql("SELECT pg_terminate_backend(%s)", connection.info.backend_pid)
     else:
         return    # The fixture stops the server, which must not wait for the program.
-    # The worker may ask, too.
+    # The worker asks, too.
     until("the library's processes to end", lambda: not strays())
     assert rows(bystander, "SELECT 1 AS alive") == [{"alive": 1}]
     assert "terminating any other active server processes" not in server.log()
@@ -107,7 +109,9 @@ def test_deadline_and_leftovers(server_as_process_1):
     leave = ESCAPED.replace("sleep(30);", "")
     server.conf(shared_preload_libraries=f"{EXTENSION}, {library(server.install, server.root, leave)}")
     [row] = server.sql("SELECT will_start FROM hugepage_preflight()")
-    assert row["will_start"] is True and not strays()
+    assert row["will_start"] is True
+    # The worker asks, too.
+    until("what is left to be collected", lambda: not strays())
     (server.root / "library.so").unlink()
     library(server.install, server.root, IN_GROUP.replace("3.0917", "300.0917"))
     [row] = server.sql("SELECT will_start, detail FROM hugepage_preflight()")
@@ -129,7 +133,7 @@ def test_no_view_starts_a_program(new_cluster, root):
             for view in VIEWS:
                 rows(session, f"SELECT * FROM {view}")
             assert not trace.lines("")
-    # The same for sessions that begin: each reads the files once.
+    # The same for sessions that begin.
     with traced(server.postmaster, "execve", follow=True) as trace:
         for _ in range(20):
             server.sql("SELECT * FROM hugepage_status")
@@ -146,52 +150,80 @@ SAME = {
 }
 
 
+@pytest.mark.parametrize("preloaded", [False, True], ids=["loaded", "preloaded"])
 @pytest.mark.parametrize("change", SAME.values(), ids=SAME)
-def test_same_as_running(new_cluster, change):
-    server = create_extension(new_cluster().start())
+def test_same_as_running(new_cluster, change, preloaded):
+    """Files that were not read since they changed are unknown; the reload finds nothing that only a start would change. It forgets
+    what it refuses, so that without the worker's question one thing is open."""
+    server = create_extension(new_cluster(**(PRELOADED if preloaded else {})).start())
+    checked_status(server, restart_outlook="base")
     server.conf(**change)
+    [note] = own_notes(checked_status(server, restart_outlook="unknown"))
+    assert f'"{server.data}/harness.conf" is newer than the last reload: SELECT pg_reload_conf(); ' in note
+    server.reload()
+    if preloaded:
+        await_answer(server)
     row = checked_status(server, restart_outlook="base")
-    assert own_notes(row) == []
+    assert own_notes(row) == ([] if preloaded else [REFUSALS_ARE_FORGOTTEN])
     [start] = server.sql("SELECT lands_in, shared_memory FROM hugepage_preflight()")
     assert (start["lands_in"], start["shared_memory"]) == ("base", row["shared_memory"])
 
 
+REFUSALS_ARE_FORGOTTEN = (
+    "the configuration files have changed since the start, and a value that the reload has refused is not seen here; "
+    "SELECT * FROM hugepage_preflight() asks the server's program")
+
+PENDING, REFUSED = "a restart is pending for {}; ", "the last reload has refused the value of {}; "
 DIFFERENT = {
-    "a value": ({"shared_buffers": "140MB"}, "shared_buffers is 128MB, on disk 140MB"),
-    "a word": ({"wal_level": "minimal", "max_wal_senders": 0}, "wal_level is replica, on disk minimal"),
-    "the default": ({"max_prepared_transactions": None}, "max_prepared_transactions is 5, on disk not set"),
-    "no value": ({"work_mem": "5XB"}, "work_mem is 4MB, on disk 5XB"),
-    "no value for new sessions": ({"log_disconnections": "sometimes"}, "log_disconnections is off, on disk sometimes"),
-    "a library": ({"shared_preload_libraries": "auto_explain"}, 'shared_preload_libraries is "", on disk auto_explain'),
+    "a value": ({"shared_buffers": "140MB"}, PENDING.format("shared_buffers")),
+    "two words": ({"wal_level": "minimal", "max_wal_senders": 4}, PENDING.format("max_wal_senders, wal_level")),
+    "the default": ({"max_prepared_transactions": None}, PENDING.format("max_prepared_transactions")),
+    "no value": ({"work_mem": "5XB"}, REFUSED.format("work_mem")),
+    "no value for new sessions": ({"log_disconnections": "sometimes"}, REFUSED.format("log_disconnections")),
+    "a library": ({"shared_preload_libraries": "auto_explain"}, PENDING.format("shared_preload_libraries")),
 }
 
 
 @pytest.mark.parametrize("change,expected", DIFFERENT.values(), ids=DIFFERENT)
 def test_differs(new_cluster, change, expected):
-    """Unknown, with the parameter and both its values, and who tells more."""
-    server = create_extension(new_cluster(max_prepared_transactions=5).start())
+    """Unknown, with the parameter, without its values, and with who tells more."""
+    # The server keeps as pending what comes and goes again; it ends with the value that runs.
+    running = {"max_prepared_transactions": 5, "wal_level": "replica", "max_wal_senders": 5, "shared_preload_libraries": ""}
+    server = create_extension(new_cluster(**running).start())
     session, before = server.connect(), dict(server.settings)
     checked_status(server, session, restart_outlook="base")
     server.conf(**change)
-    row = checked_status(server, session, restart_outlook="unknown", verdict="notice")
-    [note] = own_notes(row)
-    assert expected in note and "SELECT * FROM hugepage_preflight() asks the server's program" in note
+    [note] = own_notes(checked_status(server, session, restart_outlook="unknown", verdict="notice"))
+    assert note.startswith(f'"{server.data}/harness.conf" is newer than the last reload: SELECT pg_reload_conf(); ')
+    server.reload(session)
+    # A session that runs does not look at what is for new ones.
+    for asked in (session, None) if "log_disconnections" not in change else (None,):
+        [note] = own_notes(checked_status(server, asked, restart_outlook="unknown", verdict="notice"))
+        assert note == expected + "SELECT * FROM hugepage_preflight() asks the server's program"
     server.conf(**{name: before.get(name) for name in change})
-    assert own_notes(checked_status(server, session, restart_outlook="base")) == []
+    server.reload(session)
+    for asked in (session, None):
+        assert own_notes(checked_status(server, asked, restart_outlook="base")) == [REFUSALS_ARE_FORGOTTEN]
 
 
 def test_files_that_no_start_accepts(new_cluster):
-    server = create_extension(new_cluster().start())
+    """Only the server's program parses them: it tells why, also a reload does not load them."""
+    server = create_extension(new_cluster(**PRELOADED).start())
     for line, error in (("shared_buffers = = 5", "syntax error"), ("shared_bufers = 5", 'unrecognized configuration parameter "shared_bufers"')):
         conf = server.data / "harness.conf"
         conf.write_text(conf.read_text() + line + "\n")
+        checked_status(server, restart_outlook="unknown")
+        server.sql("SELECT pg_reload_conf()")
+        [start] = server.sql("SELECT will_start, detail FROM hugepage_preflight()")
+        assert start["will_start"] is False and error in start["detail"] and "harness.conf" in start["detail"]
         row = checked_status(server, restart_outlook="fails")
         assert error in row["message"] and "harness.conf" in row["message"], row
         server.conf()
 
 
+@pytest.mark.any_major
 def test_a_named_pipe_in_the_configuration(new_cluster):
-    """Opening it would wait for a writer."""
+    """Opening it waits for a writer: no session does, and the program that does is given up, or ends with the session's wait."""
     server = create_extension(new_cluster().start())
     pipe = server.data / "pipe.conf"
     os.mkfifo(pipe)
@@ -200,19 +232,35 @@ def test_a_named_pipe_in_the_configuration(new_cluster):
     session = server.connect()
     rows(session, "SET statement_timeout = '5s'")
     row = checked_status(server, session, restart_outlook="unknown")
-    assert any("pipe.conf" in note for note in row["notes"])
+    assert any("postgresql.conf" in note for note in row["notes"])
+    with pytest.raises(psycopg2.errors.QueryCanceled):
+        rows(session, "SELECT * FROM hugepage_preflight()")
+    until("the asker and its program to end", lambda: not askers(server), seconds=5)
+    [start] = server.sql("SELECT will_start, lands_in, detail FROM hugepage_preflight()")
+    assert (start["will_start"], start["lands_in"]) == (None, "unknown") and "longer than 10 s" in start["detail"]
+    assert not askers(server)
 
 
 @pytest.mark.any_major
-def test_hidden_values(new_cluster):
-    """Who may execute the function and not read all settings sees the name alone."""
-    server = create_extension(new_cluster().start())
-    server.conf(shared_preload_libraries="auto_explain")
-    for statement in ("CREATE ROLE other LOGIN", "GRANT SELECT ON hugepage_status TO other",
+@pytest.mark.parametrize("change,names", [({"max_connections": "many"}, 'parameter "max_connections"'), ({"work_mem": "5XB"}, 'parameter "work_mem"'),
+                                          ({"shared_preload_libraries": "pg_hugepages, nonesuch"}, "refused")], ids=["number", "size", "library"])
+def test_hidden_values(new_cluster, change, names):
+    """Who may not read pg_file_settings is told of settings that are not loaded only which parameter is refused."""
+    server = create_extension(new_cluster(**PRELOADED).start())
+    for statement in ("CREATE ROLE watcher LOGIN IN ROLE pg_monitor", "CREATE ROLE other LOGIN", "GRANT SELECT ON hugepage_status TO other",
                       "GRANT EXECUTE ON FUNCTION hugepage_status() TO other"):
         server.sql(statement)
-    [row] = server.sql("SELECT notes FROM hugepage_status", user="other")
-    assert "shared_preload_libraries is another one on disk" in own_notes(row)[0]
+    server.conf(**change)
+    [value] = change.values()
+    secret = value.split()[-1]
+    [start] = server.sql("SELECT detail FROM hugepage_preflight()")
+    assert secret in start["detail"]
+    assert secret in server.sql("SELECT message FROM hugepage_status")[0]["message"]
+    [start] = server.sql("SELECT * FROM hugepage_preflight()", user="watcher")
+    assert start["will_start"] is False and names in start["detail"] and secret not in str(start)
+    for user in ("watcher", "other"):
+        [row] = server.sql("SELECT * FROM hugepage_status", user=user)
+        assert row["restart_outlook"] == "fails" and names in row["message"] and secret not in str(row), row
 
 
 @pytest.mark.any_major
@@ -228,67 +276,5 @@ def test_another_program_on_disk(new_cluster, root):
         copy.chmod(0o755)
         copy.rename(program)
         row = checked_status(server, restart_outlook="unknown")
-        assert f'"{program}" was replaced' in own_notes(row)[0]
+        assert f'replaced on disk since the start: "{program}"' in own_notes(row)[0]
         server.stop("immediate")
-
-
-def test_worker_asks_once(new_cluster, root):
-    """And all views have its answer, without a program of their own."""
-    server = create_extension(new_cluster(**WATCHED).start())
-    pid = await_worker(server)
-    with traced(pid, "execve", follow=True) as trace:
-        server.conf(shared_buffers="140MB")
-        until("the answer", lambda: server.sql("SELECT restart_outlook FROM hugepage_status")[0]["restart_outlook"] == "base")
-        [row] = server.sql("SELECT notes FROM hugepage_status")
-        assert own_notes(row) == []
-        # A second change within the same minute has to wait, and until then nothing is known.
-        server.conf(shared_buffers="150MB")
-        row = checked_status(server, restart_outlook="unknown")
-        assert "shared_buffers is 128MB, on disk 150MB" in own_notes(row)[0] and "the worker has not asked" in own_notes(row)[0]
-        until("three samples", lambda: len(trace.lines("execve.* = 0")) >= 1)
-        assert len(trace.lines("execve.*postgres.* = 0")) == 1
-
-
-def test_worker_of_a_stuck_library_stops_at_once(new_cluster, root):
-    server = create_extension(new_cluster(**PRELOADED).start())
-    pid = await_worker(server)
-    stuck = library(server.install, server.root, STUCK)
-    server.conf(shared_preload_libraries=f"{EXTENSION}, {stuck}")
-    server.sql("SELECT pg_reload_conf()")
-    [program] = until("the program", lambda: children(pid))
-    began = time.monotonic()
-    server.stop("fast")
-    # Much less than the deadline of the answer.
-    assert time.monotonic() - began < 5
-    assert not alive(program)
-
-
-@pytest.mark.any_major
-def test_worker_after_a_stuck_library(new_cluster, root):
-    """The answer that did not come is a reason, not a refusal."""
-    server = create_extension(new_cluster(**PRELOADED).start())
-    pid = await_worker(server)
-    stuck = library(server.install, server.root, STUCK)
-    server.conf(shared_preload_libraries=f"{EXTENSION}, {stuck}")
-    server.sql("SELECT pg_reload_conf()")
-    row = until("the worker to give up", lambda: next(iter(server.sql(
-        "SELECT * FROM hugepage_status WHERE array_to_string(notes, ' ') LIKE '%longer than 10 s%'")), None))
-    assert row["restart_outlook"] == "unknown" and "shared_preload_libraries is" in own_notes(row)[0]
-    assert worker(server) == pid and not children(pid)
-
-
-@pytest.mark.any_major
-def test_turned_off(new_cluster, root):
-    server = create_extension(new_cluster(**{**WATCHED, f"{EXTENSION}.ask_server_program": False}).start())
-    pid = await_worker(server)
-    with traced(pid, "execve", follow=True) as trace:
-        server.conf(shared_buffers="140MB")
-        server.sql("SELECT pg_reload_conf()")
-        [row] = server.sql("SELECT * FROM hugepage_preflight()")
-        assert row["will_start"] is None and "pg_hugepages.ask_server_program is off" in row["detail"]
-        row = checked_status(server, restart_outlook="unknown")
-        assert "pg_hugepages.ask_server_program is off" in own_notes(row)[0]
-        until("the reload", lambda: "received SIGHUP" in server.log())
-        assert not trace.lines("execve")
-    with pytest.raises(psycopg2.Error):
-        server.sql("SET pg_hugepages.ask_server_program = on")

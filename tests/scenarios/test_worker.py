@@ -10,7 +10,7 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.next_boot import well
 from harness.poll import until
-from harness.preloaded import PRELOADED, WATCHED, await_samples, await_worker, events, history, worker
+from harness.preloaded import PRELOADED, WATCHED, await_answer, await_samples, await_worker, events, history, worker
 from harness.processes import alive
 from harness.server_log import logged, messages
 from harness.status import assert_hint_is_exact, checked_status, create_extension
@@ -102,6 +102,7 @@ def test_warn_when_the_configuration_on_disk_changes(new_cluster, pool):
     # From safe to lost is a loss; from lost to failing there is nothing more to lose.
     assert events(server)[1:] == [("change", "hugetlb", True), ("change", "hugetlb", False)]
     server.conf(shared_buffers="128MB", huge_pages="try")
+    await_answer(server)
     until("the recovery", lambda: logged(server, AGAIN, "LOG"))
     await_samples(server, 2)
     assert [message.level for message in messages(server.log())] == ["LOG", "WARNING", "WARNING", "LOG"]
@@ -119,6 +120,7 @@ def test_say_that_a_crash_is_safe_only_if_it_is(new_cluster, pool):
     borrowed.resize(borrowed.persistent() - 1)
     until("the warning", lambda: logged(server, "^the restart after a crash of one process would lose huge pages$"))
     server.conf(shared_buffers="128MB")
+    await_answer(server)
     until("the old files", lambda: events(server)[-1][0] == "change" and checked_status(server, crash_outlook="base"))
     await_samples(server, 2)
     assert [message.level for message in messages(server.log())] == ["LOG", "WARNING", "WARNING"]
@@ -128,21 +130,38 @@ def test_say_that_a_crash_is_safe_only_if_it_is(new_cluster, pool):
 
 @pytest.mark.any_major
 def test_restart_the_worker(new_cluster, pool):
-    """After TERM it starts again and repeats no message; after KILL the server restarts, as for any of its processes."""
-    server = new_cluster(**WATCHED, logging_collector=True, log_filename="collected.log")
-    pool(2 * MB, server.pages_needed(2 * MB))
+    """After TERM it starts again, five minutes later, and repeats no message, also where the history file is not writable; after KILL
+    the server restarts, as for any of its processes."""
+    server, unwritable = new_cluster(**WATCHED, logging_collector=True, log_filename="collected.log"), new_cluster(**WATCHED)
+    needed = server.pages_needed(2 * MB)
+    borrowed = pool(2 * MB, needed + unwritable.pages_needed(2 * MB))
     create_extension(server.start())
+    await_worker(unwritable.start())
+    unwritable.stop()
+    (unwritable.data / "pg_hugepages.history").chmod(0o400)
+    borrowed.resize(needed)
+    at = len(unwritable.log())
+    create_extension(unwritable.start())
+    of_unwritable = await_worker(unwritable)
+    await_samples(unwritable, 2)
     collected = server.data / "log" / "collected.log"
     first = await_worker(server)
     until("the block in the collector's file", lambda: messages(collected.read_text()))
     os.kill(first, signal.SIGTERM)
+    unwritable.sql("SELECT pg_terminate_backend(%s)", of_unwritable)
     second = await_worker(server, other_than=first)
+    await_worker(unwritable, other_than=of_unwritable)
     await_samples(server, 2)
+    await_samples(unwritable, 2)
+    found = [(message.level, message.text.split(" \"")[0]) for message in messages(unwritable.log()[at:])]
+    assert found == [("WARNING", "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages"),
+                     ("LOG", "could not open history file")]
     assert len(messages(collected.read_text())) == 1 and len(history(server)) == 1
     os.kill(second, signal.SIGKILL)
     until("the crash to be noticed", lambda: "reinitializing" in collected.read_text())
     until("recovery", server.ready)
     await_worker(server, other_than=second)
+    await_answer(server)
     checked_status(server, verdict=well(), generation=2)
     assert events(server) == [("start", "hugetlb", False), ("crash restart", "hugetlb", False)]
     assert [message.level for message in messages(collected.read_text())] == ["LOG", "LOG"]
@@ -180,7 +199,7 @@ def test_record_a_reload(new_cluster):
     ]
     assert len(messages(server.log())) == 1
 
-    # It is told to end while it asks the server's program what the changed files come to: it does.
+    # It is told to end while its asker asks the server's program what the changed files come to: both do.
     for megabytes in range(5, 10):
         server.conf(work_mem=f"{megabytes}MB")
         server.sql("SELECT pg_reload_conf()")
@@ -213,29 +232,14 @@ def test_block_nothing(new_cluster):
 
 @pytest.mark.any_major
 def test_warn_once_without_a_history(new_cluster, pool):
-    """No warning is repeated if the history file is not writable or the history is off."""
+    """No warning is repeated if the history is off."""
     server = new_cluster(**WATCHED)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
     create_extension(server.start())
     await_worker(server)
-    server.stop()
-    (server.data / "pg_hugepages.history").chmod(0o400)
-    borrowed.resize(0)
-    at = len(server.log())
-    server.start()
-    pid = await_worker(server)
-    await_samples(server, 2)
-    server.sql("SELECT pg_terminate_backend(%s)", pid)
-    await_worker(server, other_than=pid)
-    await_samples(server, 2)
-    found = [(message.level, message.text.split(" \"")[0]) for message in messages(server.log()[at:])]
-    assert found == [("WARNING", "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages"),
-                     ("LOG", "could not open history file")]
-
     server.conf(**{"pg_hugepages.history_size": 0})
     server.stop()
-    borrowed.resize(needed)
     kept = (server.data / "pg_hugepages.history").read_bytes()
     at = len(server.log())
     server.start()

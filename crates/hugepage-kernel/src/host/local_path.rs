@@ -15,6 +15,24 @@ const LOCAL: [&str; 18] = [
 /// The symbolic links that a path may have (path_resolution(7)).
 const MAX_LINKS: usize = 40;
 
+/// A path without symbolic links.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// Where it leads.
+    pub path: PathBuf,
+    /// The symbolic links on the way: one that is replaced leads to another file, which may be an old one.
+    pub links: Vec<Link>,
+}
+
+/// A symbolic link.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Link {
+    /// Where it is, without other links.
+    pub path: PathBuf,
+    /// What it has.
+    pub target: PathBuf,
+}
+
 /// The mounts of this process, to look at paths that were named by others.
 #[derive(Debug)]
 pub struct LocalPaths {
@@ -39,10 +57,10 @@ impl LocalPaths {
     /// The absolute `path` without symbolic links; the error is why a look at it may wait, a clause. Each directory is looked
     /// at only after its own file system is known to be local.
     #[expect(clippy::disallowed_methods, reason = "links in the way of a file of the server, on local file systems")]
-    pub fn resolve(&self, path: &Path) -> Result<PathBuf, String> {
+    pub fn resolve(&self, path: &Path) -> Result<Resolved, String> {
         let mut found = PathBuf::from("/");
         let mut rest = names(path);
-        let mut links = 0;
+        let mut links = Vec::new();
         while let Some(name) = rest.pop_front() {
             if name == ".." {
                 found.pop();
@@ -51,10 +69,10 @@ impl LocalPaths {
             found.push(name);
             self.check(&found)?;
             let Ok(target) = std::fs::read_link(&found) else { continue };
-            links += 1;
-            if links > MAX_LINKS {
+            if links.len() == MAX_LINKS {
                 return Err(format!("\"{}\" has too many symbolic links", path.display()));
             }
+            links.push(Link { path: found.clone(), target: target.clone() });
             found.pop();
             if target.is_absolute() {
                 found = PathBuf::from("/");
@@ -63,7 +81,7 @@ impl LocalPaths {
             names.append(&mut rest);
             rest = names;
         }
-        Ok(found)
+        Ok(Resolved { path: found, links })
     }
 
     fn check(&self, path: &Path) -> Result<(), String> {
@@ -115,13 +133,16 @@ mod tests {
         symlink("loop", directory.join("conf/loop")).unwrap();
         let mounts = [mount("/", "ext4"), mount(silent.to_str().unwrap(), "nfs4"), mount("/net", "autofs")];
         let paths = LocalPaths::of(mounts.to_vec(), Path::new("/"));
-        let resolve = |path: &str| paths.resolve(&directory.join(path));
+        let resolve = |path: &str| paths.resolve(&directory.join(path)).map(|found| found.path);
+        let links = paths.resolve(&directory.join("conf/own/a")).unwrap().links;
         let found = ["conf/own/a", "conf/missing/b", "conf/link/c", "conf/loop"].map(resolve);
-        let other = paths.resolve(Path::new("/net/host/file"));
+        let other = paths.resolve(Path::new("/net/host/file")).map(|found| found.path);
         let used = LocalPaths::of(mounts.to_vec(), &silent.join("data")).resolve(&silent.join("data/postgresql.conf"));
+        let used = used.map(|found| found.path);
         std::fs::remove_dir_all(&directory).unwrap();
         let waits = |kind: &str| Err(format!("it is on {kind}, which may not answer"));
         assert_eq!(found[0], Ok(directory.join("conf/a")));
+        assert_eq!(links, [Link { path: directory.join("conf/own"), target: "../conf".into() }]);
         assert_eq!(found[1], Ok(directory.join("conf/missing/b")));
         assert_eq!(found[2], waits("nfs4"));
         assert!(found[3].as_ref().unwrap_err().contains("too many symbolic links"), "{:?}", found[3]);

@@ -1,0 +1,82 @@
+"""The asker that the worker starts: once for a change, for all views, and never in the way of the worker or of the server's end."""
+
+import time
+
+import psycopg2
+import pytest
+
+from harness.asker import askers, programs
+from harness.library import library
+from harness.poll import until
+from harness.preloaded import PRELOADED, WATCHED, await_answer, await_worker, worker
+from harness.processes import alive
+from harness.status import EXTENSION, checked_status, create_extension, own_notes
+from harness.strace import traced
+
+STUCK = "for (;;) sleep(1);"
+
+
+def test_worker_asks_once(new_cluster, root):
+    """And all views have its answer. It runs no program itself, and starts an asker at most once a minute."""
+    server = create_extension(new_cluster(**WATCHED).start())
+    pid = await_worker(server)
+    await_answer(server)
+    question = r'execve.*"shared_memory_size_in_huge_pages".* = 0'
+    with traced(server.postmaster, "execve", follow=True) as trace, traced(pid, "execve,?clone,?clone3,?fork,?vfork,?statx,?newfstatat,?lstat") as of_worker:
+        server.conf(shared_buffers="140MB")
+        until("the answer", lambda: server.sql("SELECT restart_outlook FROM hugepage_status")[0]["restart_outlook"] == "base")
+        [row] = server.sql("SELECT * FROM hugepage_status")
+        assert own_notes(row) == []
+        # A second change within the same minute has to wait, and until then nothing is known.
+        server.conf(shared_buffers="150MB")
+        [note] = own_notes(checked_status(server, restart_outlook="unknown"))
+        assert "the worker asks the server's program within a minute" in note and "harness.conf" in note
+        looked = len(of_worker.lines("harness.conf"))
+        until("the worker to look three times", lambda: len(of_worker.lines("harness.conf")) >= looked + 3)
+        assert len(trace.lines(question)) == 1
+        assert not of_worker.lines("execve|clone|fork")
+
+
+def test_asker_of_a_stuck_library_stops_at_once(new_cluster, root):
+    server = create_extension(new_cluster(**PRELOADED).start())
+    await_worker(server)
+    stuck = library(server.install, server.root, STUCK)
+    server.conf(shared_preload_libraries=f"{EXTENSION}, {stuck}")
+    server.sql("SELECT pg_reload_conf()")
+    [program] = until("the program", lambda: programs(server))
+    began = time.monotonic()
+    server.stop("fast")
+    # Much less than the deadline of the answer.
+    assert time.monotonic() - began < 3
+    assert not alive(program)
+
+
+@pytest.mark.any_major
+def test_worker_after_a_stuck_library(new_cluster, root):
+    """The answer that did not come is a reason, not a refusal."""
+    server = create_extension(new_cluster(**PRELOADED).start())
+    pid = await_worker(server)
+    stuck = library(server.install, server.root, STUCK)
+    server.conf(shared_preload_libraries=f"{EXTENSION}, {stuck}")
+    server.sql("SELECT pg_reload_conf()")
+    row = until("the asker to give up", lambda: next(iter(server.sql(
+        "SELECT * FROM hugepage_status WHERE array_to_string(notes, ' ') LIKE '%longer than 10 s%'")), None))
+    assert row["restart_outlook"] == "unknown" and "a restart is pending for shared_preload_libraries" in own_notes(row)[0]
+    until("the asker to end", lambda: not askers(server))
+    assert worker(server) == pid
+
+
+@pytest.mark.any_major
+def test_turned_off(new_cluster, root):
+    server = create_extension(new_cluster(**{**WATCHED, f"{EXTENSION}.ask_server_program": False}).start())
+    await_worker(server)
+    with traced(server.postmaster, "execve", follow=True) as trace:
+        server.conf(shared_buffers="140MB")
+        server.reload()
+        [row] = server.sql("SELECT * FROM hugepage_preflight()")
+        assert row["will_start"] is None and "pg_hugepages.ask_server_program is off" in row["detail"]
+        row = checked_status(server, restart_outlook="unknown")
+        assert "pg_hugepages.ask_server_program is off" in own_notes(row)[0]
+        assert not trace.lines("execve")
+    with pytest.raises(psycopg2.Error):
+        server.sql("SET pg_hugepages.ask_server_program = on")
