@@ -15,9 +15,7 @@ pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
     let server = Server {
         max_connections: server::max_connections(),
         shared_memory: server::shared_memory(),
-        min_dynamic_shared_memory: server::min_dynamic_shared_memory(),
-        parallel_memory: server::parallel_memory(),
         page_tables: PageTables::sum(statuses, PageSize::base()),
     };
-    server::with_hierarchy(root, notes, |view, notes| advice_context(root, status, server, None, view, notes))
+    server::with_hierarchy(root, notes, |view, notes| advice_context(root, status, server, view, notes))
 }

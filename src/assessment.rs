@@ -5,7 +5,7 @@ use hugepage_assess::model::{
     CrashRecovery, CurrentStart, Demand, Facts, Landing, OtherPool, Pending, PoolState, RingDemand,
 };
 use hugepage_kernel::memory::pool;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Notes, PageSize, Pages, Root};
 use hugepage_server::CgroupView;
 use hugepage_server::ring_limits::ring_limits;
@@ -13,9 +13,9 @@ use hugepage_server::server::{OwnServer, observe, pool_state};
 use hugepage_start::TwoStarts;
 use humantime::format_rfc3339_seconds;
 
-use crate::asker::Answer;
-use crate::next_start::NextStart;
-use crate::{found, server, settings, shmem, standby, startup};
+use crate::answer::Answer;
+use crate::next_start::NextRestart;
+use crate::{found, server, settings, shmem, standby};
 
 /// For a preloaded library without its worker.
 const NO_WORKER: &str = "no worker runs: nothing is watched, and nobody asks what a restart and the next boot give; you may need \
@@ -25,12 +25,11 @@ const NO_WORKER: &str = "no worker runs: nothing is watched, and nobody asks wha
 /// data directory, and looks at the configuration files.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let primary = standby::primary();
-    let answer = NextStart::now(root).answer(primary.as_ref(), notes);
+    let answer = NextRestart::now(root).answer(primary.as_ref(), notes);
     let status = assess(root, answer, true, Some(standby::crash_recovery(primary.as_ref())), notes);
     status.notes_on_outlook().for_each(|note| notes.add(note));
     if shmem::lacks_worker() {
         notes.add(NO_WORKER);
-        startup::repeat_unless_heard();
     }
     status
 }

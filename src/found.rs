@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use hugepage_assess::model::Demand;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::{PageSize, Pages};
 use hugepage_start::{StartWithoutOptions, TwoStarts};
 use pgrx::lwlock::PgLwLock;
 use pgrx::{PGRXSharedMemory, pg_sys};
 
-use crate::asker::{Answer, Asked};
+use crate::answer::{Answer, Asked};
 use crate::shmem::{generation, now, since, system_time};
 
 /// What the asker has found. Written by it, read by every view.
@@ -29,7 +29,7 @@ pub struct Found {
 /// An answer of the server's program about a start.
 #[derive(Clone, Copy, Default)]
 pub struct SharedAnswer {
-    /// Identifies what was asked about; see [`NextStart::key`](crate::next_start::NextStart::key).
+    /// Identifies what was asked about; see [`NextRestart::key`](crate::next_start::NextRestart::key).
     key: u64,
     /// The time of the answer, in microseconds since 2000; 0 if there is none.
     time: pg_sys::TimestampTz,

@@ -4,6 +4,7 @@
 //! Each group below uses the groups above it, and the core crate.
 
 // The server and its settings.
+mod answer;
 mod configuration_files;
 mod found;
 mod guc;

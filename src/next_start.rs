@@ -18,7 +18,7 @@ use hugepage_kernel::{Notes, Root};
 use hugepage_start::options;
 use pgrx::pg_sys;
 
-use crate::asker::{Answer, Asked};
+use crate::answer::{Answer, Asked, IS_OFF};
 use crate::configuration_files::{ConfigurationFile, ConfigurationFiles, FileStamp, stamp};
 use crate::guc::{self, StartParameter};
 use crate::{found, server, settings, shmem};
@@ -31,7 +31,7 @@ const NOT_ASKED: &str = "the configuration files have changed since the start, a
 
 /// What this process knows of the next restart.
 #[derive(Default)]
-pub struct NextStart {
+pub struct NextRestart {
     /// Identifies the start of the server, its files and their content, by which an answer of the asker is found.
     pub key: u64,
     /// Parameters whose values in the files differ.
@@ -61,7 +61,7 @@ thread_local! {
     static REPLACED: RefCell<Option<Replaced>> = const { RefCell::new(None) };
 }
 
-impl NextStart {
+impl NextRestart {
     /// What is known now.
     #[allow(unsafe_code)]
     pub fn now(root: &Root) -> Self {
@@ -184,7 +184,7 @@ impl NextStart {
     /// Who asks the server's program, for a note without an answer.
     fn who_asks(&self) -> String {
         if !settings::ask_server_program() {
-            return crate::asker::IS_OFF.to_owned();
+            return IS_OFF.to_owned();
         }
         // Of files that nobody looks at an answer holds for the moment alone.
         if shmem::generation().is_none() || shmem::lacks_worker() || self.not_seen.is_some() {

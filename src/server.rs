@@ -79,24 +79,6 @@ pub fn recovery_parameters() -> RecoveryParameters {
     }
 }
 
-/// `min_dynamic_shared_memory`.
-#[allow(unsafe_code)]
-pub fn min_dynamic_shared_memory() -> Bytes {
-    // SAFETY: set before the first backend exists and never after; counted in megabytes.
-    Bytes(u64::from(unsafe { pg_sys::min_dynamic_shared_memory }.unsigned_abs()) << 20)
-}
-
-/// The largest size of what all parallel workers share: for each, this session's `work_mem` times
-/// `hash_mem_multiplier`.
-#[allow(unsafe_code)]
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-pub fn parallel_memory() -> Bytes {
-    // SAFETY: plain settings of this process.
-    let (workers, work_mem, multiplier) =
-        unsafe { (pg_sys::max_parallel_workers, pg_sys::work_mem, pg_sys::hash_mem_multiplier) };
-    Bytes((f64::from(workers) * f64::from(work_mem) * 1024.0 * multiplier) as u64)
-}
-
 /// `data_directory`, absolute.
 pub fn data_directory() -> PathBuf {
     // SAFETY: set before the first backend exists and never after.

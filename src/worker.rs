@@ -23,8 +23,9 @@ use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTi
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::asker::{self, Answer, Asked};
-use crate::next_start::NextStart;
+use crate::answer::{Answer, Asked};
+use crate::asker;
+use crate::next_start::NextRestart;
 use crate::settings::{self, SettingValues};
 use crate::{assessment, found, history, latch, log, memory, shmem, startup};
 
@@ -144,7 +145,7 @@ impl Worker {
     /// to ask, or it runs.
     fn ask(&mut self) -> Option<Duration> {
         self.must_wait = false;
-        let next = NextStart::now(&Root::live());
+        let next = NextRestart::now(&Root::live());
         let open = self.question.take().filter(|open| open.key == next.key);
         let known = found::answer(next.key);
         let is_open = settings::ask_server_program()

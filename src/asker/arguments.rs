@@ -4,7 +4,7 @@ use hugepage_kernel::memory::pool;
 use hugepage_kernel::{PageSize, Root};
 use pgrx::pg_sys;
 
-use super::Overrides;
+use crate::answer::Overrides;
 use crate::guc;
 
 /// An argument that is out of bounds.

@@ -5,23 +5,16 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use hugepage_kernel::next_boot::boot::NextBoot;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::{NextBoot, PoolAtBoot};
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::{InstanceFiles, Notes, PageSize, Pages, Root};
-use hugepage_server::pool_at_boot::pool_at_boot;
 
 use super::child;
 use crate::server;
 
 /// The pool of `size` at the next boot; the reason why it is unknown where the child has no answer.
 pub fn pool(size: PageSize, deadline: Instant) -> PoolAtBoot {
-    let read = || {
-        to_text(&match NextBoot::read(&Root::live()) {
-            Ok(boot) => pool_at_boot(&boot, size),
-            Err(error) => PoolAtBoot::Unknown(error.to_string()),
-        })
-    };
+    let read = || to_text(&NextBoot::read(&Root::live()).pool(size));
     match child::read("reading what sets the pool at the next boot", deadline, read) {
         Ok(text) => of_text(&text),
         Err(error) => PoolAtBoot::Unknown(error.to_string()),

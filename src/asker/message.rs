@@ -4,7 +4,8 @@ use hugepage_kernel::PageSize;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 
-use super::{Asked, Overrides, Running};
+use super::Running;
+use crate::answer::{Asked, Overrides};
 use crate::found::SharedAnswer;
 use crate::server;
 

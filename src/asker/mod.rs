@@ -22,18 +22,16 @@ mod stub;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use hugepage_assess::model::Demand;
+use hugepage_kernel::Root;
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
-use hugepage_kernel::{PageSize, Root};
-use hugepage_start::{StartAnswer, TwoStarts};
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
+use crate::answer::{Asked, IS_OFF, Overrides};
 use crate::latch::{self, LatchGuard};
-use crate::next_start::NextStart;
+use crate::next_start::NextRestart;
 use crate::{found, log, memory, server, settings, shmem};
 use message::Message;
 
@@ -49,39 +47,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// What to do where no background worker can be started.
 const NO_SLOT_HINT: &str = "You may need to increase max_worker_processes.";
-
-/// The reason why the server's program is not asked.
-pub const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
-
-/// Values that replace those on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overrides {
-    /// `shared_buffers`, in blocks.
-    pub shared_buffers: Option<i32>,
-    /// `max_connections`.
-    pub max_connections: Option<i32>,
-    /// `huge_page_size`.
-    pub huge_page_size: Option<PageSize>,
-}
-
-/// The answer on the next start of this server, with and without the options of its command line.
-pub type Answer = StartAnswer<TwoStarts<Demand>>;
-
-/// What the server's program says of a start.
-#[derive(Clone, Debug)]
-pub struct Asked {
-    /// The answer.
-    pub answer: Answer,
-    /// What the recovery of a standby would compare with its primary's settings; `None` for another server.
-    pub recovery: Option<RecoveryParameters>,
-}
-
-impl Asked {
-    /// No answer; the reason.
-    pub const fn unknown(why: String) -> Self {
-        Self { answer: Answer::Unknown(why), recovery: None }
-    }
-}
 
 /// An asker that this process has started.
 pub struct Running(*mut pg_sys::BackgroundWorkerHandle);
@@ -194,7 +159,7 @@ fn answer(handle: pg_sys::dsm_handle) {
             found::set_answer(key, &asked);
         }
     } else if settings::ask_server_program() {
-        let next = NextStart::now(&Root::live());
+        let next = NextRestart::now(&Root::live());
         if next.is_to_ask() {
             let (key, asked) = ask(Overrides::default());
             found::set_answer(if key == 0 { next.key } else { key }, &asked);

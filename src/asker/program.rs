@@ -20,9 +20,10 @@ use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
 use hugepage_start::{Ending, StartAnswer, StartQuestion, TwoStarts};
 
+use super::child;
 use super::stub::{self, Stub};
-use super::{Asked, Overrides, child};
-use crate::next_start::NextStart;
+use crate::answer::{Asked, Overrides};
+use crate::next_start::NextRestart;
 use crate::{server, standby};
 
 /// The configuration changes while the program reads it at most so often.
@@ -31,10 +32,10 @@ const MAX_ATTEMPTS: usize = 2;
 /// Asks the program about a start with these overrides, and returns the answer with the key of what it is about.
 pub fn ask(overrides: Overrides, deadline: Instant) -> (u64, Asked) {
     for _ in 0..MAX_ATTEMPTS {
-        let next = NextStart::now(&Root::live());
+        let next = NextRestart::now(&Root::live());
         let asked =
             ask_once(&next.options, overrides, deadline).unwrap_or_else(|error| Asked::unknown(not_checked(&error)));
-        if NextStart::now(&Root::live()).key == next.key {
+        if NextRestart::now(&Root::live()).key == next.key {
             return (next.key, asked);
         }
     }
@@ -53,7 +54,7 @@ fn ask_once(options: &[String], overrides: Overrides, deadline: Instant) -> io::
     let opts = own.read_text(&data.join("postmaster.opts").to_string_lossy(), limit::POSTMASTER_OPTS);
     let arguments = postmaster_opts::arguments(&opts.map_err(io::Error::other)?);
     let stub = Stub::new(&stub::parent(&data)?);
-    let start = |arguments| Start { arguments, overrides, data: &data, stub: &stub, deadline };
+    let start = |arguments| AskedStart { arguments, overrides, data: &data, stub: &stub, deadline };
     let with_options = start(&arguments);
     let recovery = standby::primary().map(|_| with_options.recovery_parameters()).transpose();
     let is_left_out = |name: &str| options.iter().any(|option| option == name);
@@ -73,7 +74,7 @@ fn ask_once(options: &[String], overrides: Overrides, deadline: Instant) -> io::
 
 /// A start that the program is asked about.
 #[derive(Clone, Copy)]
-struct Start<'a> {
+struct AskedStart<'a> {
     arguments: &'a [String],
     overrides: Overrides,
     data: &'a Path,
@@ -81,7 +82,7 @@ struct Start<'a> {
     deadline: Instant,
 }
 
-impl Start<'_> {
+impl AskedStart<'_> {
     fn question(&self) -> StartQuestion<'_> {
         StartQuestion {
             major: server::major(),

@@ -15,8 +15,9 @@ use pgrx::prelude::*;
 
 use super::convert::{bigint, text};
 use super::rows;
+use crate::answer::{Answer, Asked, Overrides};
+use crate::asker;
 use crate::asker::arguments::{self, InvalidArgument};
-use crate::asker::{self, Answer, Asked, Overrides};
 use crate::assessment;
 use crate::{next_start, standby};
 

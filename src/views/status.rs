@@ -9,11 +9,14 @@ use pgrx::prelude::*;
 
 use super::convert::{ToBigint, bigint, text};
 use super::rows;
-use crate::{assessment, shmem};
+use crate::{assessment, shmem, startup};
 
 #[pg_extern(sql = false)]
 fn hugepage_status(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, include_str!("status.sql"), |notes| {
+        if shmem::lacks_worker() {
+            startup::repeat_unless_heard();
+        }
         let root = Root::live();
         let status = assessment::now(&root, notes);
         let transparent_hugepage = notes.keep(thp::choice(&root, "enabled")).flatten();

@@ -26,6 +26,7 @@ class Host:
         shutil.copytree(FIXTURES / "two-nodes", directory, symlinks=True)
         self.write("/proc/sys/kernel/hostname", "db1\n")
         self.write("/proc/uptime", "900000.00 1000000.00\n")
+        self.write("/run/systemd/system/own.conf", "")
         self.pid = 1000
 
     def write(self, path: str, content: str | bytes) -> Path:

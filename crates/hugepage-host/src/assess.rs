@@ -3,7 +3,6 @@
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Facts, Pending};
 use hugepage_kernel::notes::Notes;
-use hugepage_server::pool_at_boot::pool_at_boot;
 
 use super::compare::OtherServers;
 use super::inspect::InspectedServer;
@@ -53,8 +52,7 @@ impl InspectedServer {
         let pending = request.pending.clone().beside(others.held_by_user, others.locked_by_user);
         let changed = |demand| Pending::Changed(demand, pool_state.clone());
         let (requested, pending) = requested_with_past(&current, pending, changed, &past, notes);
-        let next_boot =
-            pool_state.huge_page_size.zip(host.next_boot.as_ref()).map(|(size, boot)| pool_at_boot(boot, size));
+        let next_boot = pool_state.huge_page_size.map(|size| host.next_boot.pool(size));
         let strangers =
             pool_state.huge_page_size.and_then(|size| host.pages_of_strangers.get(&size)).cloned().unwrap_or_default();
         Facts {

@@ -13,7 +13,7 @@ use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::thp;
-use hugepage_kernel::next_boot::boot::NextBoot;
+use hugepage_kernel::next_boot::NextBoot;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::source::root::if_there;
@@ -43,7 +43,7 @@ pub struct Survey {
     /// The release of the kernel that runs.
     pub kernel_release: Option<String>,
     /// What the next boot sets; `None` if it could not be read.
-    pub next_boot: Option<NextBoot>,
+    pub next_boot: NextBoot,
     /// The host's memory.
     pub meminfo: Option<Meminfo>,
     /// All pools.
@@ -156,7 +156,7 @@ impl InspectedHost {
             taken_at,
             boot_id: notes.keep(identity::boot_id(root)).flatten(),
             kernel_release: KernelRelease::text(root),
-            next_boot: notes.keep(NextBoot::read(root)),
+            next_boot: NextBoot::read(root),
             pools: host.pools,
             transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
             shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),

@@ -127,6 +127,21 @@ impl PageSize {
         Bytes(self.0.get().saturating_mul(pages.0))
     }
 
+    /// A size as the kernel reads it on its command line and among the options of a hugetlbfs: `2M`, `1G`; what follows the letter
+    /// is ignored (lib/cmdline.c, `memparse`). `None` for zero, and for anything but decimal digits.
+    pub fn of_kernel_text(text: &str) -> Option<Self> {
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let shift = match text[digits..].bytes().next().map(|letter| letter.to_ascii_uppercase()) {
+            Some(b'K') => 10,
+            Some(b'M') => 20,
+            Some(b'G') => 30,
+            None => 0,
+            _ => return None,
+        };
+        let number: u64 = text[..digits].parse().ok().filter(|_| !text.starts_with('0'))?;
+        Self::new(number.checked_shl(shift).filter(|size| size >> shift == number)?)
+    }
+
     /// The directory of this size's pool, as in /sys/kernel/mm/hugepages (`hugepages-2048kB`).
     pub fn sysfs_name(self) -> String {
         format!("hugepages-{}kB", self.0.get() / KIB)

@@ -19,7 +19,6 @@ pub mod history;
 pub mod kernel_facts;
 pub mod nodes;
 pub mod placement;
-pub mod pool_at_boot;
 pub mod pools;
 pub mod ring_limits;
 pub mod segments;

@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use hugepage_kernel::Root;
-use hugepage_kernel::next_boot::boot::NextBoot;
-use hugepage_kernel::next_boot::kernel_words::memparse;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::{NextBoot, PoolAtBoot};
+use hugepage_kernel::{PageSize, Root};
 
 /// A heading of case.md with the lines below it.
 #[derive(Clone, Debug)]
@@ -93,21 +91,15 @@ impl Question {
     }
 
     fn answer_of_boot(&self, tree: &Path) -> (String, Verdict) {
-        let root = Root::at(tree);
-        let boot = match NextBoot::read(&root) {
-            Ok(boot) => boot,
-            Err(error) => return (error.to_string(), Verdict::Wrong),
-        };
+        let host = running(tree);
+        let boot = NextBoot::read(&Root::at(host.path()));
         let (mut answer, mut verdict) = (String::new(), Verdict::Right);
         for (what, value) in self.expected.iter().filter(|(what, _)| what != "honest") {
-            let said = match what.as_str() {
-                "default" => boot.default_size().map_or("unknown".to_owned(), |size| size.kernel_parameter()),
-                _ => match memparse(what).map(|size| boot.pool(size)) {
-                    Some(PoolAtBoot::Set { pages, .. }) => pages.to_string(),
-                    Some(PoolAtBoot::Unset) => "unset".to_owned(),
-                    Some(PoolAtBoot::Unknown(_)) => "unknown".to_owned(),
-                    None => format!("no size {what}"),
-                },
+            let said = match PageSize::of_kernel_text(what).map(|size| boot.pool(size)) {
+                Some(PoolAtBoot::Set { pages, .. }) => pages.to_string(),
+                Some(PoolAtBoot::Unset) => "unset".to_owned(),
+                Some(PoolAtBoot::Unknown(_)) => "unknown".to_owned(),
+                None => format!("no size {what}"),
             };
             let _ = write!(answer, "{what}: {said} ");
             verdict = match verdict {
@@ -119,6 +111,18 @@ impl Question {
         }
         (answer.trim_end().to_owned(), verdict)
     }
+}
+
+/// A copy of the tree as the host was that runs systemd and has booted after the last change of its files.
+fn running(tree: &Path) -> tempfile::TempDir {
+    let host = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp").arg("-rP").arg(tree.join(".")).arg(host.path()).status().unwrap();
+    assert!(copied.success(), "{}", tree.display());
+    fs::create_dir_all(host.path().join("run/systemd/system")).unwrap();
+    let aged = Command::new("find").arg(host.path()).args(["-exec", "touch", "-hd", "yesterday", "{}", "+"]).status();
+    assert!(aged.unwrap().success(), "{}", tree.display());
+    fs::write(host.path().join("proc/uptime"), "3600.00 3600.00\n").unwrap();
+    host
 }
 
 /// `2 | 3`.

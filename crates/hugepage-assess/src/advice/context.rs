@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use hugepage_kernel::Bytes;
-use hugepage_kernel::next_boot::boot::NextBoot;
 
 use crate::assessment::Status;
 use crate::assessment::page_tables::PageTables;
@@ -16,10 +15,6 @@ pub struct Server {
     pub max_connections: u64,
     /// The size that the server gave its main segment, before rounding up to whole pages; `None` if unknown.
     pub shared_memory: Option<Bytes>,
-    /// `min_dynamic_shared_memory`.
-    pub min_dynamic_shared_memory: Bytes,
-    /// The maximum that parallel workers can share: `max_parallel_workers` of `work_mem` times `hash_mem_multiplier` each.
-    pub parallel_memory: Bytes,
     /// The page tables of its processes.
     pub page_tables: PageTables,
 }
@@ -35,18 +30,8 @@ pub struct AdviceContext {
     pub pools: Vec<PoolRow>,
     /// Whether the server is in a container.
     pub is_in_container: bool,
-    /// What the next boot sets; `None` if it could not be read.
-    pub next_boot: Option<NextBoot>,
     /// `transparent_hugepage/enabled`.
     pub thp_enabled: Option<String>,
-    /// `vm.swappiness`.
-    pub swappiness: Option<u64>,
-    /// `vm.min_free_kbytes`.
-    pub min_free: Option<Bytes>,
-    /// `vm.overcommit_memory`.
-    pub overcommit_memory: Option<u64>,
-    /// Percentage of the last five minutes in which at least one task waited for memory.
-    pub pressure: Option<f64>,
 }
 
 impl AdviceContext {

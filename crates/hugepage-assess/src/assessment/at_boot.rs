@@ -1,7 +1,7 @@
 //! What the next boot gives the pool, compared with what its users need.
 
 use hugepage_kernel::Pages;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::PoolAtBoot;
 
 use crate::assessment::{Outlook, Status};
 use crate::model::{Cause, HugePages, Pending};

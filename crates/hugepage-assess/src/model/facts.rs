@@ -1,7 +1,7 @@
 //! What is known of one server and its host: the input of every assessment.
 
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::{

@@ -16,10 +16,7 @@ use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps::{Access, Mapping};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::next_boot::boot::NextBoot;
-use hugepage_kernel::next_boot::command_line::CommandLine;
-use hugepage_kernel::next_boot::machine::Machine;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 const MIB: u64 = 1 << 20;
@@ -42,9 +39,6 @@ struct Host {
     limits: CgroupLimits,
     connections: u64,
     at_boot: Option<u64>,
-    of_other_entry: Option<u64>,
-    dynamic: u64,
-    parallel: u64,
     ready: Option<u64>,
     thp: &'static str,
     available: Option<u64>,
@@ -70,9 +64,6 @@ impl Default for Host {
             limits: CgroupLimits::default(),
             connections: 100,
             at_boot: Some(534),
-            of_other_entry: None,
-            dynamic: MIB,
-            parallel: 64 * MIB,
             ready: None,
             thp: "madvise",
             available: None,
@@ -157,21 +148,10 @@ impl Host {
             let shared_memory = Bytes(shared_memory(buffers));
             Pending::Changed(Demand { requested, max_connections: self.connections, shared_memory }, pool_state.clone())
         });
-        let of_entry = |pages: Option<u64>| CommandLine {
-            file: "/etc/default/grub".to_owned(),
-            default_size: Ok(huge),
-            pools: pages
-                .map(|pages| {
-                    (self.page_size, PoolAtBoot::Set { pages: Pages(pages), file: "/etc/default/grub".to_owned() })
-                })
-                .into_iter()
-                .collect(),
-            not_understood: None,
+        let boot = match self.at_boot {
+            Some(pages) => PoolAtBoot::Set { pages: Pages(pages), file: "/etc/default/grub".to_owned() },
+            None => PoolAtBoot::Unset,
         };
-        let other_entry = self.of_other_entry.map(Some);
-        let command_lines = [self.at_boot].into_iter().chain(other_entry).map(of_entry).collect();
-        let machine = Machine { own_default: Some(huge), ..Machine::default() };
-        let boot = NextBoot { command_lines, machine, ..NextBoot::default() };
         let (other_size, other) = pools[usize::from(self.page_size == huge)];
         let other = PoolState {
             huge_page_size: Some(other_size),
@@ -182,7 +162,7 @@ impl Host {
         let other = OtherPool { pool_state: other, others_lack: None, can_be_set: true };
         let facts = Facts {
             other_pools: Vec::from_iter(other.pool_state.pool.known().is_some_and(Pool::may_serve).then_some(other)),
-            next_boot: Some(boot.pool(self.page_size)),
+            next_boot: Some(boot),
             pending: pending.unwrap_or(Pending::Unchanged),
             others_lack: self.sees_others.then_some(Pages(0)),
             ..Facts::new(requested, Some(segment), pool_state, Some(meminfo), 20)
@@ -192,8 +172,6 @@ impl Host {
             server: Server {
                 max_connections: self.connections,
                 shared_memory: Some(Bytes(shared_memory(self.shared_buffers))),
-                min_dynamic_shared_memory: Bytes(self.dynamic),
-                parallel_memory: Bytes(self.parallel),
                 page_tables: PageTables::default(),
             },
             pools: pools
@@ -207,12 +185,7 @@ impl Host {
                 })
                 .collect(),
             is_in_container: self.is_in_container,
-            next_boot: Some(boot),
             thp_enabled: Some(self.thp.to_owned()),
-            swappiness: Some(60),
-            min_free: Some(Bytes(64 * MIB)),
-            overcommit_memory: Some(0),
-            pressure: Some(0.0),
         }
     }
 

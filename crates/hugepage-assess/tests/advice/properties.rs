@@ -41,7 +41,6 @@ fn hosts() -> impl Strategy<Value = Host> {
                 memory: memory * GIB,
                 connections,
                 at_boot,
-                dynamic: 0,
                 available: seen.0.map(|available| available.min(memory) * GIB),
                 sees_others: seen.1,
                 on_disk: seen.2.map(|megabytes| megabytes * MIB),

@@ -3,12 +3,10 @@
 use hugepage_assess::advice::context::AdviceContext;
 use hugepage_assess::advice::recommendation::{Area, Effect, setting};
 use hugepage_assess::advice::{self, recommendations};
-use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::{HugePages, NodePools};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::NodePool;
-use hugepage_kernel::memory::sysctl::Assignment;
 use hugepage_kernel::{Bytes, Pages};
 
 use super::{GIB, Host, MIB, page_size};
@@ -160,9 +158,6 @@ fn settings_of_the_server() {
         &Host { sysv: true, huge: false, pool: [534, 534, 0, 0, 9], ..Host::default() },
         &["warning shared_memory_type: sysv -> mmap"],
     );
-    check(&Host { dynamic: 0, ..Host::default() }, &["notice min_dynamic_shared_memory: 0 -> 64MB"]);
-    // There is no room for more.
-    check(&Host { dynamic: 0, parallel: 16 * GIB, ..Host::default() }, &[]);
 }
 
 #[test]
@@ -243,47 +238,6 @@ fn gigantic_pages_at_their_borders() {
     assert!(pays(32_257, all, room));
 }
 
-/// The parameters that matter when memory is short, and what shows that it is.
-#[test]
-fn kernel_parameters_at_their_borders() {
-    let said = |change: fn(&mut AdviceContext)| {
-        let mut context = Host { dynamic: MIB, ..Host::default() }.context();
-        context.pressure = Some(10.5);
-        change(&mut context);
-        let rows = recommendations(&context).into_iter();
-        rows.map(|row| format!("{} {}", row.setting, row.recommended.unwrap())).collect::<Vec<_>>()
-    };
-    let both = ["vm.swappiness 10", "vm.min_free_kbytes 83886"];
-    assert_eq!(said(|_| {}), both);
-    assert_eq!(said(|context| context.pressure = Some(10.0)), [""; 0]);
-    let with_tables = |more: u64| {
-        let mut context = Host::default().context();
-        let meminfo = context.status.facts.meminfo.as_mut().unwrap();
-        meminfo.page_tables = meminfo.mem_total.map(|total| Bytes(total.percent(5).0 + more));
-        recommendations(&context).len()
-    };
-    assert_eq!([0, 1].map(with_tables), [0, 2]);
-    assert_eq!(said(|context| context.swappiness = Some(10)), both[1..]);
-    assert_eq!(said(|context| context.swappiness = Some(11)), both);
-    assert_eq!(said(|context| context.status.facts.meminfo.as_mut().unwrap().swap_total = Some(Bytes(0))), both[1..]);
-    assert_eq!(said(|context| context.min_free = Some(Bytes(16 * GIB / 200))), both[..1]);
-    assert_eq!(said(|context| context.min_free = Some(Bytes(16 * GIB / 200 - 1))), both);
-    let all = ["vm.swappiness 10", "vm.min_free_kbytes 83886", "vm.overcommit_memory 0"];
-    assert_eq!(said(|context| context.overcommit_memory = Some(1)), all);
-    assert_eq!(said(|context| context.overcommit_memory = Some(2)), both);
-}
-
-/// Dynamic shared memory is moved into the segment as far as the pool for both fits.
-#[test]
-fn parallel_queries_at_their_border() {
-    let said = |within_reserve: u64| {
-        let mut context = Host { dynamic: 0, ..Host::default() }.context();
-        context.status.capacity.as_mut().unwrap().within_reserve = Pages(within_reserve);
-        recommendations(&context).len()
-    };
-    assert_eq!([565, 566].map(said), [0, 1]);
-}
-
 /// The pool of the host would be spread over a node that the server may not use.
 #[test]
 fn the_pool_of_a_node() {
@@ -355,11 +309,6 @@ fn after_a_reboot() {
     check(&on, &["warning vm.nr_hugepages: 533 -> 534", "notice huge_pages: on -> try"]);
     // More than the host can hold.
     check(&Host { at_boot: Some(7000), ..host.clone() }, &["warning vm.nr_hugepages: 7000 -> 534"]);
-    // The boot loader's entries differ: nothing is claimed, and no command is given.
-    let differ = Host { of_other_entry: Some(10), ..host.clone() };
-    check(&differ, &["notice vm.nr_hugepages: - -> 534"]);
-    let row = &differ.recommendations()[0];
-    assert!(row.command.is_none() && row.reason.contains("is unknown: the entries of the boot loader"), "{row:?}");
     let command = Host { at_boot: None, ..host }.recommendations()[0].command.clone();
     assert_eq!(command.as_deref(), Some("echo 'vm.nr_hugepages = 534' > /etc/sysctl.d/90-postgresql-hugepages.conf"));
 }
@@ -374,32 +323,6 @@ fn no_second_count() {
     };
     assert!(at_boot(None).unwrap().contains("hugepagesz=1G hugepages=2"));
     assert_eq!(at_boot(Some(1)), None);
-}
-
-#[test]
-fn another_default_size_at_boot() {
-    let mut context = Host { pool: [534, 534, 534, 0, 9], ..Host::default() }.context();
-    let boot = context.next_boot.as_mut().unwrap();
-    boot.machine.running_default = Some(page_size(2 * MIB));
-    boot.machine.memory = Some(Bytes(16 * GIB));
-    boot.command_lines[0].default_size = Ok(page_size(GIB));
-    let rows = recommendations(&context);
-    let row = rows.iter().find(|row| row.setting == "default_hugepagesz").unwrap();
-    assert_eq!((row.current.as_deref(), row.takes_effect), (Some("1G"), Effect::Reboot));
-    assert!(
-        row.command.is_none()
-            && row.reason.contains("default huge page size is 1 GB")
-            && row.severity == Severity::Warning,
-        "{row:?}"
-    );
-    let file = "/etc/sysctl.d/90.conf".to_owned();
-    let assignment = Assignment { value: "9216".to_owned(), file };
-    context.next_boot.as_mut().unwrap().sysctl = vec![("vm.nr_hugepages".to_owned(), assignment)];
-    let row = &recommendations(&context)[0];
-    let expected = "At the next boot /etc/sysctl.d/90.conf asks for 9216 pages of 1 GB, which are 9216 GB, and this host has 16 GB of \
-                    memory.";
-    assert_eq!((row.setting.as_str(), row.takes_effect), ("vm.nr_hugepages", Effect::Reboot));
-    assert!(row.severity == Severity::Critical && row.command.is_none() && row.reason.starts_with(expected), "{row:?}");
 }
 
 #[test]
@@ -422,11 +345,6 @@ fn page_tables_are_saved() {
 #[test]
 fn symptoms_of_base_pages() {
     check(&Host { thp: "always", ..Host::default() }, &["notice transparent_hugepage/enabled: always -> madvise"]);
-    // Page tables over 5% of memory.
-    check(
-        &Host { page_tables: GIB, ..Host::default() },
-        &["notice vm.swappiness: 60 -> 10", "notice vm.min_free_kbytes: 65536 -> 83886"],
-    );
 }
 
 /// Kubernetes sets it from outside, by a name and in a unit of its own.

@@ -85,7 +85,7 @@ fn hugetlbfs(line: &str, default: Option<PageSize>) -> Option<(Device, PageSize)
     let (major, minor) = own.split(' ').nth(2)?.split_once(':')?;
     let option = file_system.nth(1)?.split(',').find_map(|option| option.strip_prefix("pagesize="));
     let size = match option {
-        Some(text) => crate::next_boot::kernel_words::memparse(text)?,
+        Some(text) => PageSize::of_kernel_text(text)?,
         None => default?,
     };
     Some(((major.parse().ok()?, minor.parse().ok()?), size))

@@ -8,6 +8,7 @@ mod lookup;
 pub(crate) mod reader;
 pub mod repeated_access;
 pub mod root;
+pub mod root_files;
 pub(crate) mod short_file;
 pub mod source_tree;
 pub(crate) mod survey_cache;

@@ -6,8 +6,7 @@ use hugepage_assess::model::PoolHolder;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::{Stranger, Survey};
-use hugepage_kernel::next_boot::boot::NextBoot;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::Serialize;
 
@@ -41,8 +40,8 @@ pub struct HostOutput {
     /// The Oracle instances of oratab that do not run.
     pub stopped: Vec<StoppedRow>,
     pub pools: Vec<PoolOutput>,
-    /// One for each page size; null if the files of the next boot could not be read.
-    pub next_boot: Option<Vec<NextBootOutput>>,
+    /// One for each page size.
+    pub next_boot: Vec<NextBootOutput>,
     pub recommendations: Vec<HostRecommendation>,
     pub notes: Vec<String>,
     /// The programs beside database servers that have huge pages, the largest first.
@@ -95,7 +94,7 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
         more_strangers: survey.strangers.more,
         stopped: survey.stopped.iter().map(|one| stopped(one, survey, sizings)).collect(),
         pools: survey.pools.iter().map(|row| pool(row, sizings)).collect(),
-        next_boot: survey.next_boot.as_ref().map(next_boot),
+        next_boot: next_boot(survey),
         recommendations: host_advice::recommendations(survey, sizings),
         notes: survey.notes.clone(),
         holders: survey.holders.clone(),
@@ -104,16 +103,17 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
 }
 
 /// Each pool after the next boot.
-fn next_boot(boot: &NextBoot) -> Vec<NextBootOutput> {
-    let output = |(page_size, pool): (PageSize, PoolAtBoot)| {
-        let (state, nr_hugepages, source, reason) = match pool {
+fn next_boot(survey: &Survey) -> Vec<NextBootOutput> {
+    let sizes = survey.pools.iter().filter(|row| row.node.is_none()).map(|row| row.pool.page_size);
+    let output = |page_size: PageSize| {
+        let (state, nr_hugepages, source, reason) = match survey.next_boot.pool(page_size) {
             PoolAtBoot::Set { pages, file } => ("set", Some(pages), Some(file), None),
             PoolAtBoot::Unset => ("unset", None, None, None),
             PoolAtBoot::Unknown(why) => ("unknown", None, None, Some(why)),
         };
         NextBootOutput { page_size, nr_hugepages, state, source, reason }
     };
-    boot.pools().into_iter().map(output).collect()
+    sizes.map(output).collect()
 }
 
 /// The advisories on this kernel in the order of the table, each with its instances.

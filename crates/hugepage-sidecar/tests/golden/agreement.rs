@@ -59,6 +59,7 @@ impl RandomHost {
         let nr = self.in_use() + self.spare;
         let host = OracleHost::new(KERNELS[self.kernel], self.memory_gib, (nr, self.spare));
         host.write("/proc/cmdline", "BOOT_IMAGE=/vmlinuz quiet\n");
+        host.write("/run/systemd/system/own.conf", "");
         if let Some(pages) = self.at_boot {
             host.write("/etc/sysctl.d/90-hugepages.conf", &format!("vm.nr_hugepages = {pages}\n"));
         }

@@ -2,7 +2,7 @@
 
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::{Pool, from_meminfo};
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::{Step, nodes};

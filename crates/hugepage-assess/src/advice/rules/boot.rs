@@ -1,8 +1,7 @@
 //! What the next boot would do that is no finding: a pool that the host cannot hold, one that is unknown, and memory that
 //! only a boot provides.
 
-use hugepage_kernel::next_boot::boot::NextBoot;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{PageSize, Pages};
 
 use crate::advice::context::AdviceContext;
@@ -13,35 +12,7 @@ use crate::model::HugePages;
 use crate::pools;
 
 pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    let too_much = context.next_boot.iter().filter_map(too_much);
-    of_pool(context).into_iter().chain(other_default(context)).chain(too_much).collect()
-}
-
-/// The next boot has another default page size, for which `vm.nr_hugepages` and `huge_page_size = 0` are then.
-fn other_default(context: &AdviceContext) -> Option<Recommendation> {
-    let boot = context.next_boot.as_ref()?;
-    let (now, next) = (boot.machine.running_default?, boot.default_size().ok()?);
-    let files: Vec<_> = boot.command_lines.iter().map(|line| line.file.as_str()).take(1).collect();
-    let reason = format!(
-        "After the next boot the default huge page size is {next} ({}), and now it is {now}. Then vm.nr_hugepages sets the \
-         pool of {next} pages, and huge_page_size = 0 asks for them.",
-        files.concat()
-    );
-    (now != next).then(|| Recommendation {
-        current: Some(next.kernel_parameter()),
-        takes_effect: Effect::Reboot,
-        ..Recommendation::new(Severity::Warning, Area::Boot, "default_hugepagesz", reason)
-    })
-}
-
-/// The next boot asks for more pages than the host has memory.
-fn too_much(boot: &NextBoot) -> Option<Recommendation> {
-    let (size, why) = boot.too_much()?;
-    let setting = pool::setting(size, boot.default_size() == Ok(size));
-    let reason =
-        format!("At the next boot {why}. The kernel gives what it can, and may leave too little to start the host.");
-    let row = Recommendation::new(Severity::Critical, Area::Boot, setting, reason);
-    Some(Recommendation { takes_effect: Effect::Reboot, ..row })
+    of_pool(context)
 }
 
 fn of_pool(context: &AdviceContext) -> Vec<Recommendation> {

@@ -5,7 +5,6 @@ mod container;
 mod gigantic;
 mod huge_pages;
 mod kernel;
-mod parallel;
 mod spare_pages;
 
 use std::cmp::Reverse;
@@ -21,15 +20,8 @@ type Rule = fn(&AdviceContext) -> Vec<Recommendation>;
 
 /// All recommendations, the gravest first: the steps that findings lead to, then what the rules add.
 pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
-    const RULES: [Rule; 7] = [
-        container::rule,
-        spare_pages::rule,
-        huge_pages::rule,
-        boot::rule,
-        gigantic::rule,
-        parallel::rule,
-        kernel::rule,
-    ];
+    const RULES: [Rule; 6] =
+        [container::rule, spare_pages::rule, huge_pages::rule, boot::rule, gigantic::rule, kernel::rule];
     let steps = rows::of_findings(&context.status).into_iter();
     let mut all: Vec<_> =
         steps.map(|row| Recommendation { saving: row.saving.or_else(|| context.saving()), ..row }).collect();
@@ -68,9 +60,5 @@ impl AdviceContext {
     /// The pages of the pool without surplus pages.
     fn persistent(&self) -> Pages {
         self.status.share.map(|share| share.persistent).unwrap_or_default()
-    }
-
-    fn mem_total(&self) -> Option<Bytes> {
-        self.status.facts.meminfo.as_ref()?.mem_total
     }
 }

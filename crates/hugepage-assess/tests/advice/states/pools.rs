@@ -4,7 +4,7 @@ use hugepage_assess::model::{
     Cause, HugePages, Landing, Loss, Lost, PageKind, PagesOfStrangers, Past, Pending, PoolFact, PoolHolder,
     ServerCommands,
 };
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::super::{GIB, Host, MIB, page_size, pool};
@@ -470,6 +470,5 @@ fn of_host_memory() -> Vec<State> {
             Host { shared_buffers: 13 * GIB, available: Some(16 * GIB), ..base([0; 5]) },
         ),
         of_host("transparent huge pages always", Host { thp: "always", ..Host::default() }),
-        of_host("parallel queries", Host { dynamic: 0, pool: [600, 600, 534, 0, 9], ..Host::default() }),
     ]
 }

@@ -3,11 +3,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
-use hugepage_assess::advice::command::{SYSCTL_FILE, reserve_at_boot};
+use anyhow::Context;
+use hugepage_assess::advice::command::SYSCTL_FILE;
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::next_boot::boot::NextBoot;
-use hugepage_kernel::next_boot::pool_at_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::{NextBoot, PoolAtBoot};
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{PageSize, Pages, Root};
 
@@ -41,23 +40,9 @@ impl BootSetting {
         Self { file: TMPFILES_FILE, line: format!("{name} - - - - {pages}"), name }
     }
 
-    /// The line for the pool of `size`, or an error where a boot with another default size would take it for another pool.
-    pub fn for_next_boot(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<Self> {
-        let is_default = is_default(root, size)?;
-        if is_default {
-            match NextBoot::read(root)?.default_size() {
-                Ok(next) if next == size => {}
-                Ok(next) => bail!(
-                    "the default huge page size is {next} after the next boot, and {size} now: vm.nr_hugepages = {pages} would \
-                     ask for {pages} pages of {next}. Nothing was changed. Reserve the pages on the kernel's command line: {}",
-                    reserve_at_boot(size, pages)
-                ),
-                Err(why) => bail!(
-                    "whether vm.nr_hugepages is for pages of {size} after the next boot is unknown: {why}. Nothing was changed"
-                ),
-            }
-        }
-        Ok(Self::for_pool(size, is_default, pages))
+    /// The line for the pool of `size` of this host.
+    pub fn new(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<Self> {
+        Ok(Self::for_pool(size, is_default(root, size)?, pages))
     }
 
     /// The line itself, without a newline.
@@ -102,19 +87,14 @@ pub fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
 }
 
 /// A warning if the next boot sets another number than `pages`, or may do so.
-pub fn override_warning(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<Option<String>> {
-    let boot = NextBoot::read(root)?;
-    // Not what the pool has now: that is of this program.
-    if boot.asked_for(size) == PoolAtBoot::Unset {
-        return Ok(None);
-    }
-    Ok(match boot.pool(size) {
+pub fn override_warning(root: &Root, size: PageSize, pages: Pages) -> Option<String> {
+    match NextBoot::read(root).pool(size) {
         PoolAtBoot::Set { pages: other, file } if other != pages => {
             Some(format!("At the next boot {file} sets {other} pages of {size}."))
         }
         PoolAtBoot::Unknown(why) => Some(format!("The pool of {size} pages after the next boot is unknown: {why}.")),
         PoolAtBoot::Set { .. } | PoolAtBoot::Unset => None,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -160,8 +140,9 @@ mod tests {
         };
         let (root, size) = (Root::at(tree.path()), PageSize::from_kib(2048).unwrap());
         write("proc/cmdline", "ro\n");
-        let found = || override_warning(&root, size, Pages(10)).unwrap();
-        assert_eq!(found(), None);
+        write("proc/uptime", "9.00 9.00\n");
+        write("run/systemd/system/own.conf", "");
+        let found = || override_warning(&root, size, Pages(10));
         write("proc/meminfo", "MemTotal: 8388608 kB\nHugePages_Total: 10\nHugepagesize: 2048 kB\n");
         write("etc/sysctl.d/README", "");
         BootSetting::for_pool(size, true, Pages(10)).write(&root).unwrap();
@@ -171,37 +152,7 @@ mod tests {
         write("etc/tmpfiles.d/own.conf", "w /proc/sys/vm/nr_hugepages - - - - %b\n");
         assert_eq!(
             found().unwrap(),
-            "The pool of 2 MB pages after the next boot is unknown: /etc/tmpfiles.d/own.conf sets it, to a number that could \
-             not be read."
-        );
-    }
-
-    #[test]
-    fn refuse_a_number_for_the_old_default_size() {
-        let tree = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = tree.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        let (root, size) = (Root::at(tree.path()), PageSize::from_kib(2048).unwrap());
-        write("proc/meminfo", "MemTotal: 8388608 kB\nHugepagesize: 2048 kB\n");
-        let setting = |size| BootSetting::for_next_boot(&root, size, Pages(10));
-        assert_eq!(setting(size).unwrap().file, SYSCTL_FILE);
-        let entry = |name: &str, words: &str| {
-            write(&format!("boot/loader/entries/{name}.conf"), &format!("options ro {words}\n"))
-        };
-        entry("a", "default_hugepagesz=1G");
-        let refusal = setting(size).unwrap_err().to_string();
-        let expected = "the default huge page size is 1 GB after the next boot, and 2 MB now: vm.nr_hugepages = 10 would ask for \
-                        10 pages of 1 GB. Nothing was changed.";
-        assert!(refusal.starts_with(expected), "{refusal}");
-        assert_eq!(setting(PageSize::from_kib(1 << 20).unwrap()).unwrap().file, TMPFILES_FILE);
-        entry("b", "");
-        let refusal = setting(size).unwrap_err().to_string();
-        assert!(
-            refusal.contains("after the next boot is unknown: the entries of the boot loader have different"),
-            "{refusal}"
+            "The pool of 2 MB pages after the next boot is unknown: /etc/tmpfiles.d/own.conf mentions huge pages."
         );
     }
 }

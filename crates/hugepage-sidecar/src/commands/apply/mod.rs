@@ -162,7 +162,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
             say!("With {OPTIMIZE_VMEMMAP} the new pages would take {saved} less memory. {}", vmemmap::WHEN_FREED);
         }
         if options.persist {
-            let setting = BootSetting::for_next_boot(root, pool.size(), pages)?;
+            let setting = BootSetting::new(root, pool.size(), pages)?;
             say!("{} would contain: {}", setting.file, setting.line());
         }
         return Ok(exit::OK);
@@ -170,7 +170,7 @@ fn set_prepared(options: &ApplyOptions, root: &Root, pool: &mut KernelPool<'_>, 
 
     pool.check_writable()?;
     // A refusal comes before anything is changed.
-    options.persist.then(|| BootSetting::for_next_boot(root, pool.size(), pages)).transpose()?;
+    options.persist.then(|| BootSetting::new(root, pool.size(), pages)).transpose()?;
     let _lock = privileges::write(|| Lock::take(Path::new(lock::DIRECTORY)))?;
     // From here on a signal is handled between steps, so that the pool is always restored.
     let interrupt = Interrupt::catch().context("could not catch signals")?;
@@ -278,7 +278,7 @@ fn change(
 /// Sets the pool for the next boot if requested, and warns if that boot sets another number.
 fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<()> {
     if options.persist {
-        let setting = BootSetting::for_next_boot(root, size, pages)?;
+        let setting = BootSetting::new(root, size, pages)?;
         setting.write(root).context("the pool is set, but not for the next boot")?;
         say!("{} sets it at every boot.", setting.file);
         if !boot_setting::is_default(root, size)? && !page_size::is_buddy_size(size) {
@@ -288,7 +288,7 @@ fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) ->
             );
         }
     }
-    if let Some(warning) = boot_setting::override_warning(root, size, pages)? {
+    if let Some(warning) = boot_setting::override_warning(root, size, pages) {
         say!("{warning}");
     }
     Ok(())

@@ -1,7 +1,6 @@
 //! The size of huge pages as a user writes it.
 
 use hugepage_kernel::PageSize;
-use hugepage_kernel::next_boot::kernel_words::memparse;
 
 /// Whether the buddy allocator has blocks of this size. For larger pages the kernel has to clear a range of memory.
 pub fn is_buddy_size(size: PageSize) -> bool {
@@ -12,7 +11,7 @@ pub fn is_buddy_size(size: PageSize) -> bool {
 pub fn parse(text: &str) -> Result<PageSize, String> {
     let plain = text.trim_end_matches(['b', 'B']).trim_end_matches('i');
     let unit = plain.trim_start_matches(|c: char| c.is_ascii_digit());
-    let size = memparse(plain).filter(|_| ["", "k", "K", "M", "G"].contains(&unit));
+    let size = PageSize::of_kernel_text(plain).filter(|_| ["", "k", "K", "M", "G"].contains(&unit));
     size.ok_or_else(|| "not a page size: give a number and kB, MB or GB".to_owned())
 }
 

@@ -2,8 +2,7 @@
 
 use hugepage_host::{SERVICE_ACCOUNTS, is_usual_service_account};
 use hugepage_kernel::memory::sysctl;
-use hugepage_kernel::next_boot::boot_programs;
-use hugepage_kernel::next_boot::mention::{applies_sysctl_conf, mentions_pool};
+use hugepage_kernel::next_boot::mentions as mentions_pool;
 
 use super::lines::lines;
 use super::{redact_oracle, redact_postgresql, redact_process};
@@ -110,7 +109,6 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
         "ocr.loc" | "olr.loc" | "oratab" | "os-release" | "PG_VERSION" => return Some(unchanged),
         "active_profile" | "post_loaded_profile" => return Some(unchanged),
         "postmaster.pid" => return Some(unchanged),
-        "cmdline.txt" | "refind_linux.conf" => return Some(boot_lines),
         "postmaster.opts" => return Some(redact_postgresql::options),
         "tuned-main.conf" | "tuned.conf" => return Some(tuned),
         "log.xml" => return Some(redact_oracle::alert_log),
@@ -121,8 +119,6 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
         "/etc/group" => return Some(groups),
         "/etc/nsswitch.conf" => return Some(sources_of_groups),
         SERVICE_ACCOUNTS | "/etc/hostname" => return Some(unchanged),
-        "/etc/kernel/cmdline" => return Some(boot_parameters),
-        "/etc/zipl.conf" | "/etc/lilo.conf" | "/etc/yaboot.conf" => return Some(boot_entries),
         _ => {}
     }
     if path.starts_with("/etc/security/limits") {
@@ -130,9 +126,6 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     }
     if path.contains("/tmpfiles.d/") {
         return Some(pool_writers);
-    }
-    if path.starts_with("/boot/") || path.starts_with("/efi/") {
-        return Some(boot_entries);
     }
     if path == "/etc/sysctl.conf" || path.contains("/sysctl.d/") {
         return Some(kernel_parameters);
@@ -143,17 +136,17 @@ fn configuration_rule(path: &str, name: &str) -> Option<RedactionRule> {
     if name.ends_with(".ora") {
         return Some(redact_oracle::parameters);
     }
-    if boot_programs::is_unit(path) || name.ends_with(".service") {
+    if path.contains("/systemd/system/") || name.ends_with(".service") {
         return Some(unit);
     }
-    if boot_programs::is_place(path) {
-        return Some(boot_programs::what_counts);
+    if ["/etc/init.d/", "/etc/cron.d/", "/etc/crontab", "/etc/rc.local", "/etc/rc.d/"]
+        .iter()
+        .any(|place| path.starts_with(place))
+    {
+        return Some(pool_writers);
     }
     // Files of a PostgreSQL configuration can have any name; most end in .conf.
-    if name.ends_with(".conf") {
-        return Some(redact_postgresql::settings);
-    }
-    boot_programs::may_be_script(path).then_some(boot_programs::what_counts as RedactionRule)
+    name.ends_with(".conf").then_some(redact_postgresql::settings as RedactionRule)
 }
 
 /// The names and numbers of accounts that servers usually have, not those of people.
@@ -184,7 +177,7 @@ fn unchanged(text: &str) -> String {
     text.to_owned()
 }
 
-/// The words of the kernel command line about huge pages, and GRUB's mark. Others may contain keys: where nothing is left, a word
+/// The words of the kernel command line about huge pages. Others may contain keys: where nothing is left, a word
 /// says that there were some.
 fn boot_parameters(text: &str) -> String {
     let is_kept = |word: &&str| {
@@ -197,45 +190,9 @@ fn boot_parameters(text: &str) -> String {
     if kept.is_empty() && !was_empty { "words\n".to_owned() } else { kept + "\n" }
 }
 
-/// Keeps such words of each line, which is a command line of its own, and those that show a recovery.
-fn boot_lines(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.map(|line| format!("words {}\n", kept_of_entry(line))).collect()
-}
-
 /// Keeps the lines of tmpfiles.d that mention a pool.
 fn pool_writers(text: &str) -> String {
     lines(text, mentions_pool)
-}
-
-/// Keeps the command lines of the boot loader's files, as [`boot_parameters`] does, with the names of kernels, the words
-/// that show a recovery, and GRUB's variables.
-fn boot_entries(text: &str) -> String {
-    const KEYS: &str =
-        "linux linux16 linuxefi efi uki version options kernel append parameters set cmdline: kernel_cmdline:";
-    let of_line = |line: &str| {
-        let line = line.trim();
-        let (key, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
-        Some(match (key, line.trim_start_matches("set ").split_once('=')) {
-            ("if" | "fi", _) => format!("{line}\n"),
-            ("version", _) => format!("{key} {rest}\n"),
-            // Of grubenv, and of what GRUB sets: without its value, a variable is set all the same.
-            ("set", Some((name, value))) => format!("set {name}=\"{}\"\n", kept_of_entry(value).trim_matches('"')),
-            (key, Some((name, value))) if key.contains('=') => format!("{name}={}\n", kept_of_entry(value)),
-            (key, _) if KEYS.split(' ').any(|known| known.eq_ignore_ascii_case(key)) => {
-                format!("{key} {}\n", kept_of_entry(rest))
-            }
-            _ => return None,
-        })
-    };
-    text.lines().filter_map(of_line).collect()
-}
-
-fn kept_of_entry(words: &str) -> String {
-    const SHOWN: [&str; 9] =
-        ["huge", "vmlinuz", "$", "systemd.wants=", "single", "recovery", "rescue", "emergency", "memtest"];
-    let is_kept = |word: &&str| SHOWN.iter().any(|shown| word.contains(shown)) || ["--", "bootconfig"].contains(word);
-    words.split_ascii_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ")
 }
 
 /// The file systems that huge pages, shared memory and control groups are on, and a root of layers, as containers have: the
@@ -283,12 +240,8 @@ fn unit(text: &str) -> String {
     };
     let of_line = |line: &str| {
         let line = line.trim_end();
-        let is_shown = mentions_pool(line)
-            || applies_sysctl_conf(line)
-            || line.contains("$$(have)")
-            || is_path(line)
-            || SHOWN.iter().any(|start| line.starts_with(start));
-        if is_shown { Some(line.to_owned()) } else { boot_programs::without_arguments(line) }
+        let is_shown = mentions_pool(line) || is_path(line) || SHOWN.iter().any(|start| line.starts_with(start));
+        is_shown.then(|| line.to_owned())
     };
     text.lines().filter_map(of_line).map(|line| line + "\n").collect()
 }
@@ -359,22 +312,7 @@ mod tests {
             (
                 "/etc/systemd/system/postgresql.service",
                 "[Service]\nEnvironment=PGPASSWORD=x\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\nExecStart=-/opt/x.sh key=a\n",
-                "[Service]\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\nExecStart=-/opt/x.sh\n",
-            ),
-            (
-                "/boot/loader/entries/a.conf",
-                "title x\nversion 6.1.0\nlinux /vmlinuz-6.1.0\noptions root=/dev/sda rd.luks.key=abc hugepages=4 $tuned_params\n",
-                "version 6.1.0\nlinux /vmlinuz-6.1.0\noptions hugepages=4 $tuned_params\n",
-            ),
-            (
-                "/boot/grub2/grubenv",
-                "kernelopts=ro pw=x hugepages=4\nboot_success=1\n",
-                "kernelopts=hugepages=4\nboot_success=\n",
-            ),
-            (
-                "/opt/own.sh",
-                "curl -u me:pw https://x\necho 7 > /proc/sys/vm/nr_hugepages\n/opt/b.sh pw\n",
-                "echo 7 > /proc/sys/vm/nr_hugepages\n/opt/b.sh\n",
+                "[Service]\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\n",
             ),
             (
                 "/proc/self/mountinfo",

@@ -1,0 +1,303 @@
+//! What sets the huge page pools at the next boot, where that is plain: nothing, sysctl.d, or one count on the kernel's command
+//! line. Whatever else may set them makes them unknown, with the file.
+//!
+//! Only regular files of root's in directories of root's are opened, and nothing that a file names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::memory::meminfo::Meminfo;
+use crate::memory::sysctl;
+use crate::proc::{namespace, process};
+use crate::source::root_files::{RootEntry, RootFiles};
+use crate::{PageSize, Pages, Root};
+
+const COMMAND_LINE: &str = "/proc/cmdline";
+/// The directories of systemd-sysctl, the most important first: a file hides files of the same name in later ones (sysctl.d(5)).
+const SYSCTL: [&str; 4] = ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"];
+const SYSCTL_CONF: &str = "/etc/sysctl.conf";
+/// Directories of files that may set a pool at boot, and such files.
+const WRITERS: &str = "/etc/tmpfiles.d /run/tmpfiles.d /usr/local/lib/tmpfiles.d /usr/lib/tmpfiles.d /etc/init.d /etc/cron.d \
+                       /etc/systemd/system /run/systemd/system";
+const WRITER_FILES: &str = "/etc/rc.local /etc/rc.d/rc.local /etc/crontab";
+const VENDOR_UNITS: &str = "/usr/lib/systemd/system";
+const TUNED: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
+const TUNED_ACTIVE: &str = "/etc/tuned/active_profile";
+/// The configuration of boot loaders, files and directories.
+const BOOT_LOADERS: &str = "/boot/grub/grub.cfg /boot/grub/grubenv /boot/grub2/grub.cfg /boot/grub2/grubenv /boot/loader \
+                            /boot/loader/entries /boot/efi/loader /boot/efi/loader/entries /efi/loader /efi/loader/entries \
+                            /etc/default/grub /etc/default/grub.d /etc/kernel /boot/extlinux /boot/syslinux /boot/cmdline.txt \
+                            /boot/firmware/cmdline.txt /boot/refind_linux.conf /etc/lilo.conf /etc/zipl.conf";
+/// A deployment of ostree that the shutdown makes the next one's.
+const STAGED: &str = "/run/ostree/staged-deployment";
+/// What texts that set a pool have in common, in lower case, and what has one of these and sets none.
+const WORDS: [&str; 6] = ["nr_huge", "hugepages", "hugeadm", "hugetlb", "allocpages", "hugepage-sidecar apply"];
+const OTHERS: [&str; 5] =
+    ["transparent_hugepage", "/dev/hugepages", "dev-hugepages.mount", "dpdk-hugepages.mount", "hugetlbfs"];
+
+/// What a pool has after the next boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolAtBoot {
+    /// So many pages.
+    Set {
+        /// The pages.
+        pages: Pages,
+        /// The file that sets them.
+        file: String,
+    },
+    /// Nothing sets it.
+    Unset,
+    /// The number can't be known; the reason, a clause.
+    Unknown(String),
+}
+
+/// What the next boot gives each pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextBoot(Result<BootSettings, String>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct BootSettings {
+    pools: BTreeMap<PageSize, (Pages, String)>,
+    /// The file that lets a start have surplus pages of the default size (`vm.nr_overcommit_hugepages`).
+    surplus: Option<(PageSize, String)>,
+}
+
+impl NextBoot {
+    /// Reads what sets the pools.
+    pub fn read(root: &Root) -> Self {
+        if namespace::shows_files_of_container(root) {
+            return Self(Err("the files of a container say nothing of the host's next boot".to_owned()));
+        }
+        Self(Reading { root, files: RootFiles::new(root) }.settings())
+    }
+
+    /// The pool of `size`.
+    pub fn pool(&self, size: PageSize) -> PoolAtBoot {
+        match &self.0 {
+            Err(why) => PoolAtBoot::Unknown(why.clone()),
+            Ok(BootSettings { surplus: Some((of, file)), .. }) if *of == size => {
+                PoolAtBoot::Unknown(format!("{file} sets vm.nr_overcommit_hugepages"))
+            }
+            Ok(BootSettings { pools, .. }) => match pools.get(&size).cloned() {
+                Some((pages, file)) => PoolAtBoot::Set { pages, file },
+                None => PoolAtBoot::Unset,
+            },
+        }
+    }
+}
+
+struct Reading<'a> {
+    root: &'a Root,
+    files: RootFiles<'a>,
+}
+
+impl Reading<'_> {
+    fn settings(mut self) -> Result<BootSettings, String> {
+        if !self.root.exists("/run/systemd/system") {
+            return Err("systemd does not run, whose settings are known here".to_owned());
+        }
+        let default = Meminfo::read(self.root).ok().and_then(|meminfo| meminfo.huge_page_size);
+        let default = default.ok_or("the default huge page size is unknown")?;
+        let command_line = self.root.read(COMMAND_LINE).map_err(|_| "the kernel's command line is not there")?;
+        let mut pools = BTreeMap::new();
+        if let Some((size, pages)) = on_command_line(&command_line)? {
+            pools.insert(size.unwrap_or(default), (pages, COMMAND_LINE.to_owned()));
+        }
+        self.check_boot_loaders()?;
+        let (count, surplus) = self.sysctl()?;
+        if let Some((pages, file)) = count {
+            match pools.get(&default) {
+                Some((other, _)) if *other != pages => {
+                    return Err(format!("{COMMAND_LINE} and {file} set different numbers"));
+                }
+                _ => drop(pools.insert(default, (pages, file))),
+            }
+        }
+        self.check_writers()?;
+        self.check_tuned()?;
+        Ok(BootSettings { pools, surplus: surplus.map(|file| (default, file)) })
+    }
+
+    /// The last `vm.nr_hugepages`, with its file, and the file of a `vm.nr_overcommit_hugepages` above zero.
+    fn sysctl(&mut self) -> Result<(Option<(Pages, String)>, Option<String>), String> {
+        let mut files = BTreeMap::new();
+        for directory in SYSCTL {
+            for name in self.files.names(directory)?.into_iter().filter(|name| name.ends_with(".conf")) {
+                files.entry(name.clone()).or_insert(format!("{directory}/{name}"));
+            }
+        }
+        let (mut count, mut surplus, mut reads_sysctl_conf) = (None, None, false);
+        for path in files.into_values() {
+            let (path, found) = match self.files.read(&path)? {
+                Some(RootEntry::Link(target)) if target == "/dev/null" => continue,
+                Some(RootEntry::Link(target)) if target == "../sysctl.conf" || target == SYSCTL_CONF => {
+                    reads_sysctl_conf = true;
+                    (SYSCTL_CONF.to_owned(), self.files.read(SYSCTL_CONF)?)
+                }
+                Some(RootEntry::Link(_)) => return Err(format!("{path} is a symbolic link, which is not followed")),
+                found => (path, found),
+            };
+            let Some(RootEntry::Text(text)) = found else { continue };
+            for (name, value) in text.lines().filter_map(sysctl::parse) {
+                match (name.as_str(), plain(&value)) {
+                    ("vm.nr_hugepages", Some(pages)) => count = Some((Pages(pages), path.clone())),
+                    ("vm.nr_overcommit_hugepages", Some(pages)) => surplus = (pages > 0).then(|| path.clone()),
+                    _ if mentions(&name) || name.contains(['*', '?', '[']) && name.starts_with("vm") => {
+                        return Err(format!("{path} sets {name} = {value}"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if !reads_sysctl_conf
+            && let Some(RootEntry::Text(text)) = self.files.read(SYSCTL_CONF)?
+            && text_mentions(&text)
+        {
+            return Err(format!("{SYSCTL_CONF} mentions huge pages, and systemd does not read it"));
+        }
+        Ok((count, surplus))
+    }
+
+    /// An error if the next kernel's command line may be another one than the running kernel's.
+    fn check_boot_loaders(&self) -> Result<(), String> {
+        let is_loaded = self.root.read("/sys/kernel/kexec_loaded").is_ok_and(|text| text.trim() == "1");
+        if is_loaded || self.root.exists(STAGED) {
+            return Err("another kernel or deployment is loaded for the next start".to_owned());
+        }
+        let boot = process::boot_time(self.root).map_err(|_| "the time of the boot is unknown")?;
+        for place in BOOT_LOADERS.split(' ') {
+            for path in self.files.with_content(place)? {
+                if self.files.changed(&path)?.is_some_and(|changed| changed > boot) {
+                    return Err(format!("{path} is newer than the boot"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An error if a file that is read at boot mentions huge pages.
+    fn check_writers(&mut self) -> Result<(), String> {
+        let mut links = Vec::new();
+        for directory in WRITERS.split(' ') {
+            for name in self.files.names(directory)? {
+                let path = format!("{directory}/{name}");
+                match self.check(&path)? {
+                    Some(RootEntry::Link(target)) => links.push((path, target)),
+                    Some(RootEntry::Directory) if directory.ends_with("/systemd/system") => {
+                        for inner in self.files.names(&path)? {
+                            let path = format!("{path}/{inner}");
+                            if let Some(RootEntry::Link(target)) = self.check(&path)? {
+                                links.push((path, target));
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for path in WRITER_FILES.split(' ') {
+            self.check(path)?;
+        }
+        self.check_units(links)
+    }
+
+    /// An error if a unit that one of these links starts mentions huge pages. Each is opened by its own name, in its own place.
+    fn check_units(&mut self, links: Vec<(String, String)>) -> Result<(), String> {
+        let is_link = |name: &String| links.iter().any(|(path, _)| path.rsplit('/').next() == Some(name));
+        let mut own = self.files.names("/etc/systemd/system")?;
+        own.retain(|name| !is_link(name));
+        let vendor = self.files.names(VENDOR_UNITS)?;
+        let mut wanted = BTreeSet::new();
+        for (path, target) in links.iter().filter(|(_, target)| target.ends_with(".service")) {
+            let names = unit_names(target);
+            match names.iter().find(|name| vendor.contains(name)) {
+                Some(name) => drop(wanted.insert(name.clone())),
+                None if names.iter().any(|name| own.contains(name)) => {}
+                None => return Err(format!("{path} leads to a place that is not read")),
+            }
+        }
+        wanted.iter().try_for_each(|name| self.check(&format!("{VENDOR_UNITS}/{name}")).map(drop))
+    }
+
+    /// An error if the active profile of tuned, or one that it includes, mentions huge pages.
+    fn check_tuned(&mut self) -> Result<(), String> {
+        let Some(RootEntry::Text(active)) = self.files.read(TUNED_ACTIVE)? else { return Ok(()) };
+        let mut profiles: Vec<_> = active.split_whitespace().map(str::to_owned).collect();
+        let mut seen = BTreeSet::new();
+        while let Some(profile) = profiles.pop().filter(|profile| seen.insert(profile.clone())) {
+            let mut place = None;
+            for directory in TUNED {
+                let is_there = self.files.names(directory)?.contains(&profile);
+                place = place.or(is_there.then(|| format!("{directory}/{profile}/tuned.conf")));
+            }
+            let path = place.ok_or(format!("the profile {profile} of tuned is not found"))?;
+            let Some(RootEntry::Text(text)) = self.check(&path)? else {
+                return Err(format!("{path} is not a regular file"));
+            };
+            let included =
+                text.lines().filter_map(|line| line.trim().strip_prefix("include")?.trim().strip_prefix('='));
+            profiles.extend(
+                included.flat_map(|names| names.split([',', ' '])).filter(|name| !name.is_empty()).map(str::to_owned),
+            );
+        }
+        Ok(())
+    }
+
+    /// What is at `path`; an error if it mentions huge pages.
+    fn check(&mut self, path: &str) -> Result<Option<RootEntry>, String> {
+        let found = self.files.read(path)?;
+        let is_mention = match &found {
+            Some(RootEntry::Text(text)) => text_mentions(text),
+            Some(RootEntry::Link(target)) => {
+                target != "/dev/null" && mentions(path.rsplit('/').next().unwrap_or_default())
+            }
+            _ => false,
+        };
+        if is_mention { Err(format!("{path} mentions huge pages")) } else { Ok(found) }
+    }
+}
+
+/// The count of a command line that has exactly one, alone or right behind its size; an error for anything else with huge pages.
+fn on_command_line(line: &str) -> Result<Option<(Option<PageSize>, Pages)>, String> {
+    let words = line.split_ascii_whitespace().take_while(|word| *word != "--");
+    let words: Vec<_> = words.filter(|word| word.contains("hugepages") || word.contains("cma")).collect();
+    let pages = |word: &str| plain(word.strip_prefix("hugepages=")?).map(Pages);
+    let size = |word: &str| word.strip_prefix("hugepagesz=").and_then(PageSize::of_kernel_text);
+    let is_behind = || line.contains(&words.join(" "));
+    match words[..] {
+        // What quotes hold together is not taken apart here.
+        _ if line.contains('"') && line.contains("hugepages") => Err(format!("{COMMAND_LINE} has quotes")),
+        [] => Ok(None),
+        [count] if pages(count).is_some() => Ok(pages(count).map(|pages| (None, pages))),
+        [of, count] if size(of).is_some() && pages(count).is_some() && is_behind() => {
+            Ok(pages(count).map(|pages| (size(of), pages)))
+        }
+        _ => Err(format!("{COMMAND_LINE} has {}, of which only one plain count is understood", words.join(" "))),
+    }
+}
+
+/// A number as people write it: the kernel reads some others otherwise, or not at all.
+fn plain(text: &str) -> Option<u64> {
+    let is_plain = text == "0" || text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    text.parse().ok().filter(|_| is_plain)
+}
+
+/// The names that the file of a unit may have: its own, and `foo@.service` for `foo@bar.service`.
+fn unit_names(path: &str) -> [String; 2] {
+    let file = path.rsplit('/').next().unwrap_or(path).to_owned();
+    let template = file.split_once('@').and_then(|(unit, rest)| Some(format!("{unit}@.{}", rest.rsplit_once('.')?.1)));
+    [template.unwrap_or_default(), file]
+}
+
+fn text_mentions(text: &str) -> bool {
+    let is_comment = |line: &str| line.starts_with(['#', ';']);
+    text.lines().map(str::trim).any(|line| !is_comment(line) && mentions(line))
+}
+
+/// Whether a line may set a pool.
+pub fn mentions(line: &str) -> bool {
+    let rest = OTHERS.iter().fold(line.to_ascii_lowercase(), |text, other| text.replace(other, ""));
+    WORDS.iter().any(|word| rest.contains(word))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! Files that nobody but root can have written: regular ones of root's in directories of root's, opened by descriptor, few and
+//! short. A symbolic link is told and not followed. Of a tree, its owner stands for root.
+
+use std::fs::Metadata;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime};
+
+use crate::Root;
+
+/// The files that are opened in all.
+const MAX_FILES: usize = 200;
+/// The bytes of one of them.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// What stands at a path.
+pub enum RootEntry {
+    /// A regular file; its text.
+    Text(String),
+    /// A symbolic link; its target.
+    Link(String),
+    /// A directory.
+    Directory,
+}
+
+/// The files of root's below a root, and how many of them were opened.
+pub struct RootFiles<'a> {
+    root: &'a Root,
+    opened: usize,
+}
+
+impl<'a> RootFiles<'a> {
+    /// None was opened yet.
+    pub fn new(root: &'a Root) -> Self {
+        Self { root, opened: 0 }
+    }
+
+    /// The names in the directory `path`, sorted; none if it is not there. The error is why it is not read, a clause.
+    pub fn names(&self, path: &str) -> Result<Vec<String>, String> {
+        let Some(metadata) = there(path, self.root.metadata(path))? else { return Ok(Vec::new()) };
+        if !metadata.is_dir() || !self.is_of_root(&metadata) {
+            return Err(format!("{path} is not a directory of root's alone"));
+        }
+        self.root.list(path).map_err(|error| error.to_string())
+    }
+
+    /// What stands at `path`, whose directory is one of [`RootFiles::names`]; `None` if nothing does.
+    pub fn read(&mut self, path: &str) -> Result<Option<RootEntry>, String> {
+        let Some(found) = there(path, self.root.find(path, false))? else { return Ok(None) };
+        let metadata = &found.metadata;
+        if metadata.is_symlink() {
+            let target = self.root.read_link(path).map_err(|error| error.to_string())?;
+            return Ok(Some(RootEntry::Link(target)));
+        }
+        if metadata.is_dir() {
+            return Ok(Some(RootEntry::Directory));
+        }
+        let why = match () {
+            () if !metadata.is_file() => "it is not a regular file",
+            () if !self.is_of_root(metadata) => "others than root may write to it",
+            () if metadata.len() > MAX_BYTES => "it is longer than 64 kB",
+            () if self.opened >= MAX_FILES => "200 files were read before it",
+            () => {
+                self.opened += 1;
+                let mut bytes = Vec::new();
+                let read = found.open().and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
+                read.map_err(|error| format!("{path} can't be read: {error}"))?;
+                return Ok(Some(RootEntry::Text(String::from_utf8_lossy(&bytes).into_owned())));
+            }
+        };
+        Err(format!("{path} is not read: {why}"))
+    }
+
+    /// `path` and, if it is a directory, what is in it.
+    pub fn with_content(&self, path: &str) -> Result<Vec<String>, String> {
+        let is_directory = there(path, self.root.metadata(path))?.is_some_and(|found| found.is_dir());
+        let names = if is_directory { self.root.list(path).map_err(|error| error.to_string())? } else { Vec::new() };
+        let inside = names.into_iter().map(|name| format!("{path}/{name}"));
+        Ok(std::iter::once(path.to_owned()).chain(inside).collect())
+    }
+
+    /// When `path` was changed last; `None` if nothing is there. Of a tree only the times of its content are the host's.
+    pub fn changed(&self, path: &str) -> Result<Option<SystemTime>, String> {
+        let Some(found) = there(path, self.root.metadata(path))? else { return Ok(None) };
+        let of_inode = Duration::from_secs(if self.root.is_live() { found.ctime().unsigned_abs() } else { 0 });
+        let of_content = found.modified().map_err(|error| format!("{path} has no time: {error}"))?;
+        Ok(Some(of_content.max(SystemTime::UNIX_EPOCH + of_inode)))
+    }
+
+    fn is_of_root(&self, metadata: &Metadata) -> bool {
+        let owner = if self.root.is_tree() { self.root.metadata("/").map_or(0, |top| top.uid()) } else { 0 };
+        metadata.uid() == owner && metadata.mode() & 0o022 == 0
+    }
+}
+
+/// `Ok(None)` where nothing is at `path`.
+fn there<T>(path: &str, found: io::Result<T>) -> Result<Option<T>, String> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(format!("{path} can't be looked at: {error}")),
+    }
+}
