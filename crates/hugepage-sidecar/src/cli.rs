@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use hugepage_kernel::Root;
 
-use crate::commands::{apply, benefit, capture, check, explain, lint, metrics, oracle, report, size, status, watch};
+use crate::commands::{apply, benefit, capture, check, explain, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
 use crate::host_options::{HostOptions, ReadingOptions};
 use crate::privileges::Needs;
@@ -51,8 +51,6 @@ pub enum Command {
     Report(With<HostOptions, report::ReportOptions>),
     /// Set the size of a pool; restore it if the kernel does not provide all pages
     Apply(With<ReadingOptions, apply::ApplyOptions>),
-    /// Check Kubernetes manifests: whether each PostgreSQL gets the huge pages that it needs
-    Lint(lint::LintOptions),
     /// Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do
     Explain(explain::ExplainOptions),
     /// Copy the files that were read, without secrets, for analysis elsewhere with --root
@@ -68,7 +66,7 @@ impl Cli {
         let kind = match &self.command {
             Command::Check(_) => Kind::Check,
             Command::Watch(watch) if watch.options.is_continuous() => Kind::Watch,
-            Command::Lint(_) | Command::Explain(_) => return None,
+            Command::Explain(_) => return None,
             Command::Oracle(command) if command.host().is_none() => return None,
             _ => Kind::Once,
         };
@@ -91,7 +89,6 @@ impl Cli {
             Command::Report(report) => report.options.needs(),
             Command::Apply(_) if self.root().is_some() => Needs::default(),
             Command::Apply(apply) => apply.options.needs(),
-            Command::Lint(options) => options.needs(),
             Command::Capture(capture) => capture.options.needs(),
             Command::Oracle(command) => command.needs(),
         }
@@ -109,7 +106,6 @@ impl Cli {
             Command::Metrics(metrics) => metrics::run(root, &metrics.options),
             Command::Report(report) => report::run(root, &report.options),
             Command::Apply(apply) => apply::run(root, &apply.options),
-            Command::Lint(options) => lint::run(root.is_live(), options),
             Command::Explain(options) => Ok(explain::run(options)),
             Command::Capture(capture) => capture::run(root, &capture.options),
             Command::Oracle(command) => oracle::run(root, command),
@@ -129,7 +125,7 @@ impl Command {
             Self::Report(report) => Some(&report.shared),
             Self::Capture(capture) => Some(&capture.shared),
             Self::Oracle(command) => command.host(),
-            Self::Benefit(_) | Self::Apply(_) | Self::Lint(_) | Self::Explain(_) => None,
+            Self::Benefit(_) | Self::Apply(_) | Self::Explain(_) => None,
         }
     }
 

@@ -5,7 +5,6 @@ pub mod benefit;
 pub mod capture;
 pub mod check;
 pub mod explain;
-pub mod lint;
 pub mod metrics;
 pub mod oracle;
 pub mod report;

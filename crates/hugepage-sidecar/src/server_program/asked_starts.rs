@@ -119,7 +119,7 @@ impl AskedStarts {
         question.extend(settings.iter().map(|(name, value)| format!("{name}={value}")));
         self.state.borrow_mut().ask(question, start.uid, || {
             let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
-            let cluster = EmptyCluster::new(&program, start.major, Some(megabytes))?;
+            let cluster = EmptyCluster::new(&program, start.major, megabytes)?;
             Ok(cluster.shared_memory(settings.into_iter()))
         })
     }

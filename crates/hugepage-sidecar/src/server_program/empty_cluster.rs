@@ -28,7 +28,7 @@ pub struct EmptyCluster {
 
 impl EmptyCluster {
     /// For the server `program` of version `major`. As root it runs as nobody. The error says why there is none.
-    pub fn new(program: &Path, major: u32, wal_segment_mb: Option<u32>) -> Result<Self, String> {
+    pub fn new(program: &Path, major: u32, wal_segment_mb: u32) -> Result<Self, String> {
         let program = trust::check_program(program)?;
         let bin = program.parent().unwrap_or(Path::new("/"));
         // In a package the program is beside it; it is not checked by its name, so by its directory and owner.
@@ -37,8 +37,8 @@ impl EmptyCluster {
             format!("could not create a data directory in {}: {error}", std::env::temp_dir().display())
         })?;
         let cluster = Self { program, major, directory: Some(directory), given };
-        let mut arguments = vec!["-f".into(), "-D".into(), cluster.path().into()];
-        arguments.extend(wal_segment_mb.map(|size| format!("--wal-segsize={size}").into()));
+        let wal_segment_size = format!("--wal-segsize={wal_segment_mb}").into();
+        let arguments = ["-f".into(), "-D".into(), cluster.path().into(), wal_segment_size];
         let output = child::run(&reset, &arguments, ANSWER_TIMEOUT)?;
         // It goes on to clear pg_wal, where there is nothing; the control file is what counts.
         match cluster.given.last().and_then(|control| control.metadata().ok()).is_some_and(|found| found.len() > 0) {
@@ -76,7 +76,7 @@ impl EmptyCluster {
 /// The directory, and what of it the account gets, the control file last.
 fn create(major: u32) -> io::Result<(TempDir, Vec<File>)> {
     let directory =
-        tempfile::Builder::new().prefix("hugepage-lint-").permissions(Permissions::from_mode(0o700)).tempdir()?;
+        tempfile::Builder::new().prefix("hugepage-sidecar-").permissions(Permissions::from_mode(0o700)).tempdir()?;
     let given = data_directory::fill(directory.path(), format!("{major}\n").as_bytes(), &[])?;
     if rustix::process::geteuid().is_root() {
         let account = ProgramAccount::without_privileges();
@@ -112,7 +112,7 @@ mod tests {
         let installed =
             (15..30).find_map(|major| Some((major, super::super::packaged(major).find(|path| path.is_file())?)));
         let Some((major, program)) = installed else { return };
-        let cluster = EmptyCluster::new(&program, major, None).unwrap();
+        let cluster = EmptyCluster::new(&program, major, 16).unwrap();
         let place = cluster.directory.as_ref().unwrap().path().to_owned();
         let size = |settings: &[(&'static str, &'static str)]| cluster.shared_memory(settings.iter().copied());
         let answers = (size(&[("shared_buffers", "1GB")]), size(&[("shared_buffers", "2GB")]));

@@ -4,7 +4,6 @@
 pub mod asked_starts;
 pub mod child;
 pub mod empty_cluster;
-pub mod installed;
 pub mod libraries;
 pub mod trust;
 

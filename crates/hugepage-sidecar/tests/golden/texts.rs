@@ -1,11 +1,11 @@
-//! What the program says that no host is needed for: help, scripts, refusals, and what is wrong with a manifest.
+//! What the program says that no host is needed for: help, scripts and refusals.
 
 use std::path::Path;
 
 use crate::faces::{REST, SURVEY, WATCH};
 use crate::program::run;
 use crate::snapshots::Snapshots;
-use crate::trees::{Tree, names};
+use crate::trees::Tree;
 
 /// The commands that the help of a command lists.
 fn commands(directory: &Path, of: &[&str]) -> Vec<String> {
@@ -42,8 +42,7 @@ fn help() {
 #[test]
 fn every_command_is_called() {
     let of_hosts = SURVEY.iter().chain(REST).map(|(_, call)| *call);
-    let called: Vec<&str> =
-        of_hosts.chain([&WATCH[..], &["lint"]]).chain(REFUSED.iter().copied()).flatten().copied().collect();
+    let called: Vec<&str> = of_hosts.chain([&WATCH[..]]).chain(REFUSED.iter().copied()).flatten().copied().collect();
     for command in commands(&Tree::bare().path, &[]) {
         assert!(called.contains(&command.as_str()), "{command}");
     }
@@ -101,8 +100,6 @@ const REFUSED: &[&[&str]] = &[
     &["apply", "--pages", "1"],
     &["apply", "--pages", "1", "--recommended"],
     &["report"],
-    &["lint"],
-    &["lint", "none.yaml"],
     &["explain", "nothing"],
     &["oracle", "print", "nothing"],
     &["oracle", "install-sql", "--schema", "a; drop user sys"],
@@ -116,27 +113,5 @@ fn refusals() {
     let result = REFUSED.iter().map(|call| run(&tree.path, call).transcript());
     let mut snapshots = Snapshots::new("refusals");
     snapshots.compare("calls.txt", &result.collect::<String>());
-    snapshots.finish();
-}
-
-/// The manifests of tests/lint.rs. Of a tree, no server that is installed here is asked.
-#[test]
-fn manifests() {
-    let manifests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/manifests");
-    let tree = Tree::copy(&manifests);
-    tree.write("proc/version", "");
-    let mut snapshots = Snapshots::new("manifests");
-    let names = names(&manifests);
-    let all: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut calls = String::new();
-    for (host, files) in all.iter().map(|name| (*name, vec![*name])).chain([("all", all.clone())]) {
-        let host = host.trim_end_matches(".yaml");
-        for (format, file) in [("table", "lint.txt"), ("json", "lint.json"), ("patch", "lint.patch")] {
-            let result = run(&tree.path, &[&["lint", "--format", format], &files[..]].concat());
-            calls += &result.transcript();
-            snapshots.compare(&format!("{host}/{file}"), &result.stdout);
-        }
-    }
-    snapshots.compare("calls.txt", &calls);
     snapshots.finish();
 }
