@@ -5,15 +5,11 @@ import errno
 import os
 import platform
 import re
-import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from harness.poll import until
 
 
 class CommandFailed(Exception):
@@ -149,23 +145,6 @@ def limit_address_space(pid: int, size: int, owner: str) -> None:
 def cpu_seconds(pid: int) -> float:
     """Seconds on a CPU so far, in user and kernel mode, to the nanosecond."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
-
-
-def cpu_of_ends(postmaster: int, sessions: Sequence[Any]) -> list[float]:
-    """Close the sessions of psycopg2; the CPU seconds that the end of each process takes, the kernel's part too.
-
-    The postmaster is stopped meanwhile: a process that it has not waited for keeps its account.
-    """
-    pids = [session.info.backend_pid for session in sessions]
-    before = [cpu_seconds(pid) for pid in pids]
-    os.kill(postmaster, signal.SIGSTOP)
-    try:
-        for session in sessions:
-            session.close()
-        until("the sessions to end", lambda: not any(map(alive, pids)), 30 + len(pids))
-        return [cpu_seconds(pid) - begun for pid, begun in zip(pids, before)]
-    finally:
-        os.kill(postmaster, signal.SIGCONT)
 
 
 def alive(pid: int) -> bool:

@@ -110,17 +110,6 @@ def main_mapping(pid: int) -> Mapping:
     return max(server_mappings(pid), key=lambda mapping: mapping.length)
 
 
-def page_tables_of(pid: int, mapping: Mapping) -> int:
-    """What a process has of page tables for a mapping in base pages: a page for each range of one table that it has mapped any
-    page of (/proc/PID/pagemap)."""
-    entries, entry = BASE_PAGE // 8, 8
-    with as_its_user(pid), open(f"/proc/{pid}/pagemap", "rb", buffering=0) as pagemap:
-        pagemap.seek(mapping.start // BASE_PAGE * entry)
-        words = memoryview(pagemap.read(mapping.length // BASE_PAGE * entry)).cast("Q")
-    first = mapping.start // BASE_PAGE
-    return BASE_PAGE * len({(first + index) // entries for index, word in enumerate(words) if word >> 62})
-
-
 def pmap_mapping(pid: int, start: int) -> tuple[int, int]:
     """Length and page size in bytes of the mapping at that address according to pmap(1)."""
     with as_its_user(pid):

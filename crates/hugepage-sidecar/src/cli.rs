@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use hugepage_kernel::Root;
 
-use crate::commands::{apply, benefit, capture, check, explain, metrics, oracle, report, size, status, watch};
+use crate::commands::{apply, capture, check, explain, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
 use crate::host_options::{HostOptions, ReadingOptions};
 use crate::privileges::Needs;
@@ -39,8 +39,6 @@ pub enum Command {
     Status(With<HostOptions, status::StatusOptions>),
     /// Show the recommended size of every pool, for running and for stopped servers
     Size(With<HostOptions, size::SizeOptions>),
-    /// Observe every PostgreSQL server for some time: what would huge pages save?
-    Benefit(With<ReadingOptions, benefit::BenefitOptions>),
     /// Print one line and set the exit status, for monitoring systems
     Check(With<HostOptions, check::CheckOptions>),
     /// Monitor continuously: log losses and risks, keep the history, write files
@@ -82,7 +80,7 @@ impl Cli {
     pub fn needs(&self) -> Needs {
         match &self.command {
             Command::Status(_) | Command::Check(_) => Needs::default().servers(),
-            Command::Benefit(_) | Command::Explain(_) => Needs::default(),
+            Command::Explain(_) => Needs::default(),
             Command::Size(size) => size.options.needs(),
             Command::Watch(watch) => watch.options.needs(self.root().is_some()),
             Command::Metrics(metrics) => metrics.options.needs(),
@@ -100,7 +98,6 @@ impl Cli {
         match &self.command {
             Command::Status(status) => status::run(root, &status.options),
             Command::Size(size) => size::run(root, &size.options),
-            Command::Benefit(benefit) => benefit::run(root, &benefit.options),
             Command::Check(check) => check::run(root, &check.options),
             Command::Watch(watch) => watch::run(root, &watch.options),
             Command::Metrics(metrics) => metrics::run(root, &metrics.options),
@@ -125,13 +122,12 @@ impl Command {
             Self::Report(report) => Some(&report.shared),
             Self::Capture(capture) => Some(&capture.shared),
             Self::Oracle(command) => command.host(),
-            Self::Benefit(_) | Self::Apply(_) | Self::Explain(_) => None,
+            Self::Apply(_) | Self::Explain(_) => None,
         }
     }
 
     fn reading(&self) -> ReadingOptions {
         match self {
-            Self::Benefit(benefit) => benefit.shared,
             Self::Apply(apply) => apply.shared,
             _ => self.host().map(|host| host.reading).unwrap_or_default(),
         }

@@ -7,12 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate, and those of the workspace that it may name: what Cargo.toml says, in the order that is meant.
-const CRATES: [(&str, &[&str]); 7] = [
+const CRATES: [(&str, &[&str]); 6] = [
     ("kernel", &[]),
     ("start", &["kernel"]),
     ("assess", &["kernel"]),
     ("server", &["assess", "kernel"]),
-    ("benefit", &["assess", "kernel", "server"]),
     ("oracle", &["assess", "kernel"]),
     ("host", &["assess", "kernel", "oracle", "server", "start"]),
 ];

@@ -8,10 +8,8 @@
 //! covers (`huge_pmd_share` in mm/hugetlb.c; x86-64, arm64 and riscv). `VmPTE` counts a shared table in every process, so
 //! sums over processes are an upper bound there.
 
-use std::collections::BTreeSet;
-
 use hugepage_kernel::proc::process::ProcessStatus;
-use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_kernel::{Bytes, PageSize};
 
 const ENTRY: u64 = 8;
 /// A table of the level whose entries map 2 MB, and the range that it maps.
@@ -19,11 +17,6 @@ const PMD_TABLE: u64 = 4 << 10;
 const PMD_RANGE: u64 = 1 << 30;
 /// Whether kernels of this machine share them (`CONFIG_ARCH_WANT_HUGE_PMD_SHARE`).
 const SHARES_PMD_TABLES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
-
-/// Whether the tables of this machine are pages at each level, and which of them `VmPTE` counts is known.
-pub const KNOWS_LEVELS: bool = SHARES_PMD_TABLES;
-/// What a program may address on x86-64. `VmPTE` does not count the table that maps all of it.
-const ADDRESS_SPACE: u64 = 1 << 47;
 
 /// The sum over a server's processes. `None`: no process could be read, or this kernel does not show the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,39 +65,9 @@ impl PageTables {
 
 /// What huge pages free of a process at least, if the smallest process of its server has page tables of `min`: as many as
 /// its shared pages fill, but the page tables of private memory stay. `None` if unknown.
-pub fn at_least(status: &ProcessStatus, min: Bytes, base: PageSize) -> Option<Bytes> {
+fn at_least(status: &ProcessStatus, min: Bytes, base: PageSize) -> Option<Bytes> {
     let own = status.page_tables?;
     status.rss_shmem.map(|rss| table(rss, base).min(own.saturating_sub(min)))
-}
-
-/// The largest page tables that a process can have for `pages` base pages that it has mapped of a segment.
-pub fn at_most(pages: Pages, segment: Bytes, base: PageSize) -> Bytes {
-    let lowest = range_of_lowest(base);
-    // A segment need not begin where a table does.
-    let tables = |range: u64| Pages(segment.0.div_ceil(range).saturating_add(1)).min(pages);
-    base.times(tables(lowest).saturating_add(tables(lowest.saturating_mul(entries(base)))))
-}
-
-/// The addresses that a table of the lowest level maps: 2 MB with base pages of 4 kB.
-pub fn range_of_lowest(base: PageSize) -> u64 {
-    base.bytes().0.saturating_mul(entries(base))
-}
-
-/// The page tables of a process that has these of the lowest level: all that begin at their number times
-/// [`range_of_lowest`]. Those of the levels above follow from them.
-pub fn of_lowest(lowest: &BTreeSet<u64>, base: PageSize) -> Bytes {
-    let (mut level, mut range, mut count) = (lowest.clone(), range_of_lowest(base), 0);
-    while range < ADDRESS_SPACE {
-        count += level.len();
-        level = level.into_iter().map(|number| number / entries(base)).collect();
-        range = range.saturating_mul(entries(base));
-    }
-    base.times(Pages(count as u64))
-}
-
-/// How many entries a table has.
-fn entries(base: PageSize) -> u64 {
-    (base.bytes().0 / ENTRY).max(2)
 }
 
 /// The page tables of `processes` that have each touched all of a segment. An upper bound: how many aligned ranges of 1 GB
@@ -122,7 +85,7 @@ pub fn tables(processes: u64, segment: Bytes, page_size: PageSize) -> Bytes {
 }
 
 /// The page table that maps `size` on pages of `page_size`, all of it touched.
-pub fn table(size: Bytes, page_size: PageSize) -> Bytes {
+fn table(size: Bytes, page_size: PageSize) -> Bytes {
     Bytes(page_size.pages_to_hold(size).0.saturating_mul(ENTRY))
 }
 
@@ -176,36 +139,6 @@ mod tests {
         // 8608 kB less the 8600 kB of 4300 MB would leave 8 kB, which no process has: 100 kB stay. The third keeps 100.
         assert_eq!(sum.on_huge_pages(), Some(Bytes(300 * KB)));
         assert_eq!(sum.at(500, Bytes(10 * GB), base()), Some(Bytes(500 * (100 * KB + (20 << 20)))));
-    }
-
-    /// As the kernel counted them: a checkpointer with 23 tables of the lowest level had 28 in all.
-    #[test]
-    fn tables_of_all_levels() {
-        const TABLE: u64 = 2 << 20;
-        let of = |addresses: &[u64], kb| {
-            of_lowest(&addresses.iter().map(|at| at / TABLE).collect(), PageSize::from_kib(kb).unwrap())
-        };
-        assert_eq!(of(&[], 4), Bytes(0));
-        assert_eq!(of(&[0x40_0000], 4), Bytes(3 * 4 * KB));
-        assert_eq!(of(&[0x40_0000, 0x60_0000, 0x4000_0000], 4), Bytes((3 + 2 + 1) * 4 * KB));
-        assert_eq!(of(&[0x40_0000, 0x7fff_ffe0_0000], 4), Bytes((2 + 2 + 2) * 4 * KB));
-        assert_eq!((range_of_lowest(base()), range_of_lowest(PageSize::from_kib(64).unwrap())), (TABLE, 512 << 20));
-        // With base pages of 64 kB on arm64, the third level maps all addresses.
-        assert_eq!(of(&[0x40_0000], 64), Bytes(2 * 64 * KB));
-    }
-
-    #[test]
-    fn the_most_tables_that_pages_have() {
-        for (pages, segment, tables) in [
-            (0, 4 * GB, 0),
-            (1, 4 * GB, 2),
-            (7, 4 * GB, 7 + 5),
-            (1 << 20, 4 * GB, 2049 + 5),
-            (1000, 1 << 20, 2 + 2),
-            (u64::MAX, u64::MAX, (1 << 43) + 1 + (1 << 34) + 1),
-        ] {
-            assert_eq!(at_most(Pages(pages), Bytes(segment), base()), Bytes(tables * 4 * KB), "{pages} of {segment}");
-        }
     }
 
     #[test]

@@ -6,9 +6,9 @@ use hugepage_kernel::{Bytes, PageSize};
 use crate::assessment::page_tables::{PageTables, tables};
 
 /// The page sizes that a server can be moved to, as columns: 2 MB and 1 GB.
-pub const HUGE_SIZES: [u64; 2] = [2 << 20, 1 << 30];
+const HUGE_SIZES: [u64; 2] = [2 << 20, 1 << 30];
 /// The least share of the host's memory that counts as a saving.
-pub const MIN_SHARE_OF_MEMORY: f64 = 0.01;
+const MIN_SHARE_OF_MEMORY: f64 = 0.01;
 
 /// The page tables of a number of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,6 @@ pub mod memory_policy;
 pub mod numa_maps;
 pub mod own_mapping;
 pub mod page_nodes;
-pub mod pagemap;
 pub mod procmap_query;
 pub mod shm_devices;
 pub mod smaps;

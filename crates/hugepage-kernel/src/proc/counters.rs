@@ -61,21 +61,11 @@ impl ProcessStatus {
     }
 }
 
-/// What /proc/PID/stat counts of one process (proc(5)).
+/// What /proc/PID/stat tells of one process (proc(5)), and no other file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStat {
-    /// `minflt`: page faults that needed no I/O.
-    pub minor_faults: u64,
-    /// `cminflt`: the same of all children that have ended and were waited for, and of theirs.
-    pub children_minor_faults: u64,
-    /// `utime` and `stime`: its CPU time so far, in hundredths of a second.
-    pub cpu_ticks: u64,
     /// `starttime`: when it started after boot, in hundredths of a second. With the pid it identifies a process.
     pub start_ticks: u64,
-    /// `vsize`: the size of its address space, in bytes.
-    pub virtual_memory: u64,
-    /// `rss`: its resident pages, hugetlb pages not counted.
-    pub resident_pages: u64,
 }
 
 impl ProcessStat {
@@ -84,15 +74,7 @@ impl ProcessStat {
         // The second field, in brackets, may have spaces and brackets itself. The third one follows.
         let text = text.as_ref();
         let mut fields = str::from_utf8(&text[memrchr(b')', text)? + 1..]).ok()?.split_ascii_whitespace();
-        let mut number = |skip: usize| fields.nth(skip)?.parse().ok();
-        Some(Self {
-            minor_faults: number(7)?,
-            children_minor_faults: number(0)?,
-            cpu_ticks: number(2)?.saturating_add(number(0)?),
-            start_ticks: number(6)?,
-            virtual_memory: number(0)?,
-            resident_pages: number(0)?,
-        })
+        Some(Self { start_ticks: fields.nth(19)?.parse().ok()? })
     }
 
     /// From the boot of the machine to the start of the process, including suspended time.
@@ -125,23 +107,15 @@ mod tests {
         }
         let without_brackets =
             ProcessStat::parse(b"1 (\xff) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21");
-        assert_eq!(without_brackets.map(|stat| (stat.minor_faults, stat.start_ticks)), Some((7, 19)));
+        assert_eq!(without_brackets, Some(ProcessStat { start_ticks: 19 }));
     }
 
-    /// The field numbers of proc(5): minflt is the 10th, cminflt the 11th, utime and stime the 14th and 15th, starttime the 22nd, vsize and rss follow.
+    /// The field number of proc(5): starttime is the 22nd.
     #[test]
     fn fields_of_stat() {
         let fields: Vec<_> = (4..=52).map(|number| number.to_string()).collect();
         let text = format!("1 (a) b (c) S {}\n", fields.join(" "));
-        let expected = ProcessStat {
-            minor_faults: 10,
-            children_minor_faults: 11,
-            cpu_ticks: 14 + 15,
-            start_ticks: 22,
-            virtual_memory: 23,
-            resident_pages: 24,
-        };
-        assert_eq!(ProcessStat::parse(&text), Some(expected));
+        assert_eq!(ProcessStat::parse(&text), Some(ProcessStat { start_ticks: 22 }));
         assert_eq!(ProcessStat::parse("1 (a) S 1 2 3\n"), None);
     }
 }

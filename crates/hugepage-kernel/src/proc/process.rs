@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(own_pid(&root).unwrap(), pid);
         assert!(status(&root, pid).unwrap().unwrap().page_tables.unwrap() > Bytes(0));
         assert_eq!(status(&root, i32::MAX).unwrap(), None);
-        assert!(stat(&root, pid).unwrap().unwrap().minor_faults > 0);
+        assert!(stat(&root, pid).unwrap().unwrap().start_ticks > 0);
         assert_eq!(stat(&root, i32::MAX).unwrap(), None);
     }
 }

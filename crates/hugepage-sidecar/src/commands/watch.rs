@@ -131,7 +131,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let ask: Option<&AskStart<'_>> = if root.is_live() && options.ask_programs { Some(&ask) } else { None };
     loop {
         let begun = Instant::now();
-        supervisor::begin_reading(Duration::ZERO);
+        supervisor::begin_reading();
         let host = InspectedHost::inspect(root, options.reserve_percent, &options.accounts.service_account, ask);
         // What is recorded is what is seen now, whatever was recorded before.
         let seen = host.assess(&no_past);

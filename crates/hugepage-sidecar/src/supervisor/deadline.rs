@@ -85,10 +85,10 @@ impl Deadline {
     }
 }
 
-/// Begins a reading that may take `more` than the time of every reading.
-pub fn begin_reading(more: Duration) {
+/// Begins a reading.
+pub fn begin_reading() {
     if let Some(deadline) = OF_THIS_PROCESS.get() {
-        deadline.set(Instant::now() + deadline.timeout + more);
+        deadline.set(Instant::now() + deadline.timeout);
     }
 }
 

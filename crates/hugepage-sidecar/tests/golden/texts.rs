@@ -95,7 +95,6 @@ const REFUSED: &[&[&str]] = &[
     &["status", "--reserve-percent", "91"],
     &["status", "--format", "picture"],
     &["watch", "--interval", "0s"],
-    &["benefit"],
     &["apply"],
     &["apply", "--pages", "1"],
     &["apply", "--pages", "1", "--recommended"],

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use hugepage_assess::assessment::Sizing;
@@ -78,7 +77,7 @@ pub fn confirm(servers: &[LackingServer], directory: &Path, yes: bool, dry_run: 
     // People need their time.
     supervisor::end_reading();
     io::stdin().read_line(&mut answer)?;
-    supervisor::begin_reading(Duration::ZERO);
+    supervisor::begin_reading();
     if !matches!(answer.trim(), "y" | "Y" | "yes") {
         bail!("nothing was changed");
     }

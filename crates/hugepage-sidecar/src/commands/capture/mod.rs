@@ -14,7 +14,7 @@ mod redact_process;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -58,7 +58,7 @@ pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let interrupt = Interrupt::catch().context("could not catch signals")?;
     let (recording, log) = root.recording();
     read_everything(&recording);
-    supervisor::begin_reading(Duration::ZERO);
+    supervisor::begin_reading();
     let parent = dir.parent().unwrap_or(Path::new("/"));
     // Removed when it goes out of scope, so that no incomplete capture remains after an error.
     let private = Permissions::from_mode(0o700);
