@@ -1,8 +1,5 @@
 """`hugepage-sidecar size` names the pool that all of a host takes once all of it runs, and nothing that does not fit."""
 
-import math
-import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +7,8 @@ from typing import Any
 import pytest
 
 from harness import kernel, sidecar, smaps
-from harness.kernel import meminfo, sysv_segments
+from harness.kernel import meminfo
 from harness.oracle import SysV, alert_log
-from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, WARNING
 from harness.traces import made_directory
 from harness.units import KB, MB, pages
@@ -221,43 +217,6 @@ def test_beyond_the_reserve_with_a_caution(oracle, pool, sized):
     out = sized("--running-only", "--reserve-percent", "90")
     assert out["pool"]["does_not_fit"] == [] and out["pool"]["capacity_within_reserve"] < size // HUGE
     assert out["pool"]["command"] and out["pool"]["caution"].endswith("less than 90% of memory")
-
-
-def hugepages_settings() -> int:
-    """The arithmetic of MOS 401749.1 on what `ipcs -m` shows, by its own tools."""
-    page_kb = run("awk", "/Hugepagesize/ {print $2}", "/proc/meminfo").strip()
-    total = 0
-    for size in run("sh", "-c", "ipcs -m | awk '{print $5}' | grep '[0-9][0-9]*'").split():
-        whole = int(subprocess.run(["bc", "-q"], input=f"{size}/({page_kb}*1024)\n", text=True, check=True,
-                                   stdout=subprocess.PIPE).stdout)
-        if whole > 0:
-            total += whole + 1
-    return total
-
-
-def test_explain_counts_as_the_script_does(oracle, pool, new_cluster, sized, tmp_path):
-    pool(HUGE, 40)
-    oracle.instance("ORCL", *[SysV(4 * MB, HUGE) for _ in range(10)], SysV(3 * MB), SysV(20 * KB))
-    new_cluster(shared_buffers="32MB", shared_memory_type="sysv").start()
-    out = sized("--explain", "--running-only")
-    script = out["hugepages_settings_sh"]
-    assert script["pages"] == hugepages_settings()
-    # A page too many for each of ten segments that fill theirs; the eleventh needs what it is given.
-    assert script["one_page_too_many_for_each_segment"] == 10
-    assert script["skipped_small_segments"] == 1
-    others = [size for size in sysv_segments().values() if size >= 32 * MB]
-    assert script["of_segments_that_are_not_oracles"] == sum(math.floor(size / HUGE) + 1 for size in others)
-    release = ".".join(re.match(r"(\d+)\.(\d+)", Path("/proc/sys/kernel/osrelease").read_text()).groups())
-    old = ("2.4", "2.6", "3.8", "3.10", "4.1", "4.14")
-    is_enough = script["pages"] * HUGE >= 100_000_000
-    assert [revision["pages"] for revision in script["revisions"]] == [
-        script["pages"] + 1 if release in old else None,
-        script["pages"] if is_enough and release in (*old, "4.18", "5.4") else None,
-        script["pages"] if is_enough else None]
-    assert all((revision["pages"] is None) == (revision["fails"] is not None) for revision in script["revisions"])
-    text = " ".join(sidecar.run("size", "--explain", "--running-only", "--state-dir", tmp_path).stdout.split())
-    assert f"hugepages_settings.sh (MOS 401749.1) counts {script['pages']} pages instead of" in text
-    assert "10 pages too many: it rounds each segment down and adds a page for the rest" in text
 
 
 def test_formats(oracle, pool, tmp_path):

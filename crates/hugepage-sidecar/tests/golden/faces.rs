@@ -15,7 +15,7 @@ pub const SURVEY: &[Face] = &[
     ("status.json", &["status", "--format", "json"]),
     ("status.csv", &["status", "--format", "csv"]),
     ("check.txt", &["check"]),
-    ("size.txt", &["size", "--explain", "--sessions", "1024"]),
+    ("size.txt", &["size", "--sessions", "1024"]),
     ("size.json", &["size", "--sessions", "1024", "--format", "json"]),
     ("size.csv", &["size", "--format", "csv"]),
     ("metrics.prom", &["metrics"]),

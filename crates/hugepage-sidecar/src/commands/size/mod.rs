@@ -2,7 +2,6 @@
 
 mod output;
 mod print;
-mod script_comparison;
 mod sessions;
 pub mod sizing;
 
@@ -39,9 +38,6 @@ pub struct SizeOptions {
     /// be repeated
     #[arg(long, value_name = "FILE")]
     primary_parameters: Vec<PathBuf>,
-    /// Compare with the result of hugepages_settings.sh (MOS 401749.1)
-    #[arg(long)]
-    explain: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -58,7 +54,7 @@ pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
     options.survey.accounts.check(root)?;
     let stopped = (!options.running_only).then_some(&options.postgresql_data[..]);
     let sizing = asking(root, |ask| host_sizing(root, &options.survey, stopped, &options.primary_parameters, ask));
-    let mut output = SizeOutput::new(root, &sizing, options.explain);
+    let mut output = SizeOutput::new(root, &sizing);
     output.sessions = options.sessions.and_then(|sessions| SessionsOutput::new(root, &sizing, sessions));
     match options.format {
         Format::Json => json(&output)?,

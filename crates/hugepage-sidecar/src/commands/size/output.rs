@@ -11,7 +11,6 @@ use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 use hugepage_oracle::switchover::PrimaryNeed;
 use serde::Serialize;
 
-use super::script_comparison::ScriptComparison;
 use super::sessions::SessionsOutput;
 use super::sizing::HostSizing;
 
@@ -28,7 +27,6 @@ pub struct SizeOutput {
     pub hugetlb_shm_group: Option<String>,
     /// Whether memlock alone lets Oracle use huge pages on this kernel, without that group; null if unknown.
     pub memlock_is_enough: Option<bool>,
-    pub hugepages_settings_sh: Option<ScriptComparison>,
     /// The needs of standbys as primaries; empty without --primary-parameters.
     pub switchover: Vec<SwitchoverOutput>,
     /// The forecast for sessions; null without --sessions.
@@ -86,7 +84,7 @@ pub struct UncountedServer {
 }
 
 impl SizeOutput {
-    pub fn new(root: &Root, host: &HostSizing, explain: bool) -> Self {
+    pub fn new(root: &Root, host: &HostSizing) -> Self {
         let HostSizing { survey, down, sizings, .. } = host;
         let default = survey.default_page_size();
         let release = sysctl::running(root, "kernel.osrelease").ok().flatten();
@@ -104,9 +102,6 @@ impl SizeOutput {
             memlock_kb: memlock_of_owner(host, counts_memlock).map(|size| size.0.div_ceil(1024)),
             memlock_is_enough: counts_memlock,
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
-            hugepages_settings_sh: explain
-                .then(|| ScriptComparison::new(root, survey, default, &release.unwrap_or_default()))
-                .flatten(),
             switchover: switchover(host),
             sessions: None,
             notes,

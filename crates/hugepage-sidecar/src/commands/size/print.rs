@@ -3,7 +3,6 @@
 use hugepage_kernel::Pages;
 
 use super::output::{PoolSizing, SizeOutput};
-use super::script_comparison::ScriptComparison;
 use crate::output::escape;
 use crate::output::stream::{say, stdout};
 use crate::output::table::{or_unknown, table, wrapped};
@@ -54,9 +53,6 @@ pub fn print(output: &SizeOutput) {
             None => "set it to a group of the Oracle owner: whether this kernel also accepts memlock is unknown",
         };
         say!("{}", wrapped(&format!("vm.hugetlb_shm_group: {group}; {what}"), 0, 2));
-    }
-    if let Some(script) = &output.hugepages_settings_sh {
-        print_script(script, output);
     }
     for note in &output.notes {
         say!("{}", wrapped(&format!("note: {note}"), 0, 2));
@@ -124,31 +120,6 @@ fn print_pool(pool: &PoolSizing) {
     }
     if let Some(command) = &pool.command {
         say!("  {command}");
-    }
-    say!();
-}
-
-fn print_script(script: &ScriptComparison, output: &SizeOutput) {
-    let ours = output.pools.iter().find(|pool| pool.is_default).and_then(|pool| pool.recommended_nr_hugepages);
-    say!("hugepages_settings.sh (MOS 401749.1) counts {} pages instead of {}:", script.pages, or_unknown(ours));
-    let lines = [
-        (
-            script.one_page_too_many_for_each_segment,
-            "pages too many: it rounds each segment down and adds a page for the rest, also to one without a rest",
-        ),
-        (script.of_segments_that_are_not_oracles, "pages for System V segments of other programs"),
-        (script.skipped_small_segments, "pages too few: it skips segments smaller than a huge page"),
-    ];
-    for (pages, why) in lines.iter().filter(|(pages, _)| *pages > 0) {
-        say!("{}", wrapped(&format!("{pages} {why}"), 2, 4));
-    }
-    say!("  it ignores PostgreSQL, stopped instances and the memory of the host");
-    for one in &script.revisions {
-        let prints = match (one.pages, &one.fails) {
-            (Some(pages), _) => format!("prints {pages}"),
-            (None, why) => format!("prints no number: {}", why.as_deref().unwrap_or_default()),
-        };
-        say!("{}", wrapped(&format!("the revision that {} {prints}", one.revision), 2, 4));
     }
     say!();
 }
