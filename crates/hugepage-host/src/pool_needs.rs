@@ -9,8 +9,6 @@ use hugepage_assess::model::{Pending, Segment};
 use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
-use hugepage_oracle::readers::Parameters;
-use hugepage_oracle::switchover::{self, PrimaryNeed};
 
 use super::{Instance, Survey};
 
@@ -18,44 +16,15 @@ impl Survey {
     /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
     /// page size means the host's default.
     pub fn sizings(&self, down: &[(Option<PageSize>, PoolNeed)], reserve_percent: u32) -> Vec<Sizing> {
-        self.sizings_for_switchover(down, &[], reserve_percent)
-    }
-
-    /// The same where standby databases need as much as their primaries, if that is more. One that is yet to be made counts
-    /// in addition.
-    pub fn sizings_for_switchover(
-        &self,
-        down: &[(Option<PageSize>, PoolNeed)],
-        primaries: &[PrimaryNeed],
-        reserve_percent: u32,
-    ) -> Vec<Sizing> {
         let default = self.default_page_size();
-        let as_primary = |mut need: PoolNeed, size: PageSize| {
-            let of_it = primaries.iter().filter(|one| default == Some(size) && one.instances.contains(&need.name));
-            need.pages = of_it.map(|primary| primary.pages).fold(need.pages, Ord::max);
-            need
-        };
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
             let of_size = |instance: &&Instance| instance.planned().facts.pool_state.huge_page_size == Some(size);
             let running = self.instances.iter().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
             let room = self.room(pool, reserve_percent);
-            let mut needs: Vec<_> = running.chain(down).map(|need| as_primary(need, size)).collect();
-            for primary in primaries.iter().filter(|_| default == Some(size)) {
-                // Its own need is unknown, or there is none yet.
-                let missing: Vec<_> =
-                    primary.names().into_iter().filter(|name| needs.iter().all(|need| need.name != *name)).collect();
-                needs.extend(missing.into_iter().map(|name| PoolNeed {
-                    name,
-                    pages: primary.pages,
-                    running: Pages(0),
-                    held: Pages(0),
-                    is_running: false,
-                }));
-            }
             let strangers = self.pages_of_strangers.get(&size).cloned().unwrap_or_default();
-            let mut sizing = Sizing::new(pool, needs, strangers, room);
+            let mut sizing = Sizing::new(pool, running.chain(down).collect(), strangers, room);
             if self.instances.iter().filter(of_size).any(|instance| instance.status.needed.is_none()) {
                 // It has, or wants, pages that are not visible.
                 sizing.recommended = None;
@@ -65,12 +34,6 @@ impl Survey {
         let wanted =
             |sizing: &Sizing| !sizing.needs.is_empty() || sizing.others > Pages(0) || default == Some(sizing.page_size);
         pools::of_host(&self.pools).map(|row| sizing(&row.pool)).filter(wanted).collect()
-    }
-
-    /// The need of the primary with these parameters, one of each of its instances. The error says what is unknown.
-    pub fn need_of_primary(&self, instances: &[Parameters], size: PageSize) -> Result<PrimaryNeed, String> {
-        let running = self.instances.iter().filter_map(|instance| instance.id.named_oracle());
-        switchover::need_of_primary(instances, size, running, &self.stopped)
     }
 
     /// The needs of the Oracle instances that do not run, for [`Survey::sizings`].

@@ -26,4 +26,3 @@ pub mod sga;
 pub mod sga_size;
 pub mod start_limits;
 pub mod stopped;
-pub mod switchover;

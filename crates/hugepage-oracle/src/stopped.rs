@@ -50,8 +50,6 @@ pub struct StoppedOracle {
     pub alert_log: Option<String>,
     /// The last start in its alert log.
     pub last_start: Option<LastStart>,
-    /// The names of its database; empty if none is known.
-    pub database: Vec<String>,
     /// Grid Infrastructure of its host.
     pub clusterware: Option<Clusterware>,
     /// What could not be read of it.
@@ -271,7 +269,6 @@ fn inspect(
         forecast,
         pool_state,
         huge_pages: requested.huge_pages,
-        database: settings.database_names(),
         alert_log: settings.log,
         last_start: settings.start,
         clusterware,

@@ -266,34 +266,6 @@ fn foretell_sessions() {
     assert_eq!(status(&host.run(&["size", "--sessions", "0"])), USAGE);
 }
 
-/// A primary whose standby is not on this host yet, and a file that does not tell.
-#[test]
-fn size_for_a_switchover() {
-    let host = Host::with_server(HUGE, "on", 0);
-    let file = host.0.path().join("primary.ora");
-    fs::write(&file, "*.db_name='ORCL'\n*.sga_target=1G\n").unwrap();
-    let arguments = ["size", "--running-only", "--format", "json", "--primary-parameters", file.to_str().unwrap()];
-    let size = host.run(&arguments);
-    let document = json(&size);
-    assert_eq!((status(&size), &document["pools"][0]["recommended_nr_hugepages"]), (OK, &8524.into()), "{document}");
-    let expected =
-        serde_json::json!({"instance": "ORCL (a new standby)", "db_name": "ORCL", "file": file, "pages_needed": 516});
-    assert_eq!(document["switchover"], Value::Array(vec![expected]));
-    for text in ["*.db_name='ORCL'\n", "\0\0\0"] {
-        fs::write(&file, text).unwrap();
-        let size = host.run(&arguments);
-        assert_eq!(
-            (status(&size), json(&size)["not_counted"][0]["is_known"].take()),
-            (UNKNOWN, false.into()),
-            "{text}"
-        );
-    }
-    for path in ["/dev/zero", "/nowhere"] {
-        let size = host.run(&["size", "--running-only", "--format", "json", "--primary-parameters", path]);
-        assert_eq!((status(&size), &json(&size)["not_counted"][0]["instance"]), (UNKNOWN, &path.into()));
-    }
-}
-
 /// The history of a SID is that of its home. That of an older version, or of the home from which a patch moved the instance, is
 /// continued; that of another instance which runs is not.
 #[test]

@@ -14,4 +14,3 @@ mod matrix;
 mod pending;
 mod start_limits;
 mod stopped;
-mod switchover;

@@ -54,20 +54,6 @@ impl Parameters {
         all.of_instance(sid)
     }
 
-    /// The parameters of each instance that an init.ora or spfile names, and last those of any other instance. Files that it
-    /// names are not read.
-    pub fn of_each_instance(bytes: &[u8]) -> Vec<Self> {
-        let mut all = Self::default();
-        all.add_text(&text_of(bytes));
-        let mut sids: Vec<_> = all.0.iter().map(|parameter| parameter.sid.clone()).collect();
-        sids.retain(|sid| !matches!(sid.as_str(), "" | "*"));
-        sids.sort_unstable();
-        sids.dedup();
-        sids.truncate(MAX_FILES);
-        sids.push("*".to_owned());
-        sids.iter().map(|sid| all.clone().of_instance(sid)).collect()
-    }
-
     /// The effective value.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|parameter| parameter.name == name).map(|parameter| parameter.value.as_str())

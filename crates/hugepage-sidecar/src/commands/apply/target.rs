@@ -13,7 +13,7 @@ use crate::state::DIRECTORY;
 /// The needs of all servers of this host, running or stopped.
 pub fn host(root: &Root, reserve_percent: u32, accounts: &AccountOptions) -> HostSizing {
     let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
-    asking(root, |ask| host_sizing(root, &options, Some(&[]), &[], ask))
+    asking(root, |ask| host_sizing(root, &options, Some(&[]), ask))
 }
 
 /// The recommended number, which never reduces the pool: a server that is stopped for an hour would not get its pages back.

@@ -100,7 +100,6 @@ fn read_everything(root: &Root) {
         root,
         &SurveyOptions { reserve_percent: 20, state_dir: DIRECTORY.into(), accounts: AccountOptions::default() },
         Some(&[]),
-        &[],
         None,
     );
     kernel_facts::facts(root, &mut notes);

@@ -34,10 +34,6 @@ pub struct SizeOptions {
     /// Foretell the page tables of N sessions of each server, in base pages and in huge pages
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     sessions: Option<u64>,
-    /// Size a standby of this host for a switchover, by the parameter file of its primary: a PFILE or a copy of the spfile; may
-    /// be repeated
-    #[arg(long, value_name = "FILE")]
-    primary_parameters: Vec<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -53,7 +49,7 @@ impl SizeOptions {
 pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
     options.survey.accounts.check(root)?;
     let stopped = (!options.running_only).then_some(&options.postgresql_data[..]);
-    let sizing = asking(root, |ask| host_sizing(root, &options.survey, stopped, &options.primary_parameters, ask));
+    let sizing = asking(root, |ask| host_sizing(root, &options.survey, stopped, ask));
     let mut output = SizeOutput::new(root, &sizing);
     output.sessions = options.sessions.and_then(|sessions| SessionsOutput::new(root, &sizing, sessions));
     match options.format {

@@ -8,7 +8,6 @@ use hugepage_host::host_advice::pool_step;
 use hugepage_host::{Instance, Survey};
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
-use hugepage_oracle::switchover::PrimaryNeed;
 use serde::Serialize;
 
 use super::sessions::SessionsOutput;
@@ -27,8 +26,6 @@ pub struct SizeOutput {
     pub hugetlb_shm_group: Option<String>,
     /// Whether memlock alone lets Oracle use huge pages on this kernel, without that group; null if unknown.
     pub memlock_is_enough: Option<bool>,
-    /// The needs of standbys as primaries; empty without --primary-parameters.
-    pub switchover: Vec<SwitchoverOutput>,
     /// The forecast for sessions; null without --sessions.
     pub sessions: Option<SessionsOutput>,
     pub notes: Vec<String>,
@@ -65,16 +62,6 @@ pub struct PoolSizing {
     pub command: Option<String>,
 }
 
-/// The need of one standby in the role of the primary; `pages` of its need is at least as much.
-#[derive(Debug, Serialize)]
-pub struct SwitchoverOutput {
-    pub instance: String,
-    pub db_name: String,
-    /// The parameter file of the primary.
-    pub file: String,
-    pub pages_needed: Pages,
-}
-
 #[derive(Debug, Serialize)]
 pub struct UncountedServer {
     pub instance: String,
@@ -98,11 +85,10 @@ impl SizeOutput {
         notes.extend(of_stopped.filter(|note| !is_said(note)).cloned());
         Self {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
-            not_counted: not_counted(survey, down).into_iter().chain(unknown_primaries(host)).collect(),
-            memlock_kb: memlock_of_owner(host, counts_memlock).map(|size| size.0.div_ceil(1024)),
+            not_counted: not_counted(survey, down),
+            memlock_kb: memlock_of_owner(survey, counts_memlock).map(|size| size.0.div_ceil(1024)),
             memlock_is_enough: counts_memlock,
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
-            switchover: switchover(host),
             sessions: None,
             notes,
         }
@@ -174,13 +160,9 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
 
 /// The memlock that an owner of Oracle instances needs. Kernels before 5.18 count all segments of a user together; where
 /// that is unknown it is assumed.
-fn memlock_of_owner(host: &HostSizing, counts_memlock: Option<bool>) -> Option<Bytes> {
-    let needs = || {
-        host.survey
-            .instances
-            .iter()
-            .filter_map(|instance| Some((instance.id.place.uid, memlock_needed(host, instance)?)))
-    };
+fn memlock_of_owner(survey: &Survey, counts_memlock: Option<bool>) -> Option<Bytes> {
+    let needs =
+        || survey.instances.iter().filter_map(|instance| Some((instance.id.place.uid, memlock_needed(instance)?)));
     if counts_memlock == Some(false) {
         return needs().map(|(_, size)| size).max();
     }
@@ -189,33 +171,8 @@ fn memlock_of_owner(host: &HostSizing, counts_memlock: Option<bool>) -> Option<B
     needs().map(|(uid, _)| of_user(uid)).max()
 }
 
-/// The memory that an Oracle instance must be allowed to lock, also as a primary; `None` for other instances.
-fn memlock_needed(host: &HostSizing, instance: &Instance) -> Option<Bytes> {
-    let size = instance.status.facts.segment.as_ref()?.to_reserve;
-    let of_it = primaries(host).filter(|(_, primary)| primary.instances.contains(&instance.id.name));
-    let as_primary = of_it.filter_map(|(_, primary)| Some(host.survey.default_page_size()?.times(primary.pages)));
-    instance.id.oracle().map(|_| as_primary.fold(size, Ord::max))
-}
-
-fn primaries(host: &HostSizing) -> impl Iterator<Item = (&String, &PrimaryNeed)> {
-    host.primaries.iter().filter_map(|(file, need)| Some((file, need.as_ref().ok()?)))
-}
-
-fn switchover(host: &HostSizing) -> Vec<SwitchoverOutput> {
-    let rows = primaries(host).flat_map(|(file, primary)| {
-        primary.names().into_iter().map(|instance| SwitchoverOutput {
-            instance,
-            db_name: primary.db_name.clone(),
-            file: file.clone(),
-            pages_needed: primary.pages,
-        })
-    });
-    rows.collect()
-}
-
-fn unknown_primaries(host: &HostSizing) -> impl Iterator<Item = UncountedServer> {
-    host.primaries.iter().filter_map(|(file, need)| {
-        let (instance, kind) = (file.clone(), "primary by".to_owned());
-        Some(UncountedServer { instance, kind, reason: need.as_ref().err()?.clone(), is_known: false })
-    })
+/// The memory that an Oracle instance must be allowed to lock; `None` for other instances.
+fn memlock_needed(instance: &Instance) -> Option<Bytes> {
+    instance.id.oracle()?;
+    Some(instance.status.facts.segment.as_ref()?.to_reserve)
 }

@@ -31,13 +31,6 @@ pub fn print(output: &SizeOutput) {
     for pool in &output.pools {
         print_pool(pool);
     }
-    for one in &output.switchover {
-        let text = format!(
-            "{}: as the primary it needs {} pages, by {} (DB_NAME {})",
-            one.instance, one.pages_needed, one.file, one.db_name
-        );
-        say!("{}", wrapped(&text, 0, 2));
-    }
     if let Some(sessions) = &output.sessions {
         sessions.print();
     }
