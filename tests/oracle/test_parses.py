@@ -4,14 +4,13 @@ import re
 import shutil
 import subprocess
 import tempfile
-from xml.etree import ElementTree
 from pathlib import Path
 
 import pytest
 from harness.oracle_files import REPOSITORY, script
 from harness.sidecar import binary
 
-SCRIPTS = ("install-sql", "uninstall-sql", "live-sql", "cluster-sql", "cross-check-sql", "metric", "trend-sql")
+SCRIPTS = ("install-sql", "uninstall-sql", "live-sql", "cluster-sql", "cross-check-sql", "trend-sql")
 NODES = ("--shared-dir", "/shared/hugepages", "--node", "rac1", "--node", "rac-2")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
 CHOICES = {
@@ -148,24 +147,6 @@ def test_trend_with_all_options(validators):
     assert "l_tablespace := 'SYSAUX'" in sql and "INTERVAL=1'" in sql and "l_now - 7;" in sql
     assert "recipients => 'dba@example.com'" in sql and "RAISE_APPLICATION_ERROR(-20702" in sql
     assert "-20702" not in script("trend-sql")
-
-
-def test_metric_as_xml():
-    """The elements of Enterprise Manager's DTD, with the query and every column of it."""
-    metric, collection = ElementTree.fromstring(script("metric", "--format", "xml", "--schema", "C##HP"))
-    [query] = (element.text for element in metric.iter("Property") if element.get("NAME") == "STATEMENT")
-    printed = script("metric", "--schema", "C##HP")
-    assert query.strip() == printed[printed.index("SELECT"):].strip()
-    names = [column.get("NAME") for column in metric.iter("ColumnDescriptor")]
-    selected = re.search(r"SELECT\n(.*)\nFROM dual", query, re.DOTALL).group(1)
-    assert names == [re.split(r"[ .]", line.rstrip(","))[-1] for line in selected.split("\n")
-                     if re.match(r"  (\w.*AS \w+|s\.\w+|END AS \w+),?$", line)]
-    assert [column.get("NAME") for column in metric.iter("ColumnDescriptor") if column.get("IS_KEY") == "TRUE"] == ["sid"]
-    assert metric.get("NAME") == collection.get("NAME")
-    thresholds = {one.get("COLUMN_NAME"): (one.get("WARNING"), one.get("CRITICAL")) for one in collection.iter("Condition")}
-    assert thresholds == {"severity": ("1", "2"), "regression": ("1", "NotDefined")}
-    for condition in collection.iter("Condition"):
-        assert set(re.findall(r"%(\w+)%", condition.get("MESSAGE"))) <= set(names)
 
 
 def test_external_tables_need_no_utl_file():

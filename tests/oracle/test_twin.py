@@ -244,25 +244,6 @@ def test_regressions(twin):
     assert row["regression_utc"] == datetime(2026, 11, 19, 15, 0)
 
 
-def metric(twin, instance):
-    """The row of the metric extension in a session of that instance."""
-    twin.run("SELECT set_config('twin.server_host', 'db1', false), set_config('twin.instance_name', %s, false)", instance)
-    try:
-        [row] = twin.run(script("metric").replace("HUGEPAGE.hugepage_advisor.is_stale ", "hugepage.is_stale() "))
-    finally:
-        twin.run("RESET twin.server_host; RESET twin.instance_name")
-    return row["sid"], row["severity"], row["message"]
-
-
-def test_metric_is_of_the_monitored_instance(twin):
-    write(twin.directory, HOST)
-    assert metric(twin, "ORCL") == ("ORCL", 0, "The SGA is in huge pages.")
-    assert metric(twin, "+ASM1") == ("+ASM1", 0, "The SGA is in 4 kB pages.")
-    assert metric(twin, "OTHER") == ("OTHER", 3, "hugepage-sidecar found no such instance on this host.")
-    age(twin.directory, 1000)
-    assert metric(twin, "ORCL")[:2] == ("ORCL", 3)
-
-
 def test_instance_in_a_container(twin):
     """Its SERVER_HOST is the name of the container, the name of the host is another."""
     contained = {**HOST["instances"][0], "instance_host": "0a1b2c3d4e5f"}

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use hugepage_kernel::Root;
 
 use crate::commands::survey::{SurveyOptions, survey_with_sizings};
@@ -61,27 +61,10 @@ pub enum OracleCommand {
     ClusterSql(ClusterSettings),
     /// Print the query for SYS that compares the views with x$ksmssinfo
     CrossCheckSql(ScriptSettings),
-    /// Print a metric extension of Enterprise Manager
-    Metric {
-        #[command(flatten)]
-        script: ScriptSettings,
-        /// The query alone, or with its columns and thresholds as XML
-        #[arg(long, value_enum, default_value_t = MetricFormat::Sql)]
-        format: MetricFormat,
-    },
     /// Print the script for a table of the past, and a job of the scheduler that adds to it
     TrendSql(TrendSettings),
     /// Print the columns of all views as Markdown
     Columns(ScriptSettings),
-}
-
-/// Formats of the metric extension.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum MetricFormat {
-    /// The query.
-    Sql,
-    /// The elements of Enterprise Manager's DTD.
-    Xml,
 }
 
 impl OracleCommand {
@@ -131,8 +114,6 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
             stdout().write_all(scripts::render_cluster(settings)?.as_bytes())?;
         }
         OracleCommand::CrossCheckSql(names) => print(Script::CrossCheck, names)?,
-        OracleCommand::Metric { script, format: MetricFormat::Sql } => print(Script::Metric, script)?,
-        OracleCommand::Metric { script, format: MetricFormat::Xml } => print(Script::MetricXml, script)?,
         OracleCommand::TrendSql(TrendSettings { script, trend }) => print(Script::Trend(trend), script)?,
         OracleCommand::Columns(names) => print(Script::Columns, names)?,
     }

@@ -101,23 +101,6 @@ const TREND_COLUMNS: [&str; 24] = [
     "message",
 ];
 
-/// The columns of the metric: name, type in Enterprise Manager, label.
-const METRIC_COLUMNS: [(&str, &str, &str); 13] = [
-    ("sid", "STRING", "SID"),
-    ("severity", "NUMBER", "Severity (0 ok, 1 warning, 2 critical, 3 unknown)"),
-    ("landed_in", "STRING", "Landed in"),
-    ("shared_memory", "NUMBER", "SGA, bytes"),
-    ("huge_page_bytes", "NUMBER", "SGA in huge pages, bytes"),
-    ("base_page_bytes", "NUMBER", "SGA in base pages, bytes"),
-    ("pages_missing", "NUMBER", "Missing huge pages"),
-    ("available_hugepages", "NUMBER", "Available huge pages"),
-    ("page_tables_host", "NUMBER", "Page tables of the host, bytes"),
-    ("regression", "NUMBER", "Lost huge pages at the last start"),
-    ("age_seconds", "NUMBER", "Age of the snapshot, seconds"),
-    ("message", "STRING", "Message"),
-    ("hint", "STRING", "Hint"),
-];
-
 /// A script, or text, that the sidecar prints for Oracle Database.
 #[derive(Clone, Copy, Debug)]
 pub enum Script<'a> {
@@ -131,10 +114,6 @@ pub enum Script<'a> {
     Cluster(&'a [ClusterNode]),
     /// Compares the page size of each segment in x$ksmssinfo with the views.
     CrossCheck,
-    /// The query of a metric extension of Enterprise Manager.
-    Metric,
-    /// The metric extension as XML, with thresholds.
-    MetricXml,
     /// A table of the past, and the job that adds to it.
     Trend(&'a TrendOptions),
     /// The columns of the views, as tables for docs/oracle-reference.md.
@@ -158,7 +137,6 @@ struct ScriptTemplate<'a> {
     synonyms: bool,
     version: &'static str,
     trend_columns: Vec<ViewColumn>,
-    metric_columns: &'static [(&'static str, &'static str, &'static str)],
     tables: &'a [ExternalTable],
     views: &'a [OracleView],
 }
@@ -203,7 +181,6 @@ pub fn render(script: Script<'_>, settings: &ScriptSettings) -> askama::Result<S
     let views = views::all();
     let template = ScriptTemplate {
         trend_columns: views[0].named(&TREND_COLUMNS),
-        metric_columns: &METRIC_COLUMNS,
         script,
         schema,
         role,

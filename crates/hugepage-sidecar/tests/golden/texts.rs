@@ -71,7 +71,6 @@ fn scripts() {
     fn name(call: &[&str]) -> String {
         let extension = match call[0] {
             "columns" => "md",
-            _ if call.contains(&"--format=xml") => "xml",
             _ => "sql",
         };
         format!("{}.{extension}", call.concat())
@@ -81,7 +80,6 @@ fn scripts() {
         compare(&[script], &[]);
     }
     compare(&["cluster-sql"], &["--shared-dir", "/shared", "--node", "rac1", "--node", "rac2"]);
-    compare(&["metric", "--format=xml"], &[]);
     compare(&["install-sql", "--external-tables"], &["--no-synonyms"]);
     compare(&["install-sql", "--schema=HP"], &["--role", "HP_READER", "--directory", "HP_DIR", "--dir", "/srv/hp"]);
     snapshots.finish();
