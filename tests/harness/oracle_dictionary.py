@@ -11,18 +11,16 @@ import psycopg2
 from harness.oracle_plsql import TYPES, replaced
 
 SETUP = r"""
-DROP SCHEMA IF EXISTS dictionary, dbms_scheduler CASCADE;
-CREATE SCHEMA dbms_scheduler;
+DROP SCHEMA IF EXISTS dictionary CASCADE;
 CREATE SCHEMA dictionary;
 SET search_path = dictionary;
-CREATE TABLE dba_users (username text, account_status text, identified text, default_tablespace text DEFAULT 'USERS');
+CREATE TABLE dba_users (username text, account_status text, identified text);
 CREATE TABLE dba_roles (role text);
 CREATE TABLE dba_directories (directory_name text, directory_path text);
 CREATE TABLE dba_synonyms (owner text, synonym_name text, table_owner text);
 CREATE TABLE dba_objects (owner text, object_name text, object_type text, status text DEFAULT 'VALID');
 CREATE TABLE dba_tab_privs (grantee text, owner text, table_name text, privilege text);
 CREATE TABLE dba_sys_privs (grantee text, privilege text);
-CREATE TABLE dba_scheduler_jobs (owner text, job_name text, enabled boolean, mail_to text);
 CREATE TABLE dba_errors (owner text, name text, type text, line integer, text text, sequence integer);
 CREATE TABLE session (left_to_run integer, is_sys boolean, container text, version integer);
 INSERT INTO session VALUES (NULL, true, 'PDB1', 19);
@@ -34,43 +32,6 @@ CREATE FUNCTION sys_context(text, text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     IF (SELECT version < 12 FROM session) THEN RAISE undefined_object; END IF;
     RETURN (SELECT container FROM session);
-END$$;
-
-CREATE FUNCTION is_left() RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE session SET left_to_run = left_to_run - 1;
-    RETURN (SELECT left_to_run IS NULL OR left_to_run >= 0 FROM session);
-END$$;
-CREATE FUNCTION job(text) RETURNS SETOF dba_scheduler_jobs LANGUAGE sql
-    AS $$SELECT * FROM dba_scheduler_jobs j WHERE j.owner || '.' || j.job_name = $1$$;
-CREATE FUNCTION dbms_scheduler.create_job(job_name text, job_type text, job_action text, repeat_interval text, enabled boolean,
-    comments text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    IF NOT is_left() THEN RETURN; END IF;
-    PERFORM refuse_if(EXISTS (SELECT 1 FROM job(create_job.job_name)), 'ORA-27477: job already exists');
-    PERFORM refuse_if(job_type <> 'STORED_PROCEDURE' OR NOT EXISTS (SELECT 1 FROM dba_objects o
-        WHERE o.owner || '.' || o.object_name = job_action AND o.object_type = 'PROCEDURE'), 'ORA-06576: no procedure');
-    PERFORM refuse_if(repeat_interval !~ '^FREQ=MINUTELY;INTERVAL=[1-9]\d*$', 'ORA-27419: invalid repeat interval');
-    INSERT INTO dba_scheduler_jobs VALUES (split_part(create_job.job_name, '.', 1), split_part(create_job.job_name, '.', 2), enabled);
-END$$;
-CREATE FUNCTION dbms_scheduler.drop_job(name text, force boolean) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    IF NOT is_left() THEN RETURN; END IF;
-    PERFORM refuse_if(NOT EXISTS (SELECT 1 FROM job(name)), 'ORA-27475: unknown job');
-    DELETE FROM dba_scheduler_jobs j WHERE j.owner || '.' || j.job_name = name;
-END$$;
-CREATE FUNCTION dbms_scheduler.add_job_email_notification(job_name text, recipients text, events text) RETURNS void
-    LANGUAGE plpgsql AS $$
-BEGIN
-    IF NOT is_left() THEN RETURN; END IF;
-    PERFORM refuse_if(NOT EXISTS (SELECT 1 FROM job(add_job_email_notification.job_name)), 'ORA-27476: no job');
-    UPDATE dba_scheduler_jobs j SET mail_to = recipients WHERE j.owner || '.' || j.job_name = add_job_email_notification.job_name;
-END$$;
-CREATE FUNCTION dbms_scheduler.enable(name text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    IF NOT is_left() THEN RETURN; END IF;
-    PERFORM refuse_if(NOT EXISTS (SELECT 1 FROM job(name)), 'ORA-27476: no job');
-    UPDATE dba_scheduler_jobs j SET enabled = true WHERE j.owner || '.' || j.job_name = name;
 END$$;
 
 CREATE FUNCTION ddl(statement text) RETURNS void LANGUAGE plpgsql AS $ddl$
@@ -85,7 +46,7 @@ BEGIN
         UPDATE session SET left_to_run = left_to_run - 1;
     END IF;
     IF (SELECT left_to_run < 0 FROM session) THEN RETURN; END IF;
-    words := regexp_match(statement, '^(?:CREATE|CREATE OR REPLACE|DROP) (PACKAGE BODY|PACKAGE|TYPE|VIEW|TABLE|INDEX|PROCEDURE) ([\w$#]+)\.([\w$#]+)');
+    words := regexp_match(statement, '^(?:CREATE|CREATE OR REPLACE|DROP) (PACKAGE BODY|PACKAGE|TYPE|VIEW|TABLE) ([\w$#]+)\.([\w$#]+)');
     IF words IS NOT NULL THEN
         kind := words[1]; schema := words[2]; object := words[3];
         PERFORM refuse_if(NOT EXISTS (SELECT 1 FROM dba_users WHERE username = schema), 'ORA-01918: no user ' || schema);
@@ -95,9 +56,6 @@ BEGIN
         words := regexp_match(statement, '^CREATE USER (\S+) (.*?)( PASSWORD EXPIRE)? ACCOUNT LOCK$');
         PERFORM refuse_if(EXISTS (SELECT 1 FROM dba_users WHERE username = words[1]), 'ORA-01920: conflicts with another user');
         INSERT INTO dba_users VALUES (words[1], 'LOCKED', words[2]);
-    WHEN statement ~ '^ALTER USER ' THEN
-        words := regexp_match(statement, '^ALTER USER (\S+) QUOTA \d+M ON "(\S+)"$');
-        PERFORM refuse_if(NOT EXISTS (SELECT 1 FROM dba_users WHERE username = words[1]), 'ORA-01918: no user');
     WHEN statement ~ '^CREATE ROLE ' THEN
         words := regexp_match(statement, '^CREATE ROLE (\S+)$');
         PERFORM refuse_if(EXISTS (SELECT 1 FROM dba_roles WHERE role = words[1]), 'ORA-01921: conflicts with another role');
@@ -141,7 +99,6 @@ BEGIN
         PERFORM refuse_if(kind = 'TYPE' AND statement !~ ' FORCE$', 'ORA-02303: type has dependents: ' || object);
         DELETE FROM dba_objects o WHERE o.owner = schema AND o.object_name = object AND o.object_type IN (kind, kind || ' BODY');
         DELETE FROM dba_tab_privs p WHERE p.owner = schema AND p.table_name = object;
-        DELETE FROM dba_objects o WHERE o.owner = schema AND o.object_name = object || '_I' AND kind = 'TABLE';
     WHEN statement ~ '^GRANT ' THEN
         words := regexp_match(statement, '^GRANT (\S+) ON (?:DIRECTORY )?(?:([\w$#]+)\.)?(\S+) TO (\S+)$');
         PERFORM refuse_if(words IS NULL, 'ORA-00990: ' || statement);
@@ -163,8 +120,7 @@ BEGIN
     END CASE;
 END $ddl$;
 """
-STATE = ("dba_users", "dba_roles", "dba_directories", "dba_synonyms", "dba_objects", "dba_tab_privs", "dba_sys_privs",
-         "dba_scheduler_jobs")
+STATE = ("dba_users", "dba_roles", "dba_directories", "dba_synonyms", "dba_objects", "dba_tab_privs", "dba_sys_privs")
 RULES = [
     (r"  e_no_such_parameter EXCEPTION;\n  PRAGMA .*?;\n", ""),
     (r"WHEN e_no_such_parameter", "WHEN undefined_object"),
@@ -173,11 +129,10 @@ RULES = [
     (r"DBMS_DB_VERSION\.VERSION", "(SELECT version FROM session)"),
     (r"DBMS_DB_VERSION\.RELEASE", "2"),
     (r"DBMS_UTILITY\.COMPILE_SCHEMA\(.*?\);", "NULL;"),
-    (r"\bDBMS_SCHEDULER\.", "PERFORM dbms_scheduler."),
     (r"DBMS_OUTPUT\.PUT_LINE\(", "PERFORM ("),
     (r"RAWTOHEX\(SYS_GUID\(\)\)", "md5('')"),
 ]
-STATEMENT = re.compile(r"(?P<block>^(?:DECLARE|BEGIN)$.*?^END;\n/$)|^(?P<unit>CREATE OR REPLACE (?:PACKAGE|TYPE|PROCEDURE) .*?)^/$|"
+STATEMENT = re.compile(r"(?P<block>^(?:DECLARE|BEGIN)$.*?^END;\n/$)|^(?P<unit>CREATE OR REPLACE (?:PACKAGE|TYPE) .*?)^/$|"
                        r"^(?P<plain>(?:CREATE|GRANT|COMMENT|DROP) .*?);$", re.DOTALL | re.MULTILINE)
 
 

@@ -87,21 +87,6 @@ def views(install: str, begin: str = "") -> list[str]:
             if statement.startswith(begin)]
 
 
-def trend(sql: str) -> list[str]:
-    """CREATE TABLE and, for the procedure, CREATE FUNCTION of the script for the trend. It returns what the procedure raises."""
-    table = re.search(r"'CREATE TABLE \S+ (\(.*?\n    \)) TABLESPACE", sql, re.DOTALL).group(1)
-    declared, code = re.search(r"^CREATE OR REPLACE PROCEDURE \S+ AS\n(.*?)^BEGIN\n(.*?)^END \w+;\n/$", sql,
-                               re.DOTALL | re.MULTILINE).groups()
-    # What is committed stays, although the procedure fails then.
-    rules = [(r"  COMMIT;\n", ""), (r"l_now - (\d+)", r"l_now - \1 * interval '1 day'"),
-             (r"RAISE_APPLICATION_ERROR\(-20702, (\w+)\)", r"RETURN \1"),
-             (r"SUBSTR\(l_worse \|\|", "SUBSTR(coalesce(l_worse, '') ||")]
-    declared, code = (replaced(replaced(replaced(part, rules), WORDS), TYPES) for part in (declared, code))
-    return [f"CREATE TABLE hugepage.hugepage_trend {replaced(table, TYPES)}",
-            f"CREATE FUNCTION hugepage.hugepage_record_trend() RETURNS text LANGUAGE plpgsql AS $plsql$\n"
-            f"DECLARE\n{declared}l_row record;\nBEGIN\n{code}RETURN NULL;\nEND $plsql$"]
-
-
 class PlsqlPackage:
     """The package in a server, with its types, tables and views over the files in one directory."""
 

@@ -25,11 +25,11 @@ def commands(text):
     return [line.strip() for line in re.findall(r"^ {4,}(\S.*)$", text, re.MULTILINE)]
 
 
-INSTALLATION, ROOT, CLUSTER, TREND, ENVIRONMENTS = (commands(section(title)) for title in (
-    "Installation", "The root of a multitenant database", "All nodes of a cluster", "A trend, and mail, in the database", "Environments"))
+INSTALLATION, ROOT, CLUSTER, ENVIRONMENTS = (commands(section(title)) for title in (
+    "Installation", "The root of a multitenant database", "All nodes of a cluster", "Environments"))
 
 
-@pytest.mark.parametrize("line", [line for line in INSTALLATION + ROOT + CLUSTER + TREND + ENVIRONMENTS
+@pytest.mark.parametrize("line", [line for line in INSTALLATION + ROOT + CLUSTER + ENVIRONMENTS
                                   if line.startswith("hugepage-sidecar ")])
 def test_options_exist(line):
     words = shlex.split(line.split(">")[0])[1:]
@@ -102,8 +102,8 @@ def test_host_steps(directory, root):
 
 @pytest.mark.parametrize("steps,container,reader", [
     (INSTALLATION, "PDB1", "HUGEPAGE_READER"), (ROOT, "CDB$ROOT", "C##HUGEPAGE_READER"),
-    (INSTALLATION + CLUSTER, "PDB1", "HUGEPAGE_READER"), (INSTALLATION + TREND, "PDB1", "HUGEPAGE_READER")],
-    ids=["installation", "root", "cluster", "trend"])
+    (INSTALLATION + CLUSTER, "PDB1", "HUGEPAGE_READER")],
+    ids=["installation", "root", "cluster"])
 def test_database_steps(twin, steps, container, reader):
     """The lines typed into SQL*Plus, in the order of the document, on the emulated data dictionary of a multitenant database."""
     connection = twin.server.connect()

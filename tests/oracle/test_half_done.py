@@ -1,6 +1,5 @@
 """An installation or upgrade that ended anywhere is completed by the same script, and removed by the other."""
 
-import re
 from contextlib import suppress
 
 import psycopg2
@@ -9,7 +8,6 @@ from harness.oracle_dictionary import Dictionary, Stopped
 from harness.oracle_files import script
 
 INSTALL, UNINSTALL = script("install-sql"), script("uninstall-sql")
-TREND = script("trend-sql", "--mail-to", "dba@example.com")
 MOST = 200
 
 
@@ -159,39 +157,6 @@ def test_view_of_all_nodes(dictionary, complete):
     assert left.pop("dba_directories") and not any(left.values())
     with pytest.raises(psycopg2.Error, match="run the installation script"):
         dictionary.run(nodes)
-
-
-def test_trend(dictionary, complete):
-    """Again over itself, kept by an upgrade, removed alone by the statements of its header, and with the views."""
-    dictionary.run(TREND, comments=True)
-    added = dictionary.state()
-    assert added["dba_scheduler_jobs"] == [("HUGEPAGE", "HUGEPAGE_TREND_JOB", True, "dba@example.com")]
-    assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_TREND", "SELECT") in added["dba_tab_privs"]
-    assert {("HUGEPAGE", "HUGEPAGE_TREND", "TABLE", "VALID"), ("HUGEPAGE", "HUGEPAGE_RECORD_TREND", "PROCEDURE", "VALID")} < set(
-        added["dba_objects"])
-    for again in (TREND, INSTALL):
-        dictionary.run(again)
-        assert dictionary.state() == added
-    dictionary.run(script("trend-sql"))
-    assert dictionary.state()["dba_scheduler_jobs"] == [("HUGEPAGE", "HUGEPAGE_TREND_JOB", True, None)]
-    drop_job, *drops = re.findall(r"^--    (EXECUTE DBMS_SCHEDULER.DROP_JOB.*|DROP .*)$", TREND, re.MULTILINE)
-    dictionary.run(f"BEGIN\n{drop_job.removeprefix('EXECUTE ')};\nEND;\n/\n" + "".join(f"{drop};\n" for drop in drops))
-    assert dictionary.state() == complete
-    dictionary.run(TREND)
-    dictionary.run(UNINSTALL)
-    assert not any(dictionary.state().values())
-    with pytest.raises(psycopg2.Error, match="run the installation script"):
-        dictionary.run(TREND)
-
-
-def test_half_done_trend(dictionary, complete):
-    dictionary.run(TREND)
-    with_trend = dictionary.state()
-    for most in early_ends(dictionary, (INSTALL,), TREND):
-        dictionary.run(TREND)
-        assert dictionary.state() == with_trend, f"after {most} statements"
-        dictionary.run(UNINSTALL)
-        assert not any(dictionary.state().values()), f"after {most} statements"
 
 
 def test_common_user_in_the_root(dictionary):

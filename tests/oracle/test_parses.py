@@ -10,7 +10,7 @@ import pytest
 from harness.oracle_files import REPOSITORY, script
 from harness.sidecar import binary
 
-SCRIPTS = ("install-sql", "uninstall-sql", "live-sql", "cluster-sql", "cross-check-sql", "trend-sql")
+SCRIPTS = ("install-sql", "uninstall-sql", "live-sql", "cluster-sql", "cross-check-sql")
 NODES = ("--shared-dir", "/shared/hugepages", "--node", "rac1", "--node", "rac-2")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
 CHOICES = {
@@ -122,7 +122,7 @@ def test_names_fit_into_30_bytes(name):
     assert {word for word in re.findall(r"[A-Za-z][\w$#]*", sql) if len(word) > 30} == set()
 
 
-@pytest.mark.parametrize("name", ["install-sql", "uninstall-sql", "live-sql", "cluster-sql", "trend-sql"])
+@pytest.mark.parametrize("name", ["install-sql", "uninstall-sql", "live-sql", "cluster-sql"])
 def test_scripts_restore_the_defaults(name):
     """What outlasts a script is set to SQL*Plus's default at its end."""
     sql = text(name)
@@ -131,22 +131,6 @@ def test_scripts_restore_the_defaults(name):
     assert len(changed) == 2 * len(settings) + 1
     tail = sql[sql.index("PROMPT Done"):]
     assert set(re.findall(r"^(SET \w+|WHENEVER \w+)", tail, re.MULTILINE)) == settings
-
-
-@pytest.mark.parametrize("option,value", [
-    ("--mail-to", "a'b@example.com"), ("--mail-to", "dba"), ("--tablespace", 'USERS"'), ("--interval", "0"), ("--keep-days", "1;")])
-def test_no_injection_into_the_trend(option, value):
-    done = subprocess.run([binary(), "oracle", "trend-sql", option, value], capture_output=True, text=True)
-    assert done.returncode == 64 and done.stdout == "" and option in done.stderr
-
-
-def test_trend_with_all_options(validators):
-    sql = script("trend-sql", "--schema", "C##HP", "--interval", "1", "--keep-days", "7", "--tablespace", "SYSAUX",
-                 "--mail-to", "dba@example.com")
-    assert pmd(validators, {"trend.sql": sql}) == {}
-    assert "l_tablespace := 'SYSAUX'" in sql and "INTERVAL=1'" in sql and "l_now - 7;" in sql
-    assert "recipients => 'dba@example.com'" in sql and "RAISE_APPLICATION_ERROR(-20702" in sql
-    assert "-20702" not in script("trend-sql")
 
 
 def test_external_tables_need_no_utl_file():

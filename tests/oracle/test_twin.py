@@ -8,7 +8,7 @@ import psycopg2
 import pytest
 from harness import oracle_loader
 from harness.oracle_files import script, write
-from harness.oracle_plsql import trend, views
+from harness.oracle_plsql import views
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
@@ -203,36 +203,6 @@ def test_this_instance_in_a_container(twin, target):
             assert {row["this_instance"] for row in twin.run(f"SELECT * FROM {view}")} == wanted
         finally:
             twin.run("RESET twin.server_host; RESET twin.instance_name")
-
-
-def test_trend(twin):
-    """Each snapshot once, the old ones gone, and one message for each change for the worse."""
-    for statement in trend(script("trend-sql", "--mail-to", "dba@example.com", "--keep-days", "2")):
-        twin.run(statement)
-
-    def record(verdict, seconds):
-        changed = {"verdict": verdict, "message": f"It is {verdict}."}
-        write(twin.directory, {**HOST, "instances": [{**HOST["instances"][0], **changed}, *HOST["instances"][1:]]})
-        age(twin.directory, seconds)
-        [row] = twin.run("SELECT hugepage_record_trend() AS says")
-        return row["says"]
-
-    try:
-        day = 86_400
-        assert record("ok", 3 * day) is None
-        assert twin.run("SELECT * FROM hugepage_trend") == [], "older than two days"
-        first = "ORCL WARNING: It is warning. "
-        for verdict, seconds, says in (("warning", 900, first), ("warning", 800, None), ("critical", 700, "ORCL CRITICAL: It is critical. "),
-                                       ("warning", 600, None), ("ok", 500, None), ("warning", 400, first)):
-            assert record(verdict, seconds) == says, (verdict, seconds)
-            # The job runs again before the sidecar does.
-            assert twin.run("SELECT hugepage_record_trend() AS says") == [{"says": None}]
-        rows = twin.run("SELECT verdict, shared_memory FROM hugepage_trend WHERE sid = 'ORCL' ORDER BY snapshot_utc")
-        assert [row["verdict"] for row in rows] == ["warning", "warning", "critical", "warning", "ok", "warning"]
-        assert {row["shared_memory"] for row in rows} == {18 << 30}
-        assert len(twin.run("SELECT * FROM hugepage_trend")) == 12, "also of ASM, and not of PostgreSQL"
-    finally:
-        twin.run("DROP TABLE hugepage_trend; DROP FUNCTION hugepage_record_trend()")
 
 
 def test_regressions(twin):

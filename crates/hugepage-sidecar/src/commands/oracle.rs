@@ -12,7 +12,7 @@ use crate::exit::{self, Exit};
 use crate::host_options::HostOptions;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
-use crate::oracle::scripts::{self, ClusterSettings, Script, ScriptSettings, TrendSettings};
+use crate::oracle::scripts::{self, ClusterSettings, Script, ScriptSettings};
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::stream::stdout;
@@ -61,8 +61,6 @@ pub enum OracleCommand {
     ClusterSql(ClusterSettings),
     /// Print the query for SYS that compares the views with x$ksmssinfo
     CrossCheckSql(ScriptSettings),
-    /// Print the script for a table of the past, and a job of the scheduler that adds to it
-    TrendSql(TrendSettings),
     /// Print the columns of all views as Markdown
     Columns(ScriptSettings),
 }
@@ -114,7 +112,6 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
             stdout().write_all(scripts::render_cluster(settings)?.as_bytes())?;
         }
         OracleCommand::CrossCheckSql(names) => print(Script::CrossCheck, names)?,
-        OracleCommand::TrendSql(TrendSettings { script, trend }) => print(Script::Trend(trend), script)?,
         OracleCommand::Columns(names) => print(Script::Columns, names)?,
     }
     Ok(exit::OK)

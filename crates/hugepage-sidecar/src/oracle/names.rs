@@ -117,31 +117,6 @@ impl fmt::Display for NodeName {
     }
 }
 
-/// The address of a recipient of mail.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MailAddress(String);
-
-impl FromStr for MailAddress {
-    type Err = Error;
-
-    fn from_str(address: &str) -> Result<Self> {
-        let legal = |character: char| character.is_ascii_alphanumeric() || "._+-".contains(character);
-        let is_part = |part: &str| !part.is_empty() && !part.starts_with('-') && part.chars().all(legal);
-        ensure!(
-            address.len() <= 200 && address.split_once('@').is_some_and(|(name, host)| is_part(name) && is_part(host)),
-            "\"{}\" is not a valid address: use letters, digits and ._+- around one @",
-            address.escape_debug()
-        );
-        Ok(Self(address.to_owned()))
-    }
-}
-
-impl fmt::Display for MailAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,14 +146,6 @@ mod tests {
         assert_eq!(NodeName::from_str("rac-1").unwrap().to_string(), "rac-1");
         for wrong in ["", "-rac", "rac.1", "rac'1", "rac 1", "../rac", &"a".repeat(64)] {
             assert!(NodeName::from_str(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn validate_addresses() {
-        assert_eq!(MailAddress::from_str("dba+hp@db.example.com").unwrap().to_string(), "dba+hp@db.example.com");
-        for wrong in ["", "dba", "@x", "dba@", "d'b@x", "a b@x", "a@b@c", "a@b\n", "-a@b", "a@b;"] {
-            assert!(MailAddress::from_str(wrong).is_err(), "{wrong}");
         }
     }
 

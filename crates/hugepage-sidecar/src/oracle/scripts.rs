@@ -7,9 +7,9 @@ use askama::Template;
 use clap::Args;
 
 use crate::oracle::columns::{FILES, LATER_FILES, columns};
-use crate::oracle::names::{MailAddress, NodeName, OracleName, OraclePath};
+use crate::oracle::names::{NodeName, OracleName, OraclePath};
 use crate::oracle::schema::{Column, DataFile};
-use crate::oracle::views::{self, OracleView, ViewColumn, sentence};
+use crate::oracle::views::{self, OracleView, sentence};
 
 /// Names of objects in the database, and the path of the files.
 #[derive(Debug, Args)]
@@ -47,60 +47,6 @@ pub struct ClusterSettings {
     nodes: Vec<NodeName>,
 }
 
-/// The table of the past and its job.
-#[derive(Debug, Args)]
-pub struct TrendSettings {
-    #[command(flatten)]
-    pub script: ScriptSettings,
-    #[command(flatten)]
-    pub trend: TrendOptions,
-}
-
-/// What is kept, how often, and who gets mail.
-#[derive(Debug, Args)]
-pub struct TrendOptions {
-    /// Record every so many minutes
-    #[arg(long, value_name = "MINUTES", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1440))]
-    interval: u32,
-    /// Keep so many days
-    #[arg(long, value_name = "DAYS", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=3650))]
-    keep_days: u32,
-    /// Tablespace of the table; the schema's default tablespace without it
-    #[arg(long, value_name = "NAME")]
-    tablespace: Option<OracleName>,
-    /// Have the scheduler send mail about each change for the worse
-    #[arg(long, value_name = "ADDRESS")]
-    mail_to: Option<MailAddress>,
-}
-
-/// The columns of the view hugepage_status that are kept.
-const TREND_COLUMNS: [&str; 24] = [
-    "snapshot_utc",
-    "host_name",
-    "kind",
-    "sid",
-    "home",
-    "state",
-    "verdict",
-    "landed_in",
-    "cause",
-    "shared_memory",
-    "huge_page_bytes",
-    "base_page_bytes",
-    "pages_needed",
-    "pages_missing",
-    "nr_hugepages",
-    "free_hugepages",
-    "resv_hugepages",
-    "available_hugepages",
-    "restart_outlook",
-    "page_tables_host",
-    "processes",
-    "page_tables_total",
-    "regression",
-    "message",
-];
-
 /// A script, or text, that the sidecar prints for Oracle Database.
 #[derive(Clone, Copy, Debug)]
 pub enum Script<'a> {
@@ -114,8 +60,6 @@ pub enum Script<'a> {
     Cluster(&'a [ClusterNode]),
     /// Compares the page size of each segment in x$ksmssinfo with the views.
     CrossCheck,
-    /// A table of the past, and the job that adds to it.
-    Trend(&'a TrendOptions),
     /// The columns of the views, as tables for docs/oracle-reference.md.
     Columns,
 }
@@ -136,7 +80,6 @@ struct ScriptTemplate<'a> {
     route: &'static str,
     synonyms: bool,
     version: &'static str,
-    trend_columns: Vec<ViewColumn>,
     tables: &'a [ExternalTable],
     views: &'a [OracleView],
 }
@@ -180,7 +123,6 @@ pub fn render(script: Script<'_>, settings: &ScriptSettings) -> askama::Result<S
     let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
     let views = views::all();
     let template = ScriptTemplate {
-        trend_columns: views[0].named(&TREND_COLUMNS),
         script,
         schema,
         role,

@@ -19,16 +19,8 @@ pub struct OracleView {
     pub columns: Vec<ViewColumn>,
 }
 
-impl OracleView {
-    /// The columns of the view with these names, in their order.
-    pub fn named(&self, names: &[&str]) -> Vec<ViewColumn> {
-        let column = |name: &&str| self.columns.iter().find(|column| column.name == *name).cloned();
-        names.iter().filter_map(column).collect()
-    }
-}
-
 /// A column of a view.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ViewColumn {
     /// The name of the column.
     pub name: &'static str,
