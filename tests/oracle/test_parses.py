@@ -10,7 +10,7 @@ import pytest
 from harness.oracle_files import REPOSITORY, script
 from harness.sidecar import binary
 
-SCRIPTS = ("install-sql", "uninstall-sql", "live-sql", "cluster-sql", "cross-check-sql")
+SCRIPTS = ("install-sql", "uninstall-sql", "live-sql", "cluster-sql")
 NODES = ("--shared-dir", "/shared/hugepages", "--node", "rac1", "--node", "rac-2")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
 CHOICES = {

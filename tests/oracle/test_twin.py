@@ -274,21 +274,6 @@ def test_external_tables_alone(twin):
         twin.run("ROLLBACK")
 
 
-def test_cross_check(twin):
-    """The query for SYS on emulated rows of x$ksmssinfo: matching segments, and one with another page size."""
-    write(twin.directory, HOST)
-    twin.run('CREATE SCHEMA sys CREATE TABLE x$ksmssinfo ("SHMID" numeric, "PAGESIZE" numeric, "SIZE" numeric)')
-    try:
-        twin.run("INSERT INTO sys.x$ksmssinfo VALUES (1, 2097152, 1 << 24), (1, 2097152, 1 << 24), (2, 2097152, 1 << 21), "
-                 "(3, 4096, 1 << 24), (4, 4096, 8192)")
-        twin.run("SELECT set_config('twin.server_host', 'db1', false), set_config('twin.instance_name', 'ORCL', false)")
-        rows = twin.run(script("cross-check-sql"))
-        assert [(row["shmid"], row["bytes"], row["agree"]) for row in rows] == [(1, 1 << 25, "Y"), (2, 1 << 21, "Y"), (3, 1 << 24, "N"),
-                                                                                 (4, 8192, "Y")]
-    finally:
-        twin.run("DROP SCHEMA sys CASCADE; RESET twin.server_host; RESET twin.instance_name")
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_old_and_new_files(twin, name):
     """Records of an older version lack columns; additional columns of a newer version are ignored."""

@@ -59,8 +59,6 @@ pub enum OracleCommand {
     LiveSql(ScriptSettings),
     /// Print the script for a view of the instances of all nodes of a cluster
     ClusterSql(ClusterSettings),
-    /// Print the query for SYS that compares the views with x$ksmssinfo
-    CrossCheckSql(ScriptSettings),
     /// Print the columns of all views as Markdown
     Columns(ScriptSettings),
 }
@@ -111,7 +109,6 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         OracleCommand::ClusterSql(settings) => {
             stdout().write_all(scripts::render_cluster(settings)?.as_bytes())?;
         }
-        OracleCommand::CrossCheckSql(names) => print(Script::CrossCheck, names)?,
         OracleCommand::Columns(names) => print(Script::Columns, names)?,
     }
     Ok(exit::OK)

@@ -58,8 +58,6 @@ pub enum Script<'a> {
     Live,
     /// A view of the instances of all nodes of a cluster.
     Cluster(&'a [ClusterNode]),
-    /// Compares the page size of each segment in x$ksmssinfo with the views.
-    CrossCheck,
     /// The columns of the views, as tables for docs/oracle-reference.md.
     Columns,
 }
