@@ -10,7 +10,7 @@ import pytest
 from harness.oracle_files import REPOSITORY, script
 from harness.sidecar import binary
 
-SCRIPTS = ("install-sql", "uninstall-sql", "live-sql", "cluster-sql")
+SCRIPTS = ("install-sql", "uninstall-sql", "cluster-sql")
 NODES = ("--shared-dir", "/shared/hugepages", "--node", "rac1", "--node", "rac-2")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
 CHOICES = {
@@ -73,16 +73,11 @@ def test_pmd_refuses(validators):
     assert files.keys() - pmd(validators, files).keys() == set()
 
 
-@pytest.mark.parametrize("name,count", [("install-sql", 6), ("live-sql", 2)])
-def test_external_tables_by_antlr(validators, name, count):
-    ddl = external_tables(script(name))
-    assert len(ddl) == count
-    if name == "live-sql":
-        # The grammar lacks this option of the record format.
-        assert all(" PREPROCESSOR HUGEPAGE_DIR_BIN:'hugepage_live.sh' " in table for table in ddl)
-        ddl = [table.replace(" PREPROCESSOR HUGEPAGE_DIR_BIN:'hugepage_live.sh'", "") for table in ddl]
+def test_external_tables_by_antlr(validators):
+    ddl = external_tables(script("install-sql"))
+    assert len(ddl) == 6
     done = antlr(validators, "\n".join(ddl))
-    assert (done.returncode, done.stdout) == (0, f"{count} statements\n"), done.stdout + done.stderr
+    assert (done.returncode, done.stdout) == (0, "6 statements\n"), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("broken", [("CHAR(20)", "CHAR(20"), ("SKIP 1", "SKIP"), ("TERMINATED BY '|'", "TERMINATED '|'"),
@@ -122,7 +117,7 @@ def test_names_fit_into_30_bytes(name):
     assert {word for word in re.findall(r"[A-Za-z][\w$#]*", sql) if len(word) > 30} == set()
 
 
-@pytest.mark.parametrize("name", ["install-sql", "uninstall-sql", "live-sql", "cluster-sql"])
+@pytest.mark.parametrize("name", ["install-sql", "uninstall-sql", "cluster-sql"])
 def test_scripts_restore_the_defaults(name):
     """What outlasts a script is set to SQL*Plus's default at its end."""
     sql = text(name)

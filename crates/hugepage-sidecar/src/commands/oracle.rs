@@ -55,8 +55,6 @@ pub enum OracleCommand {
     InstallSql(ScriptSettings),
     /// Print the SQL*Plus script that removes all objects
     UninstallSql(ScriptSettings),
-    /// Print the script for tables that run this program at every SELECT; read its warnings first
-    LiveSql(ScriptSettings),
     /// Print the script for a view of the instances of all nodes of a cluster
     ClusterSql(ClusterSettings),
     /// Print the columns of all views as Markdown
@@ -105,7 +103,6 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,
         OracleCommand::UninstallSql(names) => print(Script::Uninstall, names)?,
-        OracleCommand::LiveSql(names) => print(Script::Live, names)?,
         OracleCommand::ClusterSql(settings) => {
             stdout().write_all(scripts::render_cluster(settings)?.as_bytes())?;
         }

@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn validate_names() {
-        assert_eq!(OracleName::new("hp").unwrap().with_suffix("_BIN").to_string(), "HP_BIN");
-        assert_eq!(OracleName::new(&"a".repeat(30)).unwrap().with_suffix("_BIN").to_string(), "A".repeat(26) + "_BIN");
+        assert_eq!(OracleName::new("hp").unwrap().with_suffix("_10").to_string(), "HP_10");
+        assert_eq!(OracleName::new(&"a".repeat(30)).unwrap().with_suffix("_10").to_string(), "A".repeat(27) + "_10");
         for (name, legal) in [
             ("hugepage", "HUGEPAGE"),
             ("C##HUGEPAGE", "C##HUGEPAGE"),

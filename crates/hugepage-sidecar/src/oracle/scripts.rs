@@ -54,8 +54,6 @@ pub enum Script<'a> {
     Install,
     /// Removes all objects.
     Uninstall,
-    /// External tables that run the sidecar at every SELECT.
-    Live,
     /// A view of the instances of all nodes of a cluster.
     Cluster(&'a [ClusterNode]),
     /// The columns of the views, as tables for docs/oracle-reference.md.
@@ -70,8 +68,6 @@ struct ScriptTemplate<'a> {
     role: &'a OracleName,
     directory: &'a OracleName,
     path: &'a OraclePath,
-    /// The directory of the program that live tables run.
-    program_directory: OracleName,
     /// Whether the package may read the files by UTL_FILE.
     utl_file: bool,
     /// The way in which the views read the files.
@@ -126,7 +122,6 @@ pub fn render(script: Script<'_>, settings: &ScriptSettings) -> askama::Result<S
         role,
         directory,
         path,
-        program_directory: directory.with_suffix("_BIN"),
         utl_file: !external_tables,
         route: if *external_tables { "TABLE" } else { "FILE" },
         synonyms: !no_synonyms,
