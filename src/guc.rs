@@ -107,12 +107,19 @@ impl LoadedFiles {
     }
 }
 
+/// Whether this process runs a statement of somebody: the worker and the postmaster never do.
+#[allow(unsafe_code)]
+pub fn is_session() -> bool {
+    // SAFETY: a plain question to the server.
+    unsafe { pg_sys::IsTransactionState() }
+}
+
 /// Whether the current user may read `pg_file_settings`, which shows what files have that the server has not loaded. Outside
 /// of a transaction nobody asks.
 #[allow(unsafe_code)]
 pub fn may_see_file_settings() -> bool {
-    // SAFETY: plain questions to the server; the second one only in a transaction, as it asks for.
-    unsafe { pg_sys::IsTransactionState() && majors::may_execute(pg_sys::F_PG_SHOW_ALL_FILE_SETTINGS) }
+    // SAFETY: only in a transaction.
+    is_session() && unsafe { majors::may_execute(pg_sys::F_PG_SHOW_ALL_FILE_SETTINGS) }
 }
 
 #[allow(unsafe_code)]

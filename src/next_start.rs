@@ -117,7 +117,7 @@ impl NextRestart {
     }
 
     /// Whether a restart may ask for something else than the running server has.
-    fn differs(&self) -> bool {
+    pub fn differs(&self) -> bool {
         let names = [&self.pending, &self.refused, &self.options, &self.replaced];
         self.not_loaded.is_some() || self.not_seen.is_some() || names.into_iter().any(|names| !names.is_empty())
     }
@@ -138,7 +138,8 @@ impl NextRestart {
             }
             Some(Asked { answer: Answer::Unknown(_), .. }) => (None, Some(server::recovery_parameters())),
             Some(Asked { answer, recovery }) => (Some(answer), recovery),
-            None if self.differs() || (self.has_changed && shmem::generation().is_some()) => {
+            // The worker asks at once, and says what it hears: until then it warns of nothing that a reload has not shown.
+            None if self.differs() || (self.has_changed && shmem::generation().is_some() && guc::is_session()) => {
                 (Some(Answer::Unknown(format!("{}; {}", self.note(), self.who_asks()))), None)
             }
             None => {
@@ -206,10 +207,7 @@ impl NextRestart {
 /// `pg_file_settings`.
 pub fn shown(error: String) -> String {
     // The worker and the postmaster write to the log alone.
-    // SAFETY: a plain question to the server.
-    #[allow(unsafe_code)]
-    let is_session = unsafe { pg_sys::IsTransactionState() };
-    if !is_session || guc::may_see_file_settings() {
+    if !guc::is_session() || guc::may_see_file_settings() {
         return error;
     }
     let name = error.split_once("parameter \"").and_then(|(_, rest)| Some(rest.split_once('"')?.0));

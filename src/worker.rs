@@ -153,7 +153,7 @@ impl Worker {
             && known.as_ref().is_none_or(|known| matches!(known.answer, Answer::Unknown(_)));
         let attempts = open.map_or(0, |open| open.attempts);
         let is_running = self.asker.as_ref().is_some_and(|asker| !asker.has_ended());
-        self.must_wait = is_open && known.is_none() && (attempts == 0 || is_running);
+        self.must_wait = is_open && next.differs() && known.is_none() && (attempts == 0 || is_running);
         self.question = is_open.then_some(OpenQuestion { key: next.key, attempts });
         if is_running {
             return None;

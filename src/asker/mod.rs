@@ -171,6 +171,9 @@ fn answer(handle: pg_sys::dsm_handle) {
 fn read_files(with_boot: bool) {
     let files = boot::included_files(Instant::now() + READ_LIMIT)
         .map_err(|error| format!("could not find the configuration files: {error}"));
+    if latch::is_stopping() {
+        return;
+    }
     if let Some(files) = log::ok_or_log("find the configuration files", files) {
         found::set_included_files(&files);
     }

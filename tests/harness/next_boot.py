@@ -2,10 +2,14 @@
 
 import os
 import re
+import time
 from functools import cache
 from pathlib import Path
 
 SYSCTL = ("/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/etc/tmpfiles.d", "/etc/tuned")
+
+LOADERS = ("/boot/grub", "/boot/grub2", "/boot/loader", "/boot/efi/loader", "/efi/loader", "/etc/default/grub", "/etc/default/grub.d",
+           "/etc/kernel", "/boot/extlinux", "/boot/syslinux", "/boot/cmdline.txt", "/boot/firmware/cmdline.txt")
 
 
 @cache
@@ -18,8 +22,12 @@ def is_container() -> bool:
 
 @cache
 def is_unset() -> bool:
-    """Whether nothing sets a pool at boot. In a container that is unknown."""
-    if is_container():
+    """Whether nothing sets a pool at boot. In a container that is unknown, and without systemd, and if a boot loader was changed."""
+    if is_container() or not Path("/run/systemd/system").is_dir():
+        return False
+    booted = time.time() - float(Path("/proc/uptime").read_text().split()[0])
+    loaders = [file for place in LOADERS for file in [Path(place), *Path(place).rglob("*")] if file.exists()]
+    if any(max(file.stat().st_mtime, file.stat().st_ctime) > booted for file in loaders):
         return False
     files = [Path("/etc/sysctl.conf"), *(path for directory in SYSCTL for path in Path(directory).rglob("*") if path.is_file())]
     texts = [path.read_text(errors="replace") for path in files if path.exists()]

@@ -13,7 +13,10 @@ mount -t tmpfs -o mode=755 none "$1/layers"
 mkdir "$1/layers/upper" "$1/layers/work"
 cp -a "$1/files/." "$1/layers/upper/"
 mount -t overlay -o "lowerdir=/etc,upperdir=$1/layers/upper,workdir=$1/layers/work" none /etc
+rm -rf /etc/kernel /etc/default/grub /etc/default/grub.d
 [ ! -d /boot ] || mount -t tmpfs none /boot
+# What a host has that runs systemd.
+[ -d /run/systemd/system ] || { mount -t tmpfs -o mode=755 none /run && mkdir -p /run/systemd/system; }
 shift
 exec "$@"
 """

@@ -261,7 +261,8 @@ def test_largest_values(server):
     assert row["will_start"] is False and '"max_connections"' in row["detail"]
 
 
-def test_costs_no_more_than_two_bare_runs(server, reserved_host):
+def test_costs_no_more_than_its_runs(server, reserved_host):
+    """One for the size and one for each setting, of which most end before libraries are loaded; and a background worker."""
     bare = reserved_host.cluster(**BASE)
     program = [bare.install.bindir / "postgres", "-D", bare.data, "-C", "shared_memory_size_in_huge_pages"]
     session = server.connect()
@@ -275,7 +276,7 @@ def test_costs_no_more_than_two_bare_runs(server, reserved_host):
     rounds = [(seconds(lambda: subprocess.run(program, check=True, capture_output=True, env={}, **as_owner)),
                seconds(lambda: rows(session, "SELECT * FROM hugepage_preflight()"))) for _ in range(25)]
     bare_runs, preflight_runs = zip(*rounds)
-    assert min(preflight_runs) < 2 * min(bare_runs)
+    assert min(preflight_runs) < 8 * min(bare_runs)
 
 
 def test_member_of_pg_monitor_may_ask(server):

@@ -1,6 +1,7 @@
 """The asker is a background worker of its own: no session has a child, a cancel ends who waits and who asks, and nothing is left."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,6 +47,8 @@ def stuck(new_cluster, root) -> Callable[..., Cluster]:
             # The worker has asked what it asks at a start, and looks again in a minute.
             until("the next boot to be read", lambda: server.sql("SELECT boot_outlook FROM hugepage_status")[0]["boot_outlook"])
             until("the asker to end", lambda: not titled(server, "asker"))
+            # At its end the worker looks once more.
+            time.sleep(1)
         library = server.root / "stuck.so"
         os.mkfifo(library)
         library.chmod(0o644)

@@ -52,14 +52,10 @@ pub enum PoolAtBoot {
 
 /// What the next boot gives each pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NextBoot(Result<BootSettings, String>);
+pub struct NextBoot(Result<BTreeMap<PageSize, Count>, String>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct BootSettings {
-    pools: BTreeMap<PageSize, (Pages, String)>,
-    /// The file that lets a start have surplus pages of the default size (`vm.nr_overcommit_hugepages`).
-    surplus: Option<(PageSize, String)>,
-}
+/// The pages of a pool, and the file that sets them.
+type Count = (Pages, String);
 
 impl NextBoot {
     /// Reads what sets the pools.
@@ -74,10 +70,7 @@ impl NextBoot {
     pub fn pool(&self, size: PageSize) -> PoolAtBoot {
         match &self.0 {
             Err(why) => PoolAtBoot::Unknown(why.clone()),
-            Ok(BootSettings { surplus: Some((of, file)), .. }) if *of == size => {
-                PoolAtBoot::Unknown(format!("{file} sets vm.nr_overcommit_hugepages"))
-            }
-            Ok(BootSettings { pools, .. }) => match pools.get(&size).cloned() {
+            Ok(pools) => match pools.get(&size).cloned() {
                 Some((pages, file)) => PoolAtBoot::Set { pages, file },
                 None => PoolAtBoot::Unset,
             },
@@ -91,7 +84,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn settings(mut self) -> Result<BootSettings, String> {
+    fn settings(mut self) -> Result<BTreeMap<PageSize, Count>, String> {
         if !self.root.exists("/run/systemd/system") {
             return Err("systemd does not run, whose settings are known here".to_owned());
         }
@@ -103,8 +96,7 @@ impl Reading<'_> {
             pools.insert(size.unwrap_or(default), (pages, COMMAND_LINE.to_owned()));
         }
         self.check_boot_loaders()?;
-        let (count, surplus) = self.sysctl()?;
-        if let Some((pages, file)) = count {
+        if let Some((pages, file)) = self.sysctl()? {
             match pools.get(&default) {
                 Some((other, _)) if *other != pages => {
                     return Err(format!("{COMMAND_LINE} and {file} set different numbers"));
@@ -114,11 +106,11 @@ impl Reading<'_> {
         }
         self.check_writers()?;
         self.check_tuned()?;
-        Ok(BootSettings { pools, surplus: surplus.map(|file| (default, file)) })
+        Ok(pools)
     }
 
-    /// The last `vm.nr_hugepages`, with its file, and the file of a `vm.nr_overcommit_hugepages` above zero.
-    fn sysctl(&mut self) -> Result<(Option<(Pages, String)>, Option<String>), String> {
+    /// The last `vm.nr_hugepages`; an error if `vm.nr_overcommit_hugepages` lets a start have surplus pages.
+    fn sysctl(&mut self) -> Result<Option<Count>, String> {
         let mut files = BTreeMap::new();
         for directory in SYSCTL {
             for name in self.files.names(directory)?.into_iter().filter(|name| name.ends_with(".conf")) {
@@ -154,7 +146,7 @@ impl Reading<'_> {
         {
             return Err(format!("{SYSCTL_CONF} mentions huge pages, and systemd does not read it"));
         }
-        Ok((count, surplus))
+        surplus.map_or(Ok(count), |file: String| Err(format!("{file} sets vm.nr_overcommit_hugepages")))
     }
 
     /// An error if the next kernel's command line may be another one than the running kernel's.
