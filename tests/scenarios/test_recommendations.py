@@ -140,21 +140,6 @@ def test_last_gigantic_page_filled(new_cluster, pool):
     assert recommended(server, "shared_buffers") is None
 
 
-def test_dynamic_shared_memory_moves_into_the_segment(new_cluster, pool):
-    server = new_cluster()
-    needed = server.pages_needed(2 * MB)
-    borrowed = pool(2 * MB, needed)
-    create_extension(server.start())
-    row = recommended(server, "min_dynamic_shared_memory")
-    do(server, row)
-    [after] = server.sql("SELECT pages_needed n FROM hugepage_preflight()")
-    assert f"a pool of {after['n'] + pool_numbers(2 * MB).held - needed} pages" in row["reason"]
-    borrowed.resize(after["n"])
-    server.restart()
-    assert main_mapping(server.postmaster).landed_in == "hugetlb"
-    assert recommended(server, "min_dynamic_shared_memory") is None
-
-
 def test_settings_of_the_server(new_cluster, pool):
     pool(2 * MB, 200)
     server = create_extension(new_cluster(shared_memory_type="sysv").start())
