@@ -83,7 +83,8 @@ pub struct LoadedFiles {
     /// The configuration files that values of parameters come from.
     pub sources: BTreeSet<PathBuf>,
     /// Parameters of which the files have a value that the server has refused, as far as that can be seen: not where an
-    /// earlier value was from a file, too.
+    /// earlier value was from a file, too, and not where this process may have refused it for itself alone, as a session does
+    /// with `temp_buffers` that has used temporary tables.
     pub refused: Vec<String>,
 }
 
@@ -92,13 +93,18 @@ impl LoadedFiles {
     #[allow(unsafe_code)]
     pub fn of_parameters() -> Self {
         let mut files = Self::default();
+        // SAFETY: times that each process has; until its own first reload it has what the postmaster had.
+        let is_of_postmaster = unsafe { pg_sys::PgReloadTime <= pg_sys::MyStartTimestamp };
         // SAFETY: the server's records; their texts end in a zero byte or are null.
-        for record in unsafe { majors::parameters() }.into_iter().map(|record| unsafe { &*record }) {
+        for parameter in unsafe { majors::parameters() } {
+            // SAFETY: as above.
+            let (record, has_hook) = unsafe { (&*parameter, majors::has_check_hook(parameter)) };
             let status = record.status.unsigned_abs();
             // SAFETY: as above.
             let source = (!record.sourcefile.is_null()).then(|| unsafe { CStr::from_ptr(record.sourcefile) });
             let source = source.map(|text| PathBuf::from(OsStr::from_bytes(text.to_bytes())));
-            if source.is_none() && status & pg_sys::GUC_IS_IN_FILE != 0 && status & pg_sys::GUC_PENDING_RESTART == 0 {
+            let is_refused = status & pg_sys::GUC_IS_IN_FILE != 0 && status & pg_sys::GUC_PENDING_RESTART == 0;
+            if source.is_none() && is_refused && (is_of_postmaster || !has_hook) {
                 files.refused.extend(text(record.name));
             }
             files.sources.extend(source.filter(|path| path.is_absolute()));

@@ -82,6 +82,38 @@ pub unsafe fn parameters() -> Vec<*mut pg_sys::config_generic> {
     }
 }
 
+/// Whether a parameter has a check hook: what that finds may depend on the session (guc_hooks.h).
+///
+/// # Safety
+/// `record` must be one of [`parameters`].
+#[allow(unsafe_code)]
+pub unsafe fn has_check_hook(record: *const pg_sys::config_generic) -> bool {
+    use pg_sys::config_type::*;
+    // SAFETY: the record of each type, as its `vartype` says; until 18 it begins with the one that all have, in 19 it ends with
+    // a union.
+    unsafe {
+        #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+        macro_rules! record_of {
+            ($type:ident, $_field:ident) => {
+                (*record.cast::<pg_sys::$type>())
+            };
+        }
+        #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+        macro_rules! record_of {
+            ($_type:ident, $field:ident) => {
+                (*record).__bindgen_anon_1.$field
+            };
+        }
+        match (*record).vartype {
+            PGC_BOOL => record_of!(config_bool, _bool).check_hook.is_some(),
+            PGC_INT => record_of!(config_int, _int).check_hook.is_some(),
+            PGC_REAL => record_of!(config_real, _real).check_hook.is_some(),
+            PGC_STRING => record_of!(config_string, _string).check_hook.is_some(),
+            _ => record_of!(config_enum, _enum).check_hook.is_some(),
+        }
+    }
+}
+
 /// Whether the current user may call a function of the server.
 ///
 /// # Safety

@@ -31,7 +31,7 @@ use crate::{assessment, found, history, latch, log, memory, shmem, startup};
 
 /// The time that the postmaster waits before it starts a new worker. Where the library's file is gone, each attempt is two
 /// lines in the log.
-const RESTART_DELAY: Duration = Duration::from_secs(300);
+const RESTART_DELAY: Duration = Duration::from_secs(60);
 /// The shortest time between two askers.
 const MIN_PAUSE: Duration = Duration::from_secs(60);
 /// The reason why a question has no answer.

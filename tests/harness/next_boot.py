@@ -20,10 +20,15 @@ def is_container() -> bool:
     return os.readlink("/proc/self/ns/pid") != "pid:[4026531836]" or of_root[-1:] == ["overlay"]
 
 
+def has_systemd() -> bool:
+    """Whether systemd runs, whose files set the pool at the next boot."""
+    return Path("/run/systemd/system").is_dir()
+
+
 @cache
 def is_unset() -> bool:
     """Whether nothing sets a pool at boot. In a container that is unknown, and without systemd, and if a boot loader was changed."""
-    if is_container() or not Path("/run/systemd/system").is_dir():
+    if is_container() or not has_systemd():
         return False
     booted = time.time() - float(Path("/proc/uptime").read_text().split()[0])
     loaders = [file for place in LOADERS for file in [Path(place), *Path(place).rglob("*")] if file.exists()]

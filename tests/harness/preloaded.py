@@ -24,9 +24,9 @@ def worker(cluster: Cluster) -> int | None:
 def await_worker(cluster: Cluster, other_than: int | None = None) -> int:
     """The worker's pid once it runs and has trimmed the history file; with `other_than` the pid of its successor.
 
-    The postmaster starts one 5 minutes after the first has ended, and at once after a crash.
+    The postmaster starts one a minute after the first has ended, and at once after a crash.
     """
-    pid = until("the worker", lambda: worker(cluster) not in (None, other_than) and worker(cluster), seconds=330)
+    pid = until("the worker", lambda: worker(cluster) not in (None, other_than) and worker(cluster), seconds=90)
     idle = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND wait_event = 'Extension'"
     until("the worker to be idle", lambda: cluster.sql(idle, pid))
     return pid

@@ -13,7 +13,7 @@ STATE = Path("/var/lib/hugepage-sidecar")
 
 LOCK_OF_APPLY = Path("/run/hugepage-sidecar")
 
-TREES = (STATE, LOCK_OF_APPLY, *map(Path, (
+TREES = (STATE, *map(Path, (
     "/etc/oratab", "/etc/postgresql", "/etc/sysctl.conf", "/etc/sysctl.d", "/etc/tmpfiles.d", "/etc/modprobe.d", "/etc/default",
     "/etc/security", "/etc/systemd/system", "/etc/tuned", "/etc/cron.d", "/etc/prometheus", "/run/sysctl.d", "/run/tmpfiles.d",
     "/run/systemd/system", "/usr/local/lib/sysctl.d", "/usr/local/lib/hugepage-sidecar", "/var/opt/oracle")))
@@ -22,14 +22,14 @@ TREES = (STATE, LOCK_OF_APPLY, *map(Path, (
 OF_TESTS = f"{tempfile.gettempdir()}/pg_hugepages-"
 """What tests make for a while begins with this."""
 
-NAMES = ("/etc/*", "/usr/local/*/*", "/var/lib/*", "/dev/shm/ora_*", f"{OF_TESTS}*")
+NAMES = (str(LOCK_OF_APPLY), f"{LOCK_OF_APPLY}/*", "/etc/*", "/usr/local/*/*", "/var/lib/*", "/dev/shm/ora_*", f"{OF_TESTS}*")
 """Places of many others: what is there counts, and not what is in it."""
 
 OF_OTHERS = f"{OF_TESTS}against-"
 """What ./dev bench keeps beside the run of its tests."""
 
 SETTINGS = (
-    "/proc/sys/vm/*huge*", "/proc/sys/vm/overcommit_*", "/proc/sys/kernel/shm*", "/proc/sys/kernel/io_uring_*", "/sys/kernel/mm/transparent_hugepage/*", "/sys/kernel/mm/hugepages/*/demote_size")
+    "/proc/sys/vm/*huge*", "/proc/sys/vm/overcommit_*", "/proc/sys/kernel/shm*", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/io_uring_*", "/sys/kernel/mm/transparent_hugepage/*", "/sys/kernel/mm/hugepages/*/demote_size")
 
 MOUNTS = (tempfile.gettempdir(), str(STATE), "/etc/", "/proc/", "/sys/", "/run/", "/usr/local/")
 

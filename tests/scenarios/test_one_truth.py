@@ -317,8 +317,8 @@ def off_but_try_on_disk(world: World) -> None:
     world.server.conf(huge_pages="try")
 
 
-@state("notice", "disabled", "unknown", "base_pages", reason=f"{FILES}; {ASKED}",
-       differs="message hint cause restart_outlook crash_outlook")
+@state("notice", "disabled", "unknown", "base_pages", "outlook_unknown", reason=f"{FILES}; {ASKED}",
+       differs="message hint cause restart_outlook crash_outlook findings")
 def off_but_try_on_disk_without_a_history(world: World) -> None:
     world.start(huge_pages="off", **NOT_PRELOADED)
     world.server.conf(huge_pages="try")

@@ -9,7 +9,7 @@ from harness.cluster import Cluster, rows
 from harness.own_etc import SYSCTL, etc_of, start_with_etc
 from harness.poll import until
 from harness.preloaded import WATCHED
-from harness.status import create_extension, own_notes
+from harness.status import create_extension
 from harness.units import MB
 
 
@@ -79,6 +79,6 @@ def test_a_file_that_nobody_may_read(new_cluster, pool, name):
     (etc_of(server) / name).chmod(0)
     server.sql("SELECT * FROM hugepage_preflight()")
     [row] = server.sql("SELECT * FROM hugepage_status")
-    assert next_boot.is_container() or any(f"/etc/{name}" in note for note in own_notes(row)), row["notes"]
+    assert next_boot.is_container() or any(f"/etc/{name}" in note for note in row["notes"]), row["notes"]
     assert row["boot_outlook"] == "unknown"
     assert "boot_loses" not in findings(server)

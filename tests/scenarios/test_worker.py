@@ -130,7 +130,7 @@ def test_say_that_a_crash_is_safe_only_if_it_is(new_cluster, pool):
 
 @pytest.mark.any_major
 def test_restart_the_worker(new_cluster, pool):
-    """After TERM it starts again, five minutes later, and repeats no message, also where the history file is not writable; after KILL
+    """After TERM it starts again, a minute later, and repeats no message, also where the history file is not writable; after KILL
     the server restarts, as for any of its processes."""
     server, unwritable = new_cluster(**WATCHED, logging_collector=True, log_filename="collected.log"), new_cluster(**WATCHED)
     needed = server.pages_needed(2 * MB)
