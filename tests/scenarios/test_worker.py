@@ -133,13 +133,12 @@ def test_restart_the_worker(new_cluster, pool):
     """After TERM it starts again, a minute later, and repeats no message, also where the history file is not writable; after KILL
     the server restarts, as for any of its processes."""
     server, unwritable = new_cluster(**WATCHED, logging_collector=True, log_filename="collected.log"), new_cluster(**WATCHED)
-    needed = server.pages_needed(2 * MB)
-    borrowed = pool(2 * MB, needed + unwritable.pages_needed(2 * MB))
-    create_extension(server.start())
+    borrowed = pool(2 * MB, unwritable.pages_needed(2 * MB))
     await_worker(unwritable.start())
     unwritable.stop()
     (unwritable.data / "pg_hugepages.history").chmod(0o400)
-    borrowed.resize(needed)
+    borrowed.resize(server.pages_needed(2 * MB))
+    create_extension(server.start())
     at = len(unwritable.log())
     create_extension(unwritable.start())
     of_unwritable = await_worker(unwritable)
