@@ -78,10 +78,6 @@ class Pool:
         numbers = self.numbers()
         return numbers.nr - numbers.surplus
 
-    def can_be_split(self) -> bool:
-        """Whether the kernel can make smaller huge pages of its pages (Linux 5.16 on)."""
-        return (self.directory / "demote").exists()
-
     def overcommit(self, pages: int) -> None:
         """Set nr_overcommit_hugepages; the kernel refuses to write it for gigantic pages (1 GB), even a zero."""
         if self.numbers().overcommit != pages:

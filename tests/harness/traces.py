@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 STATE = Path("/var/lib/hugepage-sidecar")
-"""What the sidecar remembers of this host, root's consents among it."""
+"""What the sidecar remembers of this host."""
 
 LOCK_OF_APPLY = Path("/run/hugepage-sidecar")
 
@@ -29,7 +29,8 @@ OF_OTHERS = f"{OF_TESTS}against-"
 """What ./dev bench keeps beside the run of its tests."""
 
 SETTINGS = (
-    "/proc/sys/vm/*huge*", "/proc/sys/vm/overcommit_*", "/proc/sys/kernel/shm*", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/io_uring_*", "/sys/kernel/mm/transparent_hugepage/*", "/sys/kernel/mm/hugepages/*/demote_size")
+    "/proc/sys/vm/*huge*", "/proc/sys/vm/overcommit_*", "/proc/sys/kernel/shm*", "/proc/sys/kernel/pid_max",
+    "/proc/sys/kernel/io_uring_*", "/sys/kernel/mm/transparent_hugepage/*")
 
 MOUNTS = (tempfile.gettempdir(), str(STATE), "/etc/", "/proc/", "/sys/", "/run/", "/usr/local/")
 
@@ -92,13 +93,6 @@ def made_directory(directory: Path) -> Iterator[Path]:
     finally:
         if not was_there:
             directory.rmdir()
-
-
-@contextmanager
-def own_state() -> Iterator[list[str]]:
-    """The beginning of a command line that runs the rest where nothing is remembered, and what is remembered goes with it."""
-    with made_directory(STATE):
-        yield ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o mode=755 none {STATE} && exec "$@"', "sh"]
 
 
 @contextmanager

@@ -36,8 +36,6 @@ TWO_NODES = Boot("two-nodes", nodes=(1024, 1024))
 HYBRID = Boot("hybrid", cgroups="hybrid")
 GIGANTIC = Boot("gigantic", nodes=(3072,), words="default_hugepagesz=1G hugepagesz=1G hugepages=1")
 LARGE = Boot("large", nodes=(14336,))
-FREED = Boot("freed", nodes=(14336,))
-"""As large, and not shared: what runs there leaves the memory in pieces."""
 NO_PSE = Boot("no-pse", cpu=f"{CPU},-pse")
 OWN_SIZES = Boot("own-sizes", own_default=True)
 COMMAND_LINES = Boot("command-lines", nodes=(3072, 3072))
@@ -114,12 +112,7 @@ MACHINES = [
         "test_recommendations.py::test_enough_is_not_called_too_little",
         "test_robustness.py::test_without_procmap_query",
         "test_apply.py::test_other_sizes",
-        "test_apply.py::test_splits_a_larger_page_where_memory_does_not_suffice",
-        "test_apply.py::test_splits_a_larger_page_where_memory_is_fragmented",
-        "test_apply.py::test_a_split_is_undone_with_the_rest",
     ), impossible={"arm64": "an emulated arm64 takes an hour for 500 sessions"}),
-    Machine("freed-pool", FREED, "A pool was reserved and given back, in memory that had pages of 1 GB",
-            impossible={"arm64": "an emulated arm64 takes too long for pools of 8 GB"}),
     Machine("command-lines", COMMAND_LINES, "Each row of tests/lab/command-lines.tsv is a boot, whose pools are compared with the table",
             impossible={"arm64": "the table has the page sizes of amd64"}, of_host=("command_lines.py::pools_of_every_command_line",)),
     Machine("no-hugetlb", NO_PSE, "A CPU without huge pages, so a kernel without pools",
@@ -127,4 +120,4 @@ MACHINES = [
 ]
 
 SHORT = ("two-nodes-uneven", "cpuset", "unified", "descriptors")
-"""The machines of ./dev lab --short: fourteen scenarios in two guests of each kernel."""
+"""The machines of ./dev lab --short: twelve scenarios in two guests of each kernel."""

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from harness import sidecar
-from harness.cluster import Unsupported
 from harness.kernel import meminfo, pool_numbers
 from harness.next_boot import has_systemd, is_container
 from harness.poll import until
@@ -22,7 +21,6 @@ from harness.pool import Pool, PoolError
 from harness.processes import run
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
 from harness.smaps import main_mapping
-from harness.traces import own_state
 from harness.units import GB, MB
 
 pytestmark = pytest.mark.any_major
@@ -52,6 +50,11 @@ def settings(root) -> Iterator[None]:
                 file.write_bytes(content)
 
 
+def apply(*arguments: object, **how: object) -> sidecar.Answer:
+    """Run apply, which has no terminal here to ask on."""
+    return sidecar.run("apply", "--yes", *arguments, **how)
+
+
 def nr_file(pool: Pool) -> Path:
     return pool.directory / "nr_hugepages"
 
@@ -60,7 +63,7 @@ def nr_file(pool: Pool) -> Path:
 def slow(pool: Pool, *arguments: object, tampering: str = "delay_enter=200000") -> Iterator[subprocess.Popen]:
     """Run apply under strace, which lets every write into the pool take a fifth of a second, or tampers otherwise."""
     command = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", str(nr_file(pool)), "-e", "trace=write",
-               "-e", f"inject=write:{tampering}", *sidecar.command("apply", *arguments)]
+               "-e", f"inject=write:{tampering}", *sidecar.command("apply", "--yes", *arguments)]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process
@@ -93,7 +96,7 @@ def end(process: subprocess.Popen) -> sidecar.Answer:
 def test_grows_and_shrinks(small):
     held = small.numbers().held
     for wanted in (held + 500, held + 30, held + 30, held):
-        answer = sidecar.run("apply", "--pages", wanted)
+        answer = apply("--pages", wanted)
         assert (answer.status, answer.stderr) == (OK, "")
         assert small.persistent() == wanted == pool_numbers(2 * MB).nr
         assert f"keeps {wanted} pages of 2 MB" in answer.stdout
@@ -103,22 +106,54 @@ def test_other_sizes(pool):
     gigantic = pool(GB, 1)    # NoGigabyte where none is to be had
     held = gigantic.numbers().held
     gigantic.resize(held)
-    answer = sidecar.run("apply", "--page-size", "1GB", "--pages", held + 1)
+    answer = apply("--page-size", "1GB", "--pages", held + 1)
     assert (answer.status, answer.stderr) == (OK, "") and gigantic.persistent() == held + 1
-    assert sidecar.run("apply", "--page-size", "1048576kB", "--pages", held).status == OK
+    assert apply("--page-size", "1048576kB", "--pages", held).status == OK
     assert gigantic.persistent() == held
-    unknown = sidecar.run("apply", "--page-size", "4MB", "--pages", 1)
+    unknown = apply("--page-size", "4MB", "--pages", 1)
     assert unknown.status == UNKNOWN and "it supports 2MB, 1GB" in unknown.stderr
 
 
 def test_dry_run_changes_nothing(small, settings):
     before, content = small.numbers(), SYSCTL_FILE.exists()
-    answer = sidecar.run("apply", "--pages", before.nr + 100, "--persist", "--dry-run")
+    answer = apply("--pages", before.nr + 100, "--persist", "--dry-run")
     assert answer.status == OK and f"would keep {before.nr + 100} pages" in answer.stdout
     assert f"vm.nr_hugepages = {before.nr + 100}" in answer.stdout
     assert (small.numbers(), SYSCTL_FILE.exists()) == (before, content)
-    refused = sidecar.run("apply", "--pages", 10**9, "--dry-run")
+    refused = apply("--pages", 10**9, "--dry-run")
     assert refused.status == UNKNOWN and small.numbers() == before
+
+
+def answered(text: str, *arguments: object) -> sidecar.Answer:
+    """What apply does for somebody who types the text at a terminal."""
+    controller, terminal = pty.openpty()
+    try:
+        os.write(controller, text.encode())
+        done = subprocess.run(sidecar.command("apply", *arguments), stdin=terminal, capture_output=True, text=True, timeout=60)
+        return sidecar.Answer(done.returncode, done.stdout, done.stderr)
+    finally:
+        os.close(terminal)
+        os.close(controller)
+
+
+def test_nothing_changes_without_consent(small, settings):
+    """A terminal is asked, unless there is nothing to do; where there is none, --yes is needed, also for --recommended."""
+    before, content = small.numbers(), SYSCTL_FILE.exists()
+    wanted = before.nr + 30
+    for arguments in (["--pages", wanted], ["--pages", wanted, "--persist"], ["--recommended"]):
+        refused = sidecar.run("apply", *arguments)
+        assert refused.status == USAGE and "add --yes" in refused.stderr
+    for answer in ("\n", "n\n", "yes, no\n"):
+        refused = answered(answer, "--pages", wanted, "--persist")
+        assert refused.status == UNKNOWN and "[y/N]" in refused.stderr and "nothing was changed" in refused.stderr
+        assert f"would keep {wanted} pages" in refused.stdout and f"vm.nr_hugepages = {wanted}" in refused.stdout
+    assert (small.numbers(), SYSCTL_FILE.exists()) == (before, content)
+    done = answered("y\n", "--pages", wanted)
+    assert done.status == OK and small.persistent() == wanted
+    same = answered("", "--pages", wanted)
+    assert same.status == OK and "[y/N]" not in same.stderr
+    unsafe = answered("", "--pages", 10**9)
+    assert unsafe.status == UNKNOWN and "[y/N]" not in unsafe.stderr, "a refusal comes before the question"
 
 
 def test_never_below_what_is_in_use(new_cluster, pool):
@@ -128,11 +163,11 @@ def test_never_below_what_is_in_use(new_cluster, pool):
     server.start()
     held = borrowed.numbers().held
     assert held >= needed
-    refused = sidecar.run("apply", "--pages", held - 1)
+    refused = apply("--pages", held - 1)
     assert refused.status == UNKNOWN and f"can be reduced to {held}" in refused.stderr
     assert re.search(rf"{server.data} has \d+", refused.stderr), "and it says who has them"
     assert borrowed.numbers().nr == held + 20
-    assert sidecar.run("apply", "--pages", held).status == OK
+    assert apply("--pages", held).status == OK
     assert borrowed.numbers().surplus == 0 and borrowed.persistent() == held
     server.restart()
     assert borrowed.numbers().held == held, "a restart finds all its pages again"
@@ -144,19 +179,18 @@ def test_recommended(new_cluster, pool):
     borrowed = pool(2 * MB, 0)
     server.start()
     held = borrowed.numbers().held
-    with own_state() as through:
-        dry = sidecar.run("apply", "--recommended", "--dry-run", through=through)
-        assert dry.status == OK and borrowed.numbers().nr == held
-        assert f"pages are missing for {server.data} (user {server.data.stat().st_uid})." in dry.stdout
-        assert sidecar.run("apply", "--recommended", "--yes", through=through).status == OK
-        wanted = borrowed.persistent()
-        assert f"keep {wanted} pages" in dry.stdout and wanted > held
-        server.restart()
-        assert main_mapping(server.postmaster).landed_in == "hugetlb"
-        server.stop()
-        again = sidecar.run("apply", "--recommended", through=through)
-        assert again.status == OK and borrowed.persistent() == wanted, again
-        assert sidecar.run("apply", "--recommended", "--pages", 1).status == USAGE
+    dry = apply("--recommended", "--dry-run")
+    assert dry.status == OK and borrowed.numbers().nr == held
+    assert f"pages are missing for {server.data}." in dry.stdout
+    assert apply("--recommended").status == OK
+    wanted = borrowed.persistent()
+    assert f"keep {wanted} pages" in dry.stdout and wanted > held
+    server.restart()
+    assert main_mapping(server.postmaster).landed_in == "hugetlb"
+    server.stop()
+    again = apply("--recommended")
+    assert again.status == OK and borrowed.persistent() == wanted, again
+    assert apply("--recommended", "--pages", 1).status == USAGE
 
 
 def test_surplus_pages_are_explained_and_kept(new_cluster, pool):
@@ -165,11 +199,11 @@ def test_surplus_pages_are_explained_and_kept(new_cluster, pool):
     borrowed = pool(2 * MB, 0, overcommit=needed + 10)
     server.start()
     numbers = until("surplus pages", lambda: (now := borrowed.numbers()).surplus and now)
-    refused = sidecar.run("apply", "--pages", max(borrowed.persistent() - 1, 0))
+    refused = apply("--pages", max(borrowed.persistent() - 1, 0))
     if borrowed.persistent():
         assert refused.status == UNKNOWN and f"{numbers.surplus} of the pool's pages are surplus" in refused.stderr
     # They become lasting ones, and no memory is taken for that.
-    assert sidecar.run("apply", "--pages", numbers.nr).status == OK
+    assert apply("--pages", numbers.nr).status == OK
     assert (borrowed.numbers().nr, borrowed.numbers().surplus) == (numbers.nr, 0)
 
 
@@ -178,14 +212,14 @@ def test_what_the_host_cannot_hold_is_refused(small):
     memory = meminfo()
     fits = (memory["MemTotal"] - memory["MemTotal"] * 20 // 100 - (memory["Hugetlb"] - before.nr * 2 * MB)) // (2 * MB)
     for asked in (fits + 1, 36569 * (1 + memory["MemTotal"] // (48 * GB)), 2**63):
-        answer = sidecar.run("apply", "--pages", asked)
+        answer = apply("--pages", asked)
         assert answer.status == UNKNOWN and f"{asked} huge pages of 2 MB" in answer.stderr
         assert "stay for base pages" in answer.stderr
         most = int(re.search(r"at most (\d+) fit", answer.stderr).group(1))
         assert most <= fits
         assert small.numbers() == before
     # With less kept for base pages the same number is refused because too little memory is available, or is fine: never swapped.
-    everything = sidecar.run("apply", "--pages", memory["MemTotal"] // (2 * MB), "--reserve-percent", 0)
+    everything = apply("--pages", memory["MemTotal"] // (2 * MB), "--reserve-percent", 0)
     assert everything.status == UNKNOWN and "available without swapping" in everything.stderr
     assert small.numbers() == before
 
@@ -216,7 +250,7 @@ def test_gigantic_pages_are_all_there_or_none(pool):
     except PoolError:
         obtainable = gigantic.persistent()
     gigantic.resize(before.nr)
-    answer = sidecar.run("apply", "--page-size", "1GB", "--pages", wanted)
+    answer = apply("--page-size", "1GB", "--pages", wanted)
     if answer.status == OK:
         assert gigantic.persistent() == wanted
         return
@@ -265,11 +299,11 @@ def test_two_at_once(small):
     before = small.numbers()
     with slow(small, "--pages", before.nr + 300) as process:
         until("the first to be at work", lambda: small.numbers().nr > before.nr)
-        second = sidecar.run("apply", "--pages", before.nr + 5)
+        second = apply("--pages", before.nr + 5)
         assert second.status == UNKNOWN and "another" in second.stderr and str(LOCK_FILE) in second.stderr
         assert end(process).status == OK
     assert small.persistent() == before.nr + 300
-    assert sidecar.run("apply", "--pages", before.nr).status == OK
+    assert apply("--pages", before.nr).status == OK
 
 
 def test_the_lock_is_nobodys_else(small):
@@ -279,25 +313,25 @@ def test_the_lock_is_nobodys_else(small):
     target = small.directory / "none"
     LOCK_FILE.symlink_to(target)
     try:
-        answer = sidecar.run("apply", "--pages", small.numbers().nr + 1)
+        answer = apply("--pages", small.numbers().nr + 1)
         assert answer.status == UNKNOWN and str(LOCK_FILE) in answer.stderr
     finally:
         LOCK_FILE.unlink()
     LOCK_FILE.parent.chmod(0o777)
     try:
-        answer = sidecar.run("apply", "--pages", small.numbers().nr + 1)
+        answer = apply("--pages", small.numbers().nr + 1)
         assert answer.status == UNKNOWN and "a group or any user could put something else in its place" in answer.stderr
     finally:
         LOCK_FILE.parent.chmod(0o755)
     with open(LOCK_FILE, "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        assert sidecar.run("apply", "--pages", small.numbers().nr + 1).status == UNKNOWN
+        assert apply("--pages", small.numbers().nr + 1).status == UNKNOWN
 
 
 def test_persist(small, settings):
     SYSCTL_FILE.write_text("# ours\nvm.hugetlb_shm_group = 0\nvm/nr_hugepages=1\n")
     wanted = small.numbers().nr + 20
-    answer = sidecar.run("apply", "--pages", wanted, "--persist")
+    answer = apply("--pages", wanted, "--persist")
     assert answer.status == OK and f"{SYSCTL_FILE} sets it at every boot" in answer.stdout
     assert SYSCTL_FILE.read_text() == f"# ours\nvm.hugetlb_shm_group = 0\nvm.nr_hugepages = {wanted}\n"
     assert SYSCTL_FILE.stat().st_mode & 0o777 == 0o644
@@ -307,7 +341,7 @@ def test_persist(small, settings):
     later = SYSCTL_FILE.with_name("95-test-of-pg-hugepages.conf")
     try:
         later.write_text("vm.nr_hugepages = 3\n")
-        overridden = sidecar.run("apply", "--pages", wanted, "--persist")
+        overridden = apply("--pages", wanted, "--persist")
         told = "the files of a container, not of the host" if is_container() else (
             f"At the next boot {later} sets 3 pages of 2 MB." if has_systemd() else "the next boot is unknown: systemd does not run")
         assert overridden.status == OK and told in overridden.stdout
@@ -318,7 +352,7 @@ def test_persist(small, settings):
 def test_persist_of_other_sizes(pool, settings):
     gigantic = pool(GB, 0)
     wanted = gigantic.numbers().nr
-    assert sidecar.run("apply", "--page-size", "1GB", "--pages", wanted, "--persist").status == OK
+    assert apply("--page-size", "1GB", "--pages", wanted, "--persist").status == OK
     [line] = [line for line in TMPFILES_FILE.read_text().splitlines() if "hugepages-1048576kB" in line]
     assert line == f"w {nr_file(gigantic)} - - - - {wanted}"
     run("systemd-tmpfiles", "--create", str(TMPFILES_FILE))
@@ -342,7 +376,7 @@ def test_a_full_disk_leaves_the_old_file(small, settings, tmp_path):
         ballast = SYSCTL_FILE.with_name("ballast")
         with pytest.raises(OSError, match="No space left"):
             ballast.write_bytes(bytes(1 << 20))
-        answer = sidecar.run("apply", "--pages", wanted, "--persist")
+        answer = apply("--pages", wanted, "--persist")
         assert answer.status == UNKNOWN
         assert "not for the next boot" in answer.stderr and "No space left on device" in answer.stderr
         assert SYSCTL_FILE.read_text() == old
@@ -355,18 +389,18 @@ def test_a_full_disk_leaves_the_old_file(small, settings, tmp_path):
 def test_without_the_right_to(small):
     before = small.numbers()
     wanted = before.nr + 5
-    ordinary = sidecar.run("apply", "--pages", wanted, user="postgres")
+    ordinary = apply("--pages", wanted, user="postgres")
     assert ordinary.status == UNKNOWN and "run this as root" in ordinary.stderr
     container = subprocess.run(
         ["unshare", "--mount", "sh", "-c", 'mount -o remount,bind,ro /sys && exec "$0" "$@"',
-         *sidecar.command("apply", "--pages", wanted)], capture_output=True, text=True)
+         *sidecar.command("apply", "--yes", "--pages", wanted)], capture_output=True, text=True)
     assert container.returncode == UNKNOWN
     assert "read-only, as in containers" in container.stderr and "on the host itself" in container.stderr
     captured = Path(__file__).parents[1] / "fixtures/rhel7"
-    elsewhere = sidecar.run("apply", "--pages", wanted, "--root", captured)
+    elsewhere = apply("--pages", wanted, "--root", captured)
     assert elsewhere.status == USAGE
     for wrong in (["--pages", "x"], [], ["--pages", "1", "--page-size", "2"], ["--pages", "1", "--reserve-percent", "101"]):
-        assert sidecar.run("apply", *wrong).status in (USAGE, UNKNOWN)
+        assert apply(*wrong).status in (USAGE, UNKNOWN)
     assert small.numbers() == before
 
 
@@ -374,76 +408,12 @@ def test_a_progress_bar_on_a_terminal_alone(small):
     before = small.numbers().nr
     controller, terminal = pty.openpty()
     try:
-        done = subprocess.run(sidecar.command("apply", "--pages", before + 900), stdout=subprocess.PIPE, stderr=terminal)
+        done = subprocess.run(sidecar.command("apply", "--yes", "--pages", before + 900), stdout=subprocess.PIPE, stderr=terminal)
         assert done.returncode == OK
         os.set_blocking(controller, False)
         assert b"pages of 2 MB" in os.read(controller, 1 << 16)
     finally:
         os.close(terminal)
         os.close(controller)
-    piped = sidecar.run("apply", "--pages", before)
+    piped = apply("--pages", before)
     assert (piped.status, piped.stderr) == (OK, "") and piped.status != CRITICAL
-
-
-@pytest.fixture
-def gigabyte(pool) -> Pool:
-    """A pool with one unused page of 1 GB, which the kernel can split."""
-    gigabyte = pool(GB, 1)
-    if not gigabyte.can_be_split():
-        raise Unsupported("a page of 1 GB was not split: Linux 5.16 and newer can")
-    return gigabyte
-
-
-def reserve_that_needs_a_split(pages: int) -> list[str]:
-    """The share for base pages that leaves enough to so many pages of 2 MB, and not to a page of 1 GB beside them."""
-    return ["--reserve-percent", str(100 - -(-pages * 2 * MB * 100 // meminfo()["MemTotal"]))]
-
-
-def test_splits_a_larger_page_where_memory_does_not_suffice(gigabyte, small):
-    wanted, kept = small.numbers().held + 200, small.persistent()
-    before, size = gigabyte.numbers(), (gigabyte.directory / "demote_size").read_text()
-    call = ["apply", "--pages", wanted, *reserve_that_needs_a_split(wanted)]
-    refused = sidecar.run(*call)
-    assert refused.status == UNKNOWN and "do not fit" in refused.stderr, refused
-    dry_run = sidecar.run(*call, "--demote", "--dry-run")
-    assert dry_run.status == OK and "1 unused pages of 1 GB would be split first" in dry_run.stdout, dry_run
-    assert (small.persistent(), gigabyte.numbers()) == (kept, before)
-    # The only one is promised: it stays whole.
-    promised = gigabyte.reserve(1)
-    refused = sidecar.run(*call, "--demote")
-    promised.close()
-    assert refused.status == UNKNOWN and "no larger huge page is unused" in refused.stderr, refused
-    assert gigabyte.numbers() == before
-    answer = sidecar.run(*call, "--demote")
-    assert (answer.status, answer.stderr) == (OK, ""), answer
-    assert "1 unused pages of 1 GB were split" in answer.stdout
-    assert (small.persistent(), gigabyte.persistent()) == (wanted, before.nr - 1)
-    assert (gigabyte.directory / "demote_size").read_text() == size
-
-
-def test_splits_a_larger_page_where_memory_is_fragmented(gigabyte, pool):
-    """The kernel gives no page, as strace makes it seem, until a page of 1 GB is split."""
-    three_digits = pool(2 * MB, 110)
-    nr, wanted = gigabyte.persistent(), three_digits.persistent() + 300
-    with slow(three_digits, "--pages", wanted, tampering=nothing_given(after=0)) as process:
-        assert end(process).status == WARNING
-    assert (three_digits.persistent(), gigabyte.persistent()) == (wanted - 300, nr)
-    with slow(three_digits, "--pages", wanted, "--demote", tampering=nothing_given(after=0)) as process:
-        answer = end(process)
-    assert (answer.status, answer.stderr) == (OK, ""), answer
-    assert "1 unused pages of 1 GB were split" in answer.stdout
-    assert (three_digits.persistent(), gigabyte.persistent()) == (wanted, nr - 1)
-
-
-def test_a_split_is_undone_with_the_rest(gigabyte, small):
-    before, nr = small.numbers(), gigabyte.persistent()
-    wanted = before.held + 900
-    with slow(small, "--pages", wanted, *reserve_that_needs_a_split(wanted), "--demote") as process:
-        until("the split and a step more", lambda: gigabyte.persistent() < nr and small.persistent() > before.nr + 512)
-        os.kill(program(process), signal.SIGTERM)
-        answer = end(process)
-    assert small.numbers() == before
-    # The kernel may have put something into its place meanwhile.
-    reasons = {WARNING: "interrupted", CRITICAL: f"the pool of 1 GB keeps {nr - 1} pages; before it kept {nr}"}
-    assert reasons[answer.status] in answer.stderr, answer
-    assert gigabyte.persistent() == (nr if answer.status == WARNING else nr - 1)

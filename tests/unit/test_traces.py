@@ -16,7 +16,7 @@ traces.TREES, traces.NAMES = (place,), (f"{place.parent}/*",)
 (place / "gone").touch()
 before = traces.traces(settings=False)
 assert traces.differences(before, traces.traces(settings=False)) == []
-(place / "apply-owners").write_text("101")
+(place / "history").write_text("101")
 (place / "changed").write_text("b" * 100)
 (place / "gone").unlink()
 (place.parent / "beside").mkdir()
@@ -32,6 +32,6 @@ def test_what_was_left_is_named(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", RUN, str(place), str(at_exit)], cwd=REPOSITORY / "tests", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     left, beside, gone, changed = done.stdout.splitlines()
-    assert (left, beside) == (f"left: {tmp_path}/beside", f"left: {place}/apply-owners")
+    assert (left, beside) == (f"left: {tmp_path}/beside", f"left: {place}/history")
     assert gone == f"gone: {place}/gone" and changed.startswith(f"changed: {place}/changed: ")
     assert not at_exit.exists()

@@ -5,7 +5,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -133,6 +133,15 @@ fn exit_with_usage() {
     for arguments in [&["--help"][..], &["--version"], &["apply", "--help"]] {
         assert_eq!(status(&run(&host, arguments)), OK, "{arguments:?}");
     }
+}
+
+/// So many pages fit on no host: this one changes nothing even if it asks nobody.
+#[test]
+fn apply_without_a_terminal_needs_consent() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hugepage-sidecar"));
+    let refused = command.args(["apply", "--pages", "1000000000000"]).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(status(&refused), USAGE);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no terminal to ask on: add --yes"));
 }
 
 #[test]

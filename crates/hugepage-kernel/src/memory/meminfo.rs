@@ -40,7 +40,7 @@ pub struct Meminfo {
     /// `HugePages_Surp` (since 2.6.24) of the default size alone.
     pub huge_pages_surp: Option<Pages>,
     /// The size of base pages, if the kernel gives back the memory that describes those of new huge pages: not a line of the
-    /// file, but [`OPTIMIZE_VMEMMAP`]. `None` also if that could not be read.
+    /// file, but `vm.hugetlb_optimize_vmemmap`. `None` also if that could not be read.
     pub vmemmap_base: Option<PageSize>,
     /// Whether lxcfs shows the file instead of the kernel: its numbers are of the container, or of the host, by line.
     pub is_of_lxcfs: bool,
@@ -48,10 +48,8 @@ pub struct Meminfo {
 
 /// The note on [`Meminfo::is_of_lxcfs`].
 pub const LXCFS: &str = "lxcfs is mounted on /proc/meminfo: the memory and the page tables of the host are unknown";
-/// The sysctl that lets the kernel give back most of the memory that describes new huge pages (mm/vmemmap_dedup, Linux 5.19).
-pub const OPTIMIZE_VMEMMAP: &str = "vm.hugetlb_optimize_vmemmap";
-/// The file of [`OPTIMIZE_VMEMMAP`].
-const OPTIMIZE_VMEMMAP_PATH: &str = "/proc/sys/vm/hugetlb_optimize_vmemmap";
+/// Lets the kernel give back most of the memory that describes new huge pages (mm/vmemmap_dedup, Linux 5.19).
+const OPTIMIZE_VMEMMAP: &str = "/proc/sys/vm/hugetlb_optimize_vmemmap";
 const PATH: &str = "/proc/meminfo";
 
 impl Meminfo {
@@ -61,7 +59,7 @@ impl Meminfo {
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
-        let optimizes = root.read_once(OPTIMIZE_VMEMMAP_PATH, |text| text.trim() == "1").unwrap_or(false);
+        let optimizes = root.read_once(OPTIMIZE_VMEMMAP, |text| text.trim() == "1").unwrap_or(false);
         meminfo.vmemmap_base = root.base_page_size().ok().filter(|_| optimizes);
         if is_of_lxcfs(root) {
             meminfo = Self {
@@ -134,11 +132,6 @@ pub fn is_of_lxcfs(root: &Root) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_file_is_that_of_the_sysctl() {
-        assert_eq!(OPTIMIZE_VMEMMAP_PATH, crate::memory::sysctl::path(OPTIMIZE_VMEMMAP));
-    }
 
     #[test]
     fn a_line_with_nonsense_costs_only_itself() {

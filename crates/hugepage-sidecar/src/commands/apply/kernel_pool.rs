@@ -1,7 +1,8 @@
-//! The pool of this host's kernel: its file in /sys, compaction and the page cache in /proc/sys/vm (admin-guide/sysctl/vm).
+//! The pool of this host's kernel: its file in /sys, and compaction in /proc/sys/vm (admin-guide/sysctl/vm).
 
-use std::io;
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use hugepage_assess::assessment::capacity::saved_per_page;
@@ -9,26 +10,20 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
-use super::kernel_file::{self, POOLS, write};
-use super::larger_pool::LargerPool;
-use super::resize::{PoolOperations, Reclaim};
+use super::resize::PoolOperations;
 use super::resize_plan::HostState;
 use crate::privileges;
 
-const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+const POOLS: &str = "/sys/kernel/mm/hugepages";
 const COMPACT_MEMORY: &str = "/proc/sys/vm/compact_memory";
 /// The files that are written, and the directory of the pools' files.
-pub const FILES: [&str; 4] = [POOLS, DROP_CACHES, COMPACT_MEMORY, "/proc/sys/vm/hugetlb_optimize_vmemmap"];
+pub const FILES: [&str; 2] = [POOLS, COMPACT_MEMORY];
 
-/// The pool of one page size, and where more pages of it may come from.
+/// The pool of one page size.
 pub struct KernelPool<'a> {
     root: &'a Root,
     size: PageSize,
     reserve_percent: u32,
-    /// The pool whose pages may be split.
-    pub larger: Option<LargerPool<'a>>,
-    /// The memory that the kernel gives back for each new page, if it is told to.
-    pub saved_per_page: Bytes,
 }
 
 impl<'a> KernelPool<'a> {
@@ -43,7 +38,7 @@ impl<'a> KernelPool<'a> {
             let names: Vec<_> = sizes.iter().map(|size| size.setting()).collect();
             bail!("this kernel has no huge pages of {size}; it supports {}", names.join(", "));
         }
-        Ok(Self { root, size, reserve_percent, larger: None, saved_per_page: Bytes(0) })
+        Ok(Self { root, size, reserve_percent })
     }
 
     /// The size of the pages.
@@ -56,7 +51,6 @@ impl<'a> KernelPool<'a> {
         let meminfo = Meminfo::read(self.root)?;
         let pool = pool::of_one_moment(self.root, self.size, Some(&meminfo))?;
         let all = pool::memory(self.root)?;
-        let already = meminfo.vmemmap_base.map_or(Bytes(0), |base| saved_per_page(self.size, base));
         Ok(HostState {
             mem_total: meminfo.mem_total.unwrap_or_default(),
             available: meminfo
@@ -64,8 +58,7 @@ impl<'a> KernelPool<'a> {
                 .or(meminfo.mem_free)
                 .ok_or_else(|| anyhow!("MemAvailable and MemFree are missing in /proc/meminfo"))?,
             other_pools: all.saturating_sub(self.size.times(pool.nr)),
-            divided: Bytes(0),
-            saved_per_page: self.saved_per_page.max(already),
+            saved_per_page: meminfo.vmemmap_base.map_or(Bytes(0), |base| saved_per_page(self.size, base)),
             reserve_percent: self.reserve_percent,
             pool,
         })
@@ -74,7 +67,7 @@ impl<'a> KernelPool<'a> {
     /// Checks that the pool can be changed. The error says what to do.
     pub fn check_writable(&self) -> anyhow::Result<()> {
         let path = self.file();
-        let Err(error) = privileges::write(|| kernel_file::open(&path)) else { return Ok(()) };
+        let Err(error) = privileges::write(|| open(&path)) else { return Ok(()) };
         let advice = match error.kind() {
             io::ErrorKind::ReadOnlyFilesystem => {
                 "it is mounted read-only, as in containers: run this on the host itself"
@@ -100,11 +93,7 @@ impl PoolOperations for KernelPool<'_> {
         Ok(self.state()?.pool.persistent())
     }
 
-    fn reclaim(&mut self, method: Reclaim) -> anyhow::Result<()> {
-        if method == Reclaim::DropCaches {
-            // 1: the page cache, not dentries and inodes. Dirty pages stay.
-            write(&self.root.path(DROP_CACHES), "1")?;
-        }
+    fn compact(&mut self) -> anyhow::Result<()> {
         match write(&self.root.path(COMPACT_MEMORY), "1") {
             // A kernel built without compaction.
             Err(error) if is_not_found(&error) => Ok(()),
@@ -114,22 +103,26 @@ impl PoolOperations for KernelPool<'_> {
 
     fn has_memory(&mut self) -> anyhow::Result<bool> {
         let state = self.state()?;
-        let one_more = state.available.saturating_sub(self.size.bytes().saturating_sub(self.saved_per_page));
+        let one_more = state.available.saturating_sub(self.size.bytes().saturating_sub(state.saved_per_page));
         // Surplus pages become persistent without using more memory.
         Ok(state.pool.surplus.is_some_and(|surplus| surplus > Pages(0)) || one_more >= state.min_available())
-    }
-
-    fn demote(&mut self) -> anyhow::Result<Option<Pages>> {
-        let is_split = match &mut self.larger {
-            Some(larger) => larger.demote()?,
-            None => false,
-        };
-        Ok(if is_split { Some(self.state()?.pool.persistent()) } else { None })
     }
 
     fn in_use(&mut self) -> anyhow::Result<Pages> {
         Ok(self.state()?.pool.in_use().unwrap_or_default())
     }
+}
+
+/// Opens a file of the kernel for writing.
+#[expect(clippy::disallowed_methods, reason = "/proc/sys and /sys")]
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).open(path)
+}
+
+/// Writes a file of the kernel.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let written = open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.with_context(|| format!("could not write \"{text}\" to {}", path.display()))
 }
 
 fn is_not_found(error: &anyhow::Error) -> bool {

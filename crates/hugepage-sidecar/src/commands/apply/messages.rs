@@ -37,8 +37,8 @@ pub fn done(size: PageSize, plan: ResizePlan) -> String {
     }
 }
 
-/// The reason why the pool was not set, after what was tried: dropping the page cache, splitting larger pages.
-pub fn failure(outcome: ResizeOutcome, size: PageSize, plan: ResizePlan, drop_caches: bool, demote: bool) -> String {
+/// The reason why the pool was not set.
+pub fn failure(outcome: ResizeOutcome, size: PageSize, plan: ResizePlan) -> String {
     let requested = plan.to;
     match outcome {
         ResizeOutcome::Reached => String::new(),
@@ -49,20 +49,11 @@ pub fn failure(outcome: ResizeOutcome, size: PageSize, plan: ResizePlan, drop_ca
         ResizeOutcome::LowMemory(got) => format!(
             "stopped at {got} of {requested} pages of {size}: other processes use more memory now, and the host would begin to swap"
         ),
-        ResizeOutcome::Incomplete(got) => {
-            let mut tried = match drop_caches {
-                true => "after compaction and dropping the page cache".to_owned(),
-                false => "after compaction; --drop-caches may provide more".to_owned(),
-            };
-            if !demote {
-                tried += ", and so may --demote where larger pages are unused";
-            }
-            format!(
-                "the kernel gave {got} of {requested} pages of {size}, {tried}. Memory is fragmented. To get all pages, reserve \
-                 them at boot: {}",
-                reserve_at_boot(size, requested)
-            )
-        }
+        ResizeOutcome::Incomplete(got) => format!(
+            "the kernel gave {got} of {requested} pages of {size}, after compaction. Memory is fragmented. To get all pages, \
+             reserve them at boot: {}",
+            reserve_at_boot(size, requested)
+        ),
     }
 }
 

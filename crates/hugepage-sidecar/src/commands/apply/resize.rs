@@ -11,15 +11,6 @@ const SLOW_STEP: Duration = Duration::from_millis(100);
 /// The smallest step, however slow the kernel is.
 const MIN_STEP: Bytes = Bytes(64 << 20);
 
-/// Ways to free memory when the kernel gives fewer pages than requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reclaim {
-    /// Compact memory.
-    Compact,
-    /// Drop the clean page cache, then compact memory.
-    DropCaches,
-}
-
 /// The operations of the kernel on a pool.
 pub trait PoolOperations {
     /// The error of a failed operation.
@@ -27,13 +18,10 @@ pub trait PoolOperations {
 
     /// Requests a pool of `pages` and returns its size, which may be smaller.
     fn set(&mut self, pages: Pages) -> Result<Pages, Self::Error>;
-    /// Frees memory.
-    fn reclaim(&mut self, method: Reclaim) -> Result<(), Self::Error>;
+    /// Compacts memory.
+    fn compact(&mut self) -> Result<(), Self::Error>;
     /// Whether enough memory is available to grow the pool further.
     fn has_memory(&mut self) -> Result<bool, Self::Error>;
-    /// Splits one unused larger page, which adds several to the pool, and returns its new size; `None` if there is none, or
-    /// that is not wanted.
-    fn demote(&mut self) -> Result<Option<Pages>, Self::Error>;
     /// Pages that are in use or reserved.
     fn in_use(&mut self) -> Result<Pages, Self::Error>;
 }
@@ -55,25 +43,23 @@ pub enum ResizeOutcome {
 
 /// A resize request.
 #[derive(Clone, Copy, Debug)]
-pub struct Resize<'a> {
+pub struct Resize {
     /// The current size without surplus pages.
     pub from: Pages,
     /// The requested size.
     pub to: Pages,
     /// The page size.
     pub size: PageSize,
-    /// The methods to try if the kernel gives fewer pages, in this order.
-    pub reclaim: &'a [Reclaim],
 }
 
 /// Resizes the pool. Calls `progress` with the current size, and stops if `interrupted` returns true.
 pub fn resize<K: PoolOperations>(
     kernel: &mut K,
-    request: Resize<'_>,
+    request: Resize,
     interrupted: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(Pages),
 ) -> Result<ResizeOutcome, K::Error> {
-    let Resize { from, to, size, reclaim } = request;
+    let Resize { from, to, size } = request;
     let shortest = size.pages_to_hold(MIN_STEP);
     let (mut at, mut step) = (from, shortest);
     while at != to {
@@ -83,24 +69,10 @@ pub fn resize<K: PoolOperations>(
         let began = Instant::now();
         if at < to {
             if !kernel.has_memory()? {
-                match kernel.demote()? {
-                    Some(got) => at = if got > to { kernel.set(to)? } else { got },
-                    None => return Ok(ResizeOutcome::LowMemory(at)),
-                }
-                progress(at);
-                continue;
+                return Ok(ResizeOutcome::LowMemory(at));
             }
             let next = at.saturating_add(step).min(to);
-            let mut got = kernel.set(next)?;
-            for method in reclaim {
-                got = reclaim_pages(kernel, next, got, *method, interrupted)?;
-            }
-            while got < next && !interrupted() {
-                match kernel.demote()? {
-                    Some(more) => got = if more > to { kernel.set(to)? } else { more },
-                    None => break,
-                }
-            }
+            let got = grow(kernel, next, interrupted)?;
             // A signal also makes the kernel stop early.
             if got < next && interrupted() {
                 return Ok(ResizeOutcome::Interrupted);
@@ -108,7 +80,7 @@ pub fn resize<K: PoolOperations>(
             if got < next {
                 return Ok(ResizeOutcome::Incomplete(got));
             }
-            at = next.max(got);
+            at = next;
         } else {
             let next = at.saturating_sub(step).max(to);
             let in_use = kernel.in_use()?;
@@ -127,16 +99,11 @@ pub fn resize<K: PoolOperations>(
     Ok(ResizeOutcome::Reached)
 }
 
-/// Frees memory and retries while the pool grows.
-fn reclaim_pages<K: PoolOperations>(
-    kernel: &mut K,
-    target: Pages,
-    mut got: Pages,
-    method: Reclaim,
-    interrupted: &dyn Fn() -> bool,
-) -> Result<Pages, K::Error> {
+/// Requests `target` pages, and compacts memory and requests them again while that gives more of them.
+fn grow<K: PoolOperations>(kernel: &mut K, target: Pages, interrupted: &dyn Fn() -> bool) -> Result<Pages, K::Error> {
+    let mut got = kernel.set(target)?;
     while got < target && !interrupted() {
-        kernel.reclaim(method)?;
+        kernel.compact()?;
         let again = kernel.set(target)?;
         if again <= got {
             break;
@@ -158,16 +125,14 @@ fn next_step(step: Pages, took: Duration) -> Pages {
 mod tests {
     use super::*;
 
-    /// A kernel with a number of free pages. Each method frees more pages once.
+    /// A kernel with a number of free pages. Compaction frees more, once.
     struct Fake {
         pool: u64,
         ready: u64,
         compaction: u64,
-        caches: u64,
         in_use: u64,
         memory_until: u64,
-        reclaim: Vec<Reclaim>,
-        larger: u64,
+        compacted: u64,
     }
 
     impl PoolOperations for Fake {
@@ -180,12 +145,9 @@ mod tests {
             Ok(Pages(self.pool))
         }
 
-        fn reclaim(&mut self, method: Reclaim) -> Result<(), ()> {
-            self.reclaim.push(method);
-            self.ready += std::mem::take(match method {
-                Reclaim::Compact => &mut self.compaction,
-                Reclaim::DropCaches => &mut self.caches,
-            });
+        fn compact(&mut self) -> Result<(), ()> {
+            self.compacted += 1;
+            self.ready += std::mem::take(&mut self.compaction);
             Ok(())
         }
 
@@ -193,90 +155,56 @@ mod tests {
             Ok(self.pool < self.memory_until)
         }
 
-        fn demote(&mut self) -> Result<Option<Pages>, ()> {
-            if self.larger == 0 {
-                return Ok(None);
-            }
-            self.larger -= 1;
-            self.pool += 512;
-            Ok(Some(Pages(self.pool)))
-        }
-
         fn in_use(&mut self) -> Result<Pages, ()> {
             Ok(Pages(self.in_use))
         }
     }
 
-    fn fake(pool: u64, ready: u64, compaction: u64, caches: u64) -> Fake {
-        Fake { pool, ready, compaction, caches, in_use: 0, memory_until: u64::MAX, reclaim: Vec::new(), larger: 0 }
+    fn fake(pool: u64, ready: u64, compaction: u64) -> Fake {
+        Fake { pool, ready, compaction, in_use: 0, memory_until: u64::MAX, compacted: 0 }
     }
 
-    fn request(from: Pages, to: u64, reclaim: &[Reclaim]) -> Resize<'_> {
-        Resize { from, to: Pages(to), size: PageSize::from_kib(2048).unwrap(), reclaim }
+    fn request(from: Pages, to: u64) -> Resize {
+        Resize { from, to: Pages(to), size: PageSize::from_kib(2048).unwrap() }
     }
 
-    fn go(kernel: &mut Fake, to: u64, reclaim: &[Reclaim]) -> ResizeOutcome {
+    fn go(kernel: &mut Fake, to: u64) -> ResizeOutcome {
         let from = Pages(kernel.pool);
-        resize(kernel, request(from, to, reclaim), &|| false, &mut |_| {}).unwrap()
+        resize(kernel, request(from, to), &|| false, &mut |_| {}).unwrap()
     }
 
     #[test]
     fn reach_every_outcome() {
-        const BOTH: [Reclaim; 2] = [Reclaim::Compact, Reclaim::DropCaches];
-        for (mut kernel, to, reclaim, outcome) in [
-            (fake(0, 5000, 0, 0), 5000, &[][..], ResizeOutcome::Reached),
-            (fake(5000, 0, 0, 0), 0, &[], ResizeOutcome::Reached),
-            (fake(7, 0, 0, 0), 7, &[], ResizeOutcome::Reached),
-            (fake(0, 3000, 0, 0), 5000, &[], ResizeOutcome::Incomplete(Pages(3000))),
-            (fake(0, 3000, 2000, 0), 5000, &BOTH[..1], ResizeOutcome::Reached),
-            (fake(0, 3000, 1000, 1000), 5000, &BOTH[..1], ResizeOutcome::Incomplete(Pages(4000))),
-            (fake(0, 3000, 1000, 1000), 5000, &BOTH, ResizeOutcome::Reached),
-            (fake(0, 3000, 1000, 999), 5000, &BOTH, ResizeOutcome::Incomplete(Pages(4999))),
-            (Fake { memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, &BOTH, ResizeOutcome::LowMemory(Pages(122))),
-            (Fake { in_use: 200, ..fake(1000, 0, 0, 0) }, 100, &[], ResizeOutcome::InUse(Pages(200))),
-            (Fake { in_use: 100, ..fake(1000, 0, 0, 0) }, 100, &[], ResizeOutcome::Reached),
+        for (mut kernel, to, outcome) in [
+            (fake(0, 5000, 0), 5000, ResizeOutcome::Reached),
+            (fake(5000, 0, 0), 0, ResizeOutcome::Reached),
+            (fake(7, 0, 0), 7, ResizeOutcome::Reached),
+            (fake(0, 3000, 0), 5000, ResizeOutcome::Incomplete(Pages(3000))),
+            (fake(0, 3000, 2000), 5000, ResizeOutcome::Reached),
+            (fake(0, 3000, 1000), 5000, ResizeOutcome::Incomplete(Pages(4000))),
+            (Fake { memory_until: 100, ..fake(90, 5000, 0) }, 1000, ResizeOutcome::LowMemory(Pages(122))),
+            (Fake { in_use: 200, ..fake(1000, 0, 0) }, 100, ResizeOutcome::InUse(Pages(200))),
+            (Fake { in_use: 100, ..fake(1000, 0, 0) }, 100, ResizeOutcome::Reached),
         ] {
             let from = kernel.pool;
-            assert_eq!(go(&mut kernel, to, reclaim), outcome, "{from} to {to}");
-        }
-    }
-
-    #[test]
-    fn split_larger_pages_only_when_needed() {
-        for (mut kernel, to, outcome, larger) in [
-            (Fake { larger: 3, ..fake(0, 5000, 0, 0) }, 5000, ResizeOutcome::Reached, 3),
-            (Fake { larger: 3, ..fake(0, 3000, 1000, 0) }, 4000, ResizeOutcome::Reached, 3),
-            // What memory does not have comes from two of them, and what is too much goes back.
-            (Fake { larger: 3, ..fake(0, 3000, 0, 0) }, 3600, ResizeOutcome::Reached, 1),
-            (Fake { larger: 1, ..fake(0, 3000, 0, 0) }, 3600, ResizeOutcome::Incomplete(Pages(3512)), 0),
-            (Fake { larger: 2, memory_until: 100, ..fake(90, 5000, 0, 0) }, 1000, ResizeOutcome::Reached, 0),
-            (
-                Fake { larger: 1, memory_until: 100, ..fake(90, 5000, 0, 0) },
-                1000,
-                ResizeOutcome::LowMemory(Pages(634)),
-                0,
-            ),
-        ] {
-            assert_eq!((go(&mut kernel, to, &[Reclaim::Compact]), kernel.larger), (outcome, larger), "{to}");
-            if outcome == ResizeOutcome::Reached {
-                assert_eq!(kernel.pool, to);
-            }
+            assert_eq!(go(&mut kernel, to), outcome, "{from} to {to}");
         }
     }
 
     #[test]
     fn compact_only_when_needed() {
-        let mut kernel = fake(0, 5000, 100, 100);
-        go(&mut kernel, 5000, &[Reclaim::Compact]);
-        assert_eq!(kernel.reclaim, []);
+        for (ready, compacted) in [(5000, 0), (4900, 1)] {
+            let mut kernel = fake(0, ready, 100);
+            assert_eq!((go(&mut kernel, 5000), kernel.compacted), (ResizeOutcome::Reached, compacted));
+        }
     }
 
     #[test]
     fn stop_between_steps() {
-        let mut kernel = fake(0, 5000, 0, 0);
+        let mut kernel = fake(0, 5000, 0);
         let seen = std::cell::Cell::new(Pages(0));
         let stop = || seen.get() > Pages(0);
-        let outcome = resize(&mut kernel, request(Pages(0), 5000, &[]), &stop, &mut |at| seen.set(at));
+        let outcome = resize(&mut kernel, request(Pages(0), 5000), &stop, &mut |at| seen.set(at));
         assert_eq!((outcome, kernel.pool), (Ok(ResizeOutcome::Interrupted), 32));
     }
 

@@ -16,9 +16,7 @@ pub struct HostState {
     pub available: Bytes,
     /// Memory in pools of other page sizes.
     pub other_pools: Bytes,
-    /// Memory of larger pages that are to be split first, a part of `other_pools`.
-    pub divided: Bytes,
-    /// Memory that the kernel gives back for each new page.
+    /// Memory that the kernel gives back for each new page, see [`HostMemory`].
     pub saved_per_page: Bytes,
     /// Percentage of memory that stays for base pages.
     pub reserve_percent: u32,
@@ -107,21 +105,14 @@ impl HostState {
 
     /// The pages that the host can hold. Its servers run on, so nothing of theirs moves.
     fn capacity(&self) -> Capacity {
-        let Self { mem_total, reserve_percent, .. } = *self;
-        // Split pages come from the other pool.
-        let elsewhere = self.other_pools.saturating_sub(self.divided);
-        // Nothing is given back for them.
-        let size = self.pool.page_size;
-        let takes = size.bytes().saturating_sub(self.saved_per_page);
-        let divided = Bytes(takes.0.saturating_mul(size.pages_within(self.divided).0));
-        let available = Some(self.available.max(self.min_available()).saturating_add(divided));
+        let Self { mem_total, reserve_percent, saved_per_page, .. } = *self;
         let memory = HostMemory {
             mem_total,
-            available,
+            available: Some(self.available.max(self.min_available())),
             movable: Bytes(0),
             reserve_percent,
-            elsewhere,
-            saved_per_page: self.saved_per_page,
+            elsewhere: self.other_pools,
+            saved_per_page,
         };
         Capacity::of_pool(&memory, &self.pool)
     }
@@ -199,7 +190,6 @@ mod tests {
             mem_total: Bytes(48 * GIB),
             available: Bytes(40 * GIB),
             other_pools: Bytes(0),
-            divided: Bytes(0),
             saved_per_page: Bytes(0),
             reserve_percent: 20,
         }
@@ -279,22 +269,17 @@ mod tests {
     }
 
     #[test]
-    fn count_larger_pages_and_what_the_kernel_gives_back() {
+    fn count_what_the_kernel_gives_back() {
         // 2088 MB beyond what stays available.
-        let busy = || HostState { available: Bytes(3 * GIB), other_pools: Bytes(2 * GIB), ..state([0, 0, 0, 0]) };
+        let busy = || HostState { available: Bytes(3 * GIB), ..state([0, 0, 0, 0]) };
         let maximum = |state: &HostState| match state.plan(Pages(19_000)) {
             Err(ResizeRefusal::NotAvailable { maximum, .. } | ResizeRefusal::TooLarge { maximum, .. }) => maximum.0,
             other => panic!("{other:?}"),
         };
         assert_eq!(maximum(&busy()), 1044);
-        assert_eq!(maximum(&HostState { divided: Bytes(2 * GIB), ..busy() }), 1044 + 1024);
         // 28 of each 2048 kB come back.
         assert_eq!(maximum(&HostState { saved_per_page: Bytes(28 << 10), ..busy() }), 1058);
         assert!(busy().plan(Pages(1060)).is_err());
-        // Split pages no longer count as those of another pool.
-        let beside = || HostState { other_pools: Bytes(38 * GIB), ..state([0, 0, 0, 0]) };
-        assert!(beside().plan(Pages(500)).is_err());
-        assert!(HostState { divided: Bytes(GIB), ..beside() }.plan(Pages(500)).is_ok());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use hugepage_kernel::Pages;
 
 use super::kernel_pool::KernelPool;
-use super::resize::{Reclaim, Resize, ResizeOutcome, resize};
+use super::resize::{Resize, ResizeOutcome, resize};
 use super::resize_plan::HostState;
 use crate::exit::{self, Exit};
 use crate::output::stream::complain;
@@ -12,15 +12,8 @@ use crate::privileges;
 /// Restores the pool, except for pages that other processes have taken meanwhile.
 pub(super) fn roll_back(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Exit> {
     let size = pool.size();
-    let split = pool.larger.take();
     let outcome = privileges::write(|| restore(pool, before));
     let now = pool.state()?;
-    if let Some(mut larger) = split
-        && let Err(error) = privileges::write(|| larger.restore())
-    {
-        complain!("hugepage-sidecar: {error:#}");
-        return Ok(exit::CRITICAL);
-    }
     let (kept, had) = (now.pool.persistent(), before.pool.persistent());
     if kept == had {
         complain!("The pool keeps {kept} pages of {size}, as before.");
@@ -51,7 +44,7 @@ fn restore(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Resi
             break;
         }
         // Further signals are ignored until the pool is restored.
-        let request = Resize { from, to, size: pool.size(), reclaim: &[Reclaim::Compact] };
+        let request = Resize { from, to, size: pool.size() };
         outcome = resize(pool, request, &|| false, &mut |_| {})?;
     }
     Ok(outcome)

@@ -6,6 +6,7 @@ use hugepage_kernel::{PageSize, Pages, Root};
 
 use crate::commands::size::sizing::{HostSizing, host_sizing};
 use crate::commands::survey::{AccountOptions, SurveyOptions};
+use crate::output::escape;
 use crate::output::stream::complain;
 use crate::server_program::asked_starts::asking;
 use crate::state::DIRECTORY;
@@ -41,6 +42,17 @@ pub fn recommended(sizing: Option<&Sizing>, size: PageSize) -> anyhow::Result<Pa
         );
     }
     Ok(pages)
+}
+
+/// A line for each server that lacks pages: for whom the pool grows.
+pub fn lacking(sizing: &Sizing) -> Vec<String> {
+    let lacking = sizing.needs.iter().filter(|need| need.pages > need.held);
+    lacking
+        .map(|need| {
+            let missing = need.pages.saturating_sub(need.held);
+            format!("{missing} pages are missing for {}.", escape::line(&need.name))
+        })
+        .collect()
 }
 
 /// A sentence about the instances that hold pages of the pool; `None` if unknown.
@@ -126,6 +138,14 @@ mod tests {
             pools.push(new);
         }
         assert_eq!(pools, [110; 5]);
+    }
+
+    #[test]
+    fn name_who_lacks_pages() {
+        let sizing = sized(&[("a", 100, 60), ("b", 200, 200), ("c\n", 5, 0)], 260, 260, 0);
+        let [of_a, of_c] = &super::lacking(&sizing)[..] else { panic!("two servers lack pages") };
+        assert_eq!(of_a, "40 pages are missing for a.");
+        assert!(of_c.starts_with("5 pages are missing for c") && !of_c.contains('\n'), "{of_c:?}");
     }
 
     #[test]
