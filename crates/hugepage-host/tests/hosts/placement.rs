@@ -59,7 +59,7 @@ fn two_nodes() {
         huge_page_size: None,
         sysv: false,
         shared_buffers: Bytes(512 * MIB),
-        rings: None,
+        io_uring: false,
     };
     let rows = |mapping: Option<&maps::Mapping>| {
         let mut notes = Notes::default();
