@@ -202,15 +202,12 @@ CREATE FUNCTION hugepage_nodes() RETURNS TABLE (
     surplus_hugepages bigint, -- pages allocated beyond the configured size of the node's pool; freed after use
     memory bigint, -- memory of the node, in bytes
     segment_pages bigint, -- huge pages of the main segment that are on the node, each counted once; 0 in base pages, NULL if the kernel does not say
-    allowed boolean, -- whether the cpuset and the memory policy of this server allow the node; NULL if unknown
-    restart_pages bigint, -- pages that a restart of this server would find on the node; 0 if it is not allowed, NULL if that depends on pages of other processes
-    notice text, -- what is uneven about the node, NULL if nothing is
-    command text -- the command that evens it, NULL if there is none
+    allowed boolean -- whether the cpuset and the memory policy of this server allow the node; NULL if unknown
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 2
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_nodes_wrapper';
 
-COMMENT ON FUNCTION hugepage_nodes() IS 'the NUMA nodes of this host: pool, pages of shared memory, and what a restart would find; touches no page';
+COMMENT ON FUNCTION hugepage_nodes() IS 'the NUMA nodes of this host: pool and pages of shared memory; touches no page';
 
 CREATE VIEW hugepage_nodes AS
     SELECT * FROM hugepage_nodes();
@@ -219,7 +216,7 @@ REVOKE ALL ON FUNCTION hugepage_nodes() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_nodes() TO pg_monitor;
 REVOKE ALL ON hugepage_nodes FROM PUBLIC;
 GRANT SELECT ON hugepage_nodes TO pg_monitor;
-COMMENT ON VIEW hugepage_nodes IS 'the NUMA nodes of this host: pool, pages of shared memory, and what a restart would find; touches no page';
+COMMENT ON VIEW hugepage_nodes IS 'the NUMA nodes of this host: pool and pages of shared memory; touches no page';
 COMMENT ON COLUMN hugepage_nodes.node IS 'NUMA node';
 COMMENT ON COLUMN hugepage_nodes.page_size IS 'page size of the pool that this server uses or would use, in bytes';
 COMMENT ON COLUMN hugepage_nodes.nr_hugepages IS 'pages in the node''s pool, surplus included';
@@ -229,9 +226,6 @@ COMMENT ON COLUMN hugepage_nodes.surplus_hugepages IS 'pages allocated beyond th
 COMMENT ON COLUMN hugepage_nodes.memory IS 'memory of the node, in bytes';
 COMMENT ON COLUMN hugepage_nodes.segment_pages IS 'huge pages of the main segment that are on the node, each counted once; 0 in base pages, NULL if the kernel does not say';
 COMMENT ON COLUMN hugepage_nodes.allowed IS 'whether the cpuset and the memory policy of this server allow the node; NULL if unknown';
-COMMENT ON COLUMN hugepage_nodes.restart_pages IS 'pages that a restart of this server would find on the node; 0 if it is not allowed, NULL if that depends on pages of other processes';
-COMMENT ON COLUMN hugepage_nodes.notice IS 'what is uneven about the node, NULL if nothing is';
-COMMENT ON COLUMN hugepage_nodes.command IS 'the command that evens it, NULL if there is none';
 
 -- src/views/page_tables.sql
 CREATE FUNCTION hugepage_page_tables() RETURNS TABLE (

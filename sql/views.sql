@@ -29,9 +29,7 @@ SELECT count(*) FROM hugepage_status s JOIN hugepage_pools p ON p.page_size = s.
 
 -- The nodes' pools are that of hugepage_pools; no page of shared memory is counted twice.
 SELECT sum(n.nr_hugepages) = max(p.nr_hugepages) IS NOT FALSE AS pool,
-       sum(n.segment_pages) <= max(s.pages_needed) IS NOT FALSE AS segment,
-       bool_and(n.restart_pages <= n.nr_hugepages) IS NOT FALSE AS restart,
-       bool_and(n.command IS NULL OR n.notice LIKE '%.') IS NOT FALSE AS notice
+       sum(n.segment_pages) <= max(s.pages_needed) IS NOT FALSE AS segment
 FROM hugepage_nodes n JOIN hugepage_pools p USING (page_size), hugepage_status s;
 
 SELECT segment, count(*) FROM hugepage_segments WHERE segment IN ('main', 'interlock') GROUP BY segment ORDER BY segment;

@@ -1,14 +1,11 @@
 //! The assessment of this server: the state of it and of its host, and what the configuration on disk asks for.
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{
-    CrashRecovery, CurrentStart, Demand, Facts, Landing, OtherPool, Pending, PoolState, RingDemand,
-};
+use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Facts, Landing, OtherPool, Pending};
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::next_boot::PoolAtBoot;
-use hugepage_kernel::{Notes, PageSize, Pages, Root};
+use hugepage_kernel::{Notes, Pages, Root};
 use hugepage_server::CgroupView;
-use hugepage_server::ring_limits::ring_limits;
 use hugepage_server::server::{OwnServer, observe, pool_state};
 use hugepage_start::TwoStarts;
 use humantime::format_rfc3339_seconds;
@@ -56,25 +53,14 @@ fn assess(
     let mapping = server::main_mapping(root, notes);
     Status::assess(server::with_hierarchy(root, notes, |view, notes| {
         let own = observe(root, server::requested_memory(), mapping, view, notes);
-        let demand = own.requested.rings;
-        let rings = own.pool_state.huge_page_size.zip(demand.and_then(|demand| server::rings(root, demand)));
-        let kept_at_crash = rings.map(|(size, rings)| rings.pages(size, PageSize::base())).unwrap_or_default();
-        // The limits are those of the postmaster, whose name below /proc has them where /proc shows it.
-        let postmaster = server::postmaster_in_proc();
-        let process = postmaster.as_deref().unwrap_or("self");
-        let limits =
-            |wanted: Option<RingDemand>, notes: &mut Notes| wanted.map(|_| ring_limits(root, process, demand, notes));
         let default = own.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
         let changed = |demand: Demand, notes: &mut Notes| {
             let size = demand.requested.huge_page_size.or(default);
             let found = pool_state(root, size, own.meminfo.as_ref(), view, notes);
-            let ring_limits = limits(demand.requested.rings, notes);
-            Pending::Changed(demand, PoolState { ring_limits, ..found })
+            Pending::Changed(demand, found)
         };
         let pending = pending(answer, or_unchanged, &own.current_start(), changed, notes);
-        let ring_limits = limits(demand, notes);
         let other_pools = other_pools(root, &own, &pending, view);
-        let own = OwnServer { pool_state: PoolState { ring_limits, ..own.pool_state }, ..own };
         let next_boot = own.pool_state.huge_page_size.filter(|_| at_crash.is_some()).and_then(found::boot);
         let next_boot = next_boot.map(|(pool, time)| {
             notes.add(format!("what sets the pool at the next boot was read at {}", format_rfc3339_seconds(time)));
@@ -84,12 +70,12 @@ fn assess(
             pool
         });
         // The scores of sessions say nothing about the postmaster.
+        let postmaster = server::postmaster_in_proc();
         let oom_group = match (view, postmaster.as_deref().filter(|_| at_crash.is_some())) {
             (CgroupView::Present(hierarchy), Some(process)) => notes.keep(hierarchy.oom_group(root, process)).flatten(),
             _ => None,
         };
         Facts {
-            kept_at_crash,
             oom_group,
             other_pools,
             pending,

@@ -5,8 +5,7 @@ use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use hugepage_assess::assessment::io_uring::Rings;
-use hugepage_assess::model::{HugePages, Product, Requested, RingDemand};
+use hugepage_assess::model::{HugePages, Product, Requested};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::own_mapping;
@@ -17,7 +16,7 @@ use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_server::CgroupView;
 use pgrx::pg_sys;
 
-use crate::{guc, shmem};
+use crate::guc;
 
 thread_local! {
     /// The cgroup hierarchy, kept once it was found: mounts seldom change, and reading them costs more than all else.
@@ -41,7 +40,7 @@ pub fn requested_memory() -> Requested {
         product: Product::PostgreSql,
         sysv: is(shmem_type, pg_sys::PGShmemType::SHMEM_TYPE_SYSV),
         shared_buffers: Bytes(u64::from(buffers.unsigned_abs()) * u64::from(pg_sys::BLCKSZ)),
-        rings: ring_demand(),
+        io_uring: guc::running(c"io_method").is_some_and(|method| method == "io_uring"),
     }
 }
 
@@ -153,28 +152,6 @@ pub fn main_mapping(root: &Root, notes: &mut Notes) -> Option<Mapping> {
         notes.add("no mapping of this process holds the buffer pool");
     }
     mapping
-}
-
-/// The io_uring rings of this server, which servers may have from 18 on.
-fn ring_demand() -> Option<RingDemand> {
-    let is_io_uring = guc::running(c"io_method")? == "io_uring";
-    let entries = is_io_uring.then(|| guc::running(c"io_max_concurrency")?.parse().ok()).flatten()?;
-    // SAFETY: set before the first backend exists and never after.
-    #[allow(unsafe_code)]
-    let backends = unsafe { pg_sys::MaxBackends };
-    Some(RingDemand::of_backends(u64::from(backends.unsigned_abs()), entries))
-}
-
-/// The rings that the postmaster has in its main segment and may keep over a crash; `None` where the kernel holds their
-/// memory: before Linux 6.5, and with an old liburing, each is a mapping of its own.
-pub fn rings(root: &Root, of_segment: RingDemand) -> Option<Rings> {
-    if root.read("/proc/self/maps").is_ok_and(|maps| maps.contains("[io_uring]")) {
-        return None;
-    }
-    // Every process inherits them, those of lost segments too.
-    let open = process::open_rings(root, "self").unwrap_or(of_segment.count);
-    let crashes = shmem::generation().and_then(|generation| u64::try_from(generation - 1).ok());
-    Some(Rings { of_segment, open, crashes })
 }
 
 /// Forgets the cgroup hierarchy. For the postmaster, whose children inherit what it has found.

@@ -16,7 +16,7 @@ FINDINGS = ("cgroup_limit", "restart_fails", "regressed", "base_pages", "restart
             "shared_limit", "host_memory_unknown", "boot_loses", "oom_group")
 CAUSES = ("disabled", "memory_target", "sysv_shared_memory", "page_size_unsupported", "pool_empty", "pool_too_small",
           "pool_taken", "cgroup_limit", "memlock_limit", "shm_group", "shm_limit", "node_limit", "memory_limit",
-          "io_uring", "unknown")
+          "unknown")
 
 
 @dataclass(frozen=True)

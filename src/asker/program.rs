@@ -6,13 +6,12 @@
 //! and the environment of the running postmaster. The command line consists of the arguments and of numbers; it never
 //! contains text from a caller.
 
-use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use hugepage_assess::model::{Demand, HugePages, Product, Requested, RingDemand};
+use hugepage_assess::model::{Demand, HugePages, Product, Requested};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::postgresql::postmaster_opts;
@@ -124,32 +123,15 @@ impl AskedStart<'_> {
 
     fn demand_of(&self, shared_memory: Bytes) -> Result<Demand, String> {
         let huge_pages = self.value("huge_pages")?;
-        let shared_buffers = Bytes(self.number("shared_buffers")? * u64::from(pgrx::pg_sys::BLCKSZ));
         let requested = Requested {
             huge_pages: HugePages::parse(&huge_pages).ok_or_else(|| unexpected("huge_pages", &huge_pages))?,
             huge_page_size: PageSize::from_kib(self.number("huge_page_size")?),
             product: Product::PostgreSql,
             sysv: self.value("shared_memory_type")? == "sysv",
-            shared_buffers,
-            rings: self.rings(shared_buffers)?,
+            shared_buffers: Bytes(self.number("shared_buffers")? * u64::from(pgrx::pg_sys::BLCKSZ)),
+            io_uring: server::major() >= 18 && self.value("io_method")? == "io_uring",
         };
         Ok(Demand { requested, max_connections: self.number("max_connections")?, shared_memory })
-    }
-
-    /// The io_uring rings, which servers may have from 18 on.
-    fn rings(&self, shared_buffers: Bytes) -> Result<Option<RingDemand>, String> {
-        if server::major() < 18 {
-            return Ok(None);
-        }
-        let failed = OnceCell::new();
-        let rings = RingDemand::of_settings(Some(&self.value("io_method")?), shared_buffers, |name, default| {
-            let value = self.value(name).and_then(|text| text.parse().map_err(|_| unexpected(name, &text)));
-            value.unwrap_or_else(|why| {
-                let _ = failed.set(why);
-                default
-            })
-        });
-        failed.into_inner().map_or(Ok(rings), Err)
     }
 
     /// The settings that the recovery of a standby compares with its primary's.

@@ -7,15 +7,12 @@ CREATE FUNCTION hugepage_nodes() RETURNS TABLE (
     surplus_hugepages bigint, -- pages allocated beyond the configured size of the node's pool; freed after use
     memory bigint, -- memory of the node, in bytes
     segment_pages bigint, -- huge pages of the main segment that are on the node, each counted once; 0 in base pages, NULL if the kernel does not say
-    allowed boolean, -- whether the cpuset and the memory policy of this server allow the node; NULL if unknown
-    restart_pages bigint, -- pages that a restart of this server would find on the node; 0 if it is not allowed, NULL if that depends on pages of other processes
-    notice text, -- what is uneven about the node, NULL if nothing is
-    command text -- the command that evens it, NULL if there is none
+    allowed boolean -- whether the cpuset and the memory policy of this server allow the node; NULL if unknown
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 2
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_nodes_wrapper';
 
-COMMENT ON FUNCTION hugepage_nodes() IS 'the NUMA nodes of this host: pool, pages of shared memory, and what a restart would find; touches no page';
+COMMENT ON FUNCTION hugepage_nodes() IS 'the NUMA nodes of this host: pool and pages of shared memory; touches no page';
 
 CREATE VIEW hugepage_nodes AS
     SELECT * FROM hugepage_nodes();

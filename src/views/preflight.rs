@@ -4,6 +4,7 @@
 #![allow(clippy::result_large_err)]
 
 use hugepage_assess::advice;
+use hugepage_assess::assessment::outlook_notes::UNCHECKED_RINGS;
 use hugepage_assess::assessment::page_tables::tables;
 use hugepage_assess::assessment::{Finding, Forecast, Outlook, Status};
 use hugepage_assess::model::Pending;
@@ -74,11 +75,9 @@ impl NextStart {
             Answer::Starts(_) | Answer::Refuses(_) => None,
         };
         let status = assessment::with_answer(&root, Some(answer), false, notes);
-        let forecast = status
-            .facts
-            .pending
-            .forecast(status.facts.pool_state.huge_page_size, status.own)
-            .unwrap_or(Forecast::unknown());
+        let facts = &status.facts;
+        let forecast = facts.pending.forecast(facts.pool_state.huge_page_size, status.own);
+        let forecast = facts.beside_old_rings(forecast.unwrap_or(Forecast::unknown()));
         Self { status, forecast, unknown }
     }
 
@@ -93,12 +92,12 @@ impl NextStart {
             _ => None,
         };
         let will_start = match demand {
-            Some(demand) => forecast.will_start(demand.requested.huge_pages),
+            Some(demand) => forecast.will_start(&demand.requested),
             None => refused.as_ref().map(|_| false),
         };
         let fails =
             demand.zip(pool_state).filter(|_| forecast.outlook == Outlook::Fails).map(|(demand, pool_state)| {
-                hugepage_assess::advice::message::pending::refusal(forecast, pool_state, demand.requested.sysv)
+                hugepage_assess::advice::message::pending::refusal(pool_state, demand.requested.sysv)
                     .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
                     .to_owned()
             });
@@ -106,6 +105,8 @@ impl NextStart {
             demand.and_then(|demand| Some(tables(demand.max_connections, demand.shared_memory, page?)))
         };
         let unknown = || self.unknown.clone().filter(|_| self.status.facts.pending == Pending::Unknown);
+        let of_rings = will_start.is_none() && demand.is_some_and(|demand| demand.requested.io_uring);
+        let unchecked = || of_rings.then(|| UNCHECKED_RINGS.to_owned());
         let page_size = match forecast.outlook {
             Outlook::Hugetlb => forecast.huge_page_size,
             Outlook::Base => Some(PageSize::base()),
@@ -120,7 +121,7 @@ impl NextStart {
             bigint(forecast.guaranteed),
             bigint(forecast.missing),
             forecast.cause.map(|cause| cause.to_string()),
-            refused.or(fails).or_else(unknown).map(text),
+            refused.or(fails).or_else(unknown).or_else(unchecked).map(text),
             self.hint().map(text),
             bigint(tables_with(Some(PageSize::base()))),
             bigint(tables_with(forecast.huge_page_size)),

@@ -84,10 +84,6 @@ class Walk(RuleBasedStateMachine):
     def limit(self, of: str, kind: str, spare: int | None) -> None:
         self.step(self.world.limit, of, kind, spare)
 
-    @rule(count=st.sampled_from([None, 40, 61, 62, 63, 124, 300]))
-    def memlock(self, count: int | None) -> None:
-        self.step(self.world.memlock, count)
-
     @rule(method=st.sampled_from(["io_uring", "io_uring", "worker", None]))
     def io_method(self, method: str | None) -> None:
         self.step(self.world.io_method, method)

@@ -2,11 +2,9 @@
 
 import mmap
 import os
-import resource
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +14,10 @@ from foretell import boot, faces
 from foretell.histories import ANYWHERE, Allocation, assert_equal, set_clock_back
 from foretell.scores import RANK, Outlook, Prediction, Score
 from harness.cgroup import Cgroup
-from harness.cluster import SUPERUSER, Cluster, StartFailed, rows
+from harness.cluster import Cluster, StartFailed, rows
 from harness.poll import until
 from harness.preloaded import WATCHED, worker
-from harness.processes import children, run
+from harness.processes import children
 from harness.prometheus import queried
 from harness.reserved_host import ReservedHost
 from harness.smaps import main_mapping
@@ -38,9 +36,6 @@ REPLAY_TIMEOUT = 10
 IO_URING = 18
 """The first major with io_method."""
 
-RING = 8 * KB
-"""The memory of a ring of 64 entries, on 4 kB pages."""
-
 CGROUP_AGE = 1
 """Seconds for which the extension may know an earlier cgroup of the postmaster (docs/reference.md)."""
 
@@ -58,7 +53,6 @@ class Member:
         self.allocations: list[Allocation] = []
         self.log_from = 0
         self.log_of_start = 0
-        self.memlock: int | None = None
 
     def landed(self) -> str:
         """Where the kernel says that it is; `fails` if it does not run."""
@@ -134,7 +128,7 @@ class World:
             self._restore(member)
             (member.cluster.data / "pg_hugepages.history").unlink(missing_ok=True)
             member.cluster.log_file.write_text("")
-            member.allocations, member.log_of_start, member.memlock = [], 0, None
+            member.allocations, member.log_of_start = [], 0
         self._lift_limits()
         for size, pool in self.pools.items():
             pool.overcommit(0)
@@ -178,14 +172,14 @@ class World:
         if "standby" in self.members or not upstream:
             return
         cluster = self.host.cluster(upstream=upstream.cluster)
-        # Rings of all servers of one user count together, and a server sees its own alone.
+        # Rings of all servers of one user count together, and may be too many.
         cluster.conf(primary_conninfo=f"host={upstream.cluster.root} port=5432 user=postgres", io_method=None)
         member = self.members["standby"] = Member("standby", cluster)
         self._start(member, self.group)
 
     def _start(self, member: Member, within: Cgroup | None) -> str:
         member.log_of_start = len(member.cluster.log())
-        with suppress(StartFailed), locked_memory(member.memlock):
+        with suppress(StartFailed):
             member.cluster.start(within)
         return self._started(member)
 
@@ -205,7 +199,6 @@ class World:
     def repair(self, member: Member) -> None:
         """Start a member that failed to start, with the settings of the beginning."""
         self._restore(member)
-        member.memlock = None
         if member.name == "standby":
             # It must not have less than its primary, and more pages than a limit on faults allows would kill it.
             member.cluster.conf(max_connections=500)
@@ -289,15 +282,6 @@ class World:
             value = "max" if spare is None else str(max(self.needed(member) + spare, 1) * 2 * MB)
             with suppress(OSError):
                 (self.group.directory / f"hugetlb.2MB.{kind}").write_text(value)
-
-    def memlock(self, count: int | None) -> None:
-        """Locked memory for so many rings of io_uring, of the server that runs and of its next start; None: as this process."""
-        member = self.member("server")
-        if member and member.cluster.install.major >= IO_URING:
-            member.memlock = None if count is None else count * RING
-            limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] if member.memlock is None else member.memlock
-            # As its user, who may set the soft limit also where root lacks CAP_SYS_RESOURCE.
-            run("runuser", "-u", SUPERUSER, "--", "prlimit", "--pid", str(member.cluster.postmaster), f"--memlock={limit}:")
 
     def io_method(self, method: str | None) -> None:
         """The method of the server alone, on disk."""
@@ -466,7 +450,7 @@ class World:
             self.disk.fill(leave=4 * KB)
             member.log_of_start = len(member.cluster.log())
             try:
-                with suppress(StartFailed), locked_memory(member.memlock):
+                with suppress(StartFailed):
                     member.cluster.start(within)
             finally:
                 self.disk.empty()
@@ -487,17 +471,6 @@ class World:
         if wrong:
             raise FalsePrediction(f"{event} of the {member.name} landed in {landed}; " +
                                   "; ".join(f"{prediction.face} foretold {prediction.outlook.lands_in}" for prediction in wrong))
-
-
-@contextmanager
-def locked_memory(limit: int | None) -> Iterator[None]:
-    """A limit on locked memory for what this process starts; None: as it is."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    resource.setrlimit(resource.RLIMIT_MEMLOCK, (soft if limit is None else limit, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_MEMLOCK, (soft, hard))
 
 
 def _answers(session: Any) -> bool:

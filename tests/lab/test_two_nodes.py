@@ -38,30 +38,16 @@ def nodes_after_filling(server):
 
 
 def test_nodes_of_the_segment(new_cluster, node_pool):
-    """All pages on one node, then spread by the command that the view gives."""
+    """All pages on one node, then spread over both."""
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
     node_pool({0: needed, 1: needed})
     create_extension(server.start(through=["numactl", "--preferred=1"]))
     of_view, kernel = nodes_after_filling(server)
     assert {row["node"]: row["segment_pages"] for row in of_view} == {0: 0, 1: sum(kernel.values())} == {0: 0, **kernel}
-    assert [(row["allowed"], row["restart_pages"], row["resv_hugepages"]) for row in of_view] == [(True, needed, None)] * 2
-    assert of_view[0]["notice"] is None and str(kernel[1]) in of_view[1]["notice"]
-    words = of_view[1]["command"].split()
-    assert words[:2] == ["numactl", "--interleave=0,1"] and words[3:] == ["restart", "-D", str(server.data)]
+    assert [(row["nr_hugepages"], row["allowed"], row["resv_hugepages"]) for row in of_view] == [(needed, True, None)] * 2
     server.stop()
-    server.start(through=words[:2])
+    server.start(through=["numactl", "--interleave=0,1"])
     server.sql("DROP TABLE touched")
     of_view, kernel = nodes_after_filling(server)
     assert {row["node"]: row["segment_pages"] for row in of_view} == kernel and set(kernel) == {0, 1}
-    assert [row["notice"] for row in of_view] == [None, None], of_view
-
-
-def test_nodes_with_uneven_pools(new_cluster, node_pool):
-    server = new_cluster()
-    needed = server.pages_needed(2 * MB)
-    node_pool({0: 10, 1: needed})
-    create_extension(server.start())
-    first, second = server.sql("SELECT * FROM hugepage_nodes")
-    assert first["command"] == f"echo {-(-needed // 2)} > {node_file(0)}" and "10 pages" in first["notice"]
-    assert (first["restart_pages"], second["restart_pages"], second["notice"]) == (10, needed, None)

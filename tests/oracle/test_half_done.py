@@ -70,14 +70,6 @@ def test_the_script_completes_it(dictionary, complete, before):
     assert ends > 15
 
 
-def test_upgrade_removes_a_former_view(dictionary, complete):
-    dictionary.query("INSERT INTO dba_objects VALUES ('HUGEPAGE', 'HUGEPAGE_REGRESSIONS', 'VIEW')")
-    dictionary.query("INSERT INTO dba_synonyms VALUES ('PUBLIC', 'HUGEPAGE_REGRESSIONS', 'HUGEPAGE')")
-    dictionary.query("INSERT INTO dba_tab_privs VALUES ('HUGEPAGE_READER', 'HUGEPAGE', 'HUGEPAGE_REGRESSIONS', 'SELECT')")
-    dictionary.run(INSTALL)
-    assert dictionary.state() == complete
-
-
 @pytest.mark.parametrize("interrupted", [INSTALL, UNINSTALL], ids=["install", "uninstall"])
 def test_uninstallation_removes_it(dictionary, interrupted):
     dictionary.reset()

@@ -1,9 +1,8 @@
-"""With io_method = io_uring a postmaster keeps pages at each crash; what is said of the next crash comes true."""
+"""With io_method = io_uring a crash, and a start with other settings, are unknown: the rings take what nobody calculates."""
 
 import platform
 import re
 import resource
-from pathlib import Path
 
 import pytest
 
@@ -12,14 +11,18 @@ from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import MB
 
-RING = 8192
-"""The memory of a ring of 64 entries, on 4 kB pages."""
+LIMIT = 103 * 8192
+"""Locked memory for one ring more than a server with 60 connections has, of 8 kB each (64 entries, on 4 kB pages)."""
 
 
-def open_rings(pid: int) -> int:
-    """The rings that a process has open."""
-    links = (link.readlink() for link in Path(f"/proc/{pid}/fd").iterdir())
-    return sum(str(target) == "anon_inode:[io_uring]" for target in links)
+def start(server: Cluster) -> Cluster:
+    """Starts a server that uses io_uring."""
+    try:
+        return create_extension(server.start())
+    except StartFailed as error:
+        if "io_method" not in str(error) and "io_uring" not in str(error):
+            raise
+        raise Unsupported("io_method = io_uring was not tried: this PostgreSQL or this kernel has none") from error
 
 
 def counts_rings() -> bool:
@@ -30,98 +33,49 @@ def counts_rings() -> bool:
 
 if Install.find().major >= 18:
 
-    @pytest.fixture
-    def with_spare_pages(new_cluster, pool):
-        """Starts a server that uses io_uring, in a pool with so many pages more than it needs."""
-
-        def start(spare: int) -> Cluster:
-            server = new_cluster(io_method="io_uring")
-            pool(2 * MB, server.pages_needed(2 * MB) + spare)
-            try:
-                return create_extension(server.start())
-            except StartFailed as error:
-                if "io_method" not in str(error) and "io_uring" not in str(error):
-                    raise
-                raise Unsupported("io_method = io_uring was not tried: this PostgreSQL or this kernel has none") from error
-
-        return start
-
-    @pytest.mark.parametrize("spare,outlook", [(0, "unknown"), (1, "unknown"), (4, "hugetlb")])
-    def test_a_crash_keeps_pages(with_spare_pages, spare, outlook):
-        server = with_spare_pages(spare)
-        [row] = server.sql("SELECT restart_outlook, crash_outlook, verdict, hint, notes FROM hugepage_status")
-        assert (row["restart_outlook"], row["crash_outlook"]) == ("hugetlb", outlook)
-        if outlook == "hugetlb":
-            assert row["verdict"] == "ok"
-        else:
-            assert "io_method" in f"{row['hint']} {row['notes']}", row
-        assert server.crash()
-        landed = main_mapping(server.postmaster).landed_in
-        assert outlook in (landed, "unknown")
-
-    def test_each_crash_keeps_more_until_a_restart(with_spare_pages):
-        server = with_spare_pages(6)
-        outlooks, landed = [], ["hugetlb"]
-        rings = open_rings(server.postmaster)
-        while landed[-1] == "hugetlb" and len(outlooks) < 10:
-            [row] = server.sql("SELECT restart_outlook, crash_outlook FROM hugepage_status")
-            assert row["restart_outlook"] == "hugetlb"
-            outlooks.append(row["crash_outlook"])
+    @pytest.mark.parametrize("spare", [0, 4])
+    def test_a_crash_is_unknown_and_a_restart_is_not(new_cluster, pool, spare):
+        server = new_cluster(io_method="io_uring")
+        pool(2 * MB, server.pages_needed(2 * MB) + spare)
+        start(server)
+        for _ in range(spare + 2):
+            [row] = server.sql("SELECT restart_outlook, crash_outlook, finding, notes FROM hugepage_status")
+            assert row["crash_outlook"] == "unknown" and "io_uring" in " ".join(row["notes"]), row
+            if main_mapping(server.postmaster).landed_in == "hugetlb":
+                assert (row["restart_outlook"], row["finding"]) == ("hugetlb", "outlook_unknown"), row
+            else:
+                assert row["restart_outlook"] in ("hugetlb", "unknown"), row
             assert server.crash()
-            landed.append(main_mapping(server.postmaster).landed_in)
-        assert all(outlook in (landing, "unknown") for outlook, landing in zip(outlooks, landed[1:])), (outlooks, landed)
-        assert outlooks[0] == "hugetlb"
-        if open_rings(server.postmaster) == rings:
-            raise Unsupported("this PostgreSQL closes its rings at a crash: nothing is kept")
-        assert landed[-1] == "base"
         server.restart()
         assert main_mapping(server.postmaster).landed_in == "hugetlb"
 
-    @pytest.fixture
-    def limited(new_cluster, pool):
-        """Starts a server with 102 rings and without huge pages, below a limit of its processes; its children inherit it from here."""
-        pool(2 * MB, 0)
-        server = new_cluster(io_method="io_uring", max_connections=60)
+    def test_rings_on_disk_make_a_start_unknown(new_cluster, pool):
+        server = new_cluster(max_connections=60, io_method="worker")
+        pool(2 * MB, 2 * server.pages_needed(2 * MB))
+        create_extension(server.start())
+        [row] = server.sql("SELECT lands_in, will_start, detail FROM hugepage_preflight()")
+        assert row == {"lands_in": "hugetlb", "will_start": True, "detail": None}
+        try:
+            server.sql("ALTER SYSTEM SET io_method = io_uring")
+        except Exception as error:
+            raise Unsupported("io_method = io_uring was not tried: this PostgreSQL has none") from error
+        [row] = server.sql("SELECT lands_in, will_start, detail FROM hugepage_preflight()")
+        assert (row["lands_in"], row["will_start"]) == ("hugetlb", None) and "RLIMIT_MEMLOCK" in row["detail"], row
 
-        def start(which: int, limit: int) -> Cluster:
-            soft, hard = resource.getrlimit(which)
-            resource.setrlimit(which, (limit, hard))
-            try:
-                return create_extension(server.start())
-            except StartFailed as error:
-                if "io_method" not in str(error) and "not permitted" not in str(error):
-                    raise
-                raise Unsupported("io_method = io_uring was not tried: this PostgreSQL or this kernel has none") from error
-            finally:
-                resource.setrlimit(which, (soft, hard))
-
-        return start
-
-    @pytest.mark.parametrize("rings,crash", [(103, "fails"), (204, "base")])
-    def test_locked_memory(limited, rings, crash):
+    def test_more_rings_than_may_be_locked(new_cluster, pool):
         if not counts_rings():
             raise Unsupported("locked memory of rings was not tried: this kernel does not count it")
-        server = limited(resource.RLIMIT_MEMLOCK, rings * RING)
-        assert open_rings(server.postmaster) == 102
-        [row] = server.sql("SELECT restart_outlook, crash_outlook FROM hugepage_status")
-        assert row["restart_outlook"] == "base" and row["crash_outlook"] in (crash, "unknown")
-        server.sql("ALTER SYSTEM SET max_connections = 300")
-        [row] = server.sql("SELECT will_start, cause, detail FROM hugepage_preflight()")
-        assert (row["will_start"], row["cause"]) == (False, "io_uring"), row
-        assert "could not setup io_uring queue: Cannot allocate memory" in row["detail"]
-        server.sql("ALTER SYSTEM RESET max_connections")
-        # 18.6 keeps its rings; a server that closes them may come back before the kernel has forgotten them.
-        assert server.crash() or crash == "fails"
-
-    def test_open_files(limited):
-        server = limited(resource.RLIMIT_NOFILE, 1024)
-        server.stop()
-        # The limit on open files may be set anew when the session of the server's user begins.
-        start = f"{server.install.bindir}/pg_ctl start -w -s -D {server.data} -l {server.log_file}"
-        server.command("/bin/sh", "-c", f"ulimit -n 300 && exec {start}")
-        [row] = server.sql("SELECT restart_outlook FROM hugepage_status")
-        assert row["restart_outlook"] == "base"
-        server.sql("ALTER SYSTEM SET max_connections = 300")
-        [row] = server.sql("SELECT will_start, cause, detail FROM hugepage_preflight()")
-        assert (row["will_start"], row["cause"]) == (False, "io_uring"), row
-        assert "Too many open files" in row["detail"]
+        pool(2 * MB, 0)
+        server = new_cluster(io_method="io_uring", max_connections=60)
+        soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (LIMIT, hard))
+        try:
+            start(server)
+            server.sql("ALTER SYSTEM SET max_connections = 300")
+            [row] = server.sql("SELECT lands_in, will_start, detail FROM hugepage_preflight()")
+            assert (row["lands_in"], row["will_start"]) == ("base", None) and "RLIMIT_MEMLOCK" in row["detail"], row
+            server.stop()
+            with pytest.raises(StartFailed, match="could not setup io_uring queue"):
+                server.start()
+        finally:
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (soft, hard))

@@ -87,6 +87,21 @@ def test_a_segment_that_fills_its_pages(new_cluster, pool, sized):
     assert borrowed.numbers().available == 0
 
 
+def test_a_cluster_that_is_only_planned(new_cluster):
+    """What is said before there is a server is what one with these settings needs."""
+    server = new_cluster(shared_buffers="64MB", max_connections=300)
+    for name in ("wal_buffers", "max_wal_senders", "max_worker_processes"):
+        server.conf(**{name: None})
+    major = server.install.major
+    answer = sidecar.run("size", "--shared-buffers", "64MB", "--max-connections", "300", "--major", str(major), "--format", "json")
+    assert answer.status in (OK, UNKNOWN), answer
+    if answer.status == UNKNOWN:
+        assert f"version {major}" in answer.stderr, "no package has this server"
+        return
+    needed = {size["page_size"]: size["pages_needed"] for size in answer.json()["pages"]}
+    assert needed[HUGE] == server.pages_needed(HUGE)
+
+
 def test_a_cluster_as_debian_keeps_it(new_cluster, sized, tmp_path):
     """Its configuration lies in /etc/postgresql, and names the data directory."""
     server = new_cluster(shared_buffers="48MB")

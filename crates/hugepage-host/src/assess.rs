@@ -48,8 +48,8 @@ impl InspectedServer {
         let request = &self.request;
         let current = request.current_start();
         let past = recall(&self.id, &current, notes);
-        let pool_state = request.pool_state.clone().beside(others.held_by_user, others.locked_by_user);
-        let pending = request.pending.clone().beside(others.held_by_user, others.locked_by_user);
+        let pool_state = request.pool_state.clone().beside(others.held_by_user);
+        let pending = request.pending.clone().beside(others.held_by_user);
         let changed = |demand| Pending::Changed(demand, pool_state.clone());
         let (requested, pending) = requested_with_past(&current, pending, changed, &past, notes);
         let next_boot = pool_state.huge_page_size.map(|size| host.next_boot.pool(size));
@@ -59,7 +59,6 @@ impl InspectedServer {
             pending,
             others_lack: others.lack,
             past,
-            kept_at_crash: request.kept_at_crash,
             crash_recovery: request.crash_recovery.clone(),
             commands: self.id.oracle().and_then(|oracle| oracle.clusterware.as_ref()?.commands()),
             requested_may_differ: request.requested_may_differ,

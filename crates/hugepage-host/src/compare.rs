@@ -10,8 +10,6 @@ use super::inspect::InspectedServer;
 pub(super) struct OtherServers {
     /// The memory in System V segments of huge pages that other instances of the user have.
     pub(super) held_by_user: Bytes,
-    /// The memory that io_uring rings of other servers of the user have locked.
-    pub(super) locked_by_user: Bytes,
     /// The pages of the server's pool that the others lack, so that one size of the pool serves all, running or
     /// stopped; `None` where the need of one is unknown.
     pub(super) lack: Option<Pages>,
@@ -26,7 +24,6 @@ impl InspectedServer {
         let uid = self.id.place.uid;
         let of_user = others().filter(|other| uid.is_some() && other.id.place.uid == uid);
         OtherServers {
-            locked_by_user: of_user.clone().map(Self::locked).fold(Bytes(0), Bytes::saturating_add),
             held_by_user: of_user.map(Self::held).fold(Bytes(0), Bytes::saturating_add),
             lack: self.lack_of_others(self.request.pool_state.huge_page_size, all, stopped, default),
             other_pools: self.other_pools(all, stopped, default),
@@ -50,12 +47,6 @@ impl InspectedServer {
 
     fn lack(&self) -> Pages {
         self.request.current_start().lack(&self.request.pending, &self.request.pool_state.pool)
-    }
-
-    fn locked(&self) -> Bytes {
-        let limits = self.request.pool_state.ring_limits.as_ref();
-        let rings = self.request.requested.rings.zip(limits);
-        rings.map_or(Bytes(0), |(rings, limits)| rings.memory(limits.open, limits.base))
     }
 
     /// The memory in System V segments of huge pages.

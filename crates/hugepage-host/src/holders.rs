@@ -103,9 +103,7 @@ pub(super) fn strangers(
 ) -> PagesOfStrangers {
     let size = pool.page_size;
     let of_size = servers.iter().filter(|server| server.request.pool_state.huge_page_size == Some(size));
-    let held = |server: &InspectedServer| {
-        server.request.current_start().own().saturating_add(server.request.kept_at_crash.before())
-    };
+    let held = |server: &InspectedServer| server.request.current_start().own();
     let held = of_size.map(held).fold(Pages(0), Pages::saturating_add);
     let others = pool.in_use().unwrap_or_default().saturating_sub(held);
     let pages = match sees_all {

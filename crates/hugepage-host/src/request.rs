@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use hugepage_assess::assessment::io_uring::Rings;
 use hugepage_assess::model::{
-    CrashRecovery, CurrentStart, Demand, HugePages, KeptPages, Landing, Pending, PoolFact, PoolState, Requested,
-    RingDemand, RingLimits, Segment,
+    CrashRecovery, CurrentStart, Demand, HugePages, Landing, Pending, PoolFact, PoolState, Requested, Segment,
 };
 use hugepage_assess::pools;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
@@ -18,7 +16,6 @@ use hugepage_oracle::next_start::next_start;
 use hugepage_oracle::sga;
 use hugepage_oracle::start_limits;
 use hugepage_server::nodes;
-use hugepage_server::ring_limits::ring_limits;
 use hugepage_server::server::pool_of_size;
 
 use super::context::{InspectContext, ServerSettings};
@@ -37,7 +34,6 @@ pub(super) struct ServerRequest {
     pub(super) pool_state: PoolState,
     pub(super) other_pools: Vec<PoolState>,
     pub(super) pending: Pending,
-    pub(super) kept_at_crash: KeptPages,
     pub(super) crash_recovery: CrashRecovery,
     pub(super) oom_group: Option<String>,
 }
@@ -72,7 +68,6 @@ impl InspectContext<'_> {
             other_pools: self.other_pools(id, size),
             segment,
             pending: Pending::Unchanged,
-            kept_at_crash: KeptPages::default(),
             crash_recovery: CrashRecovery::default(),
             oom_group: hierarchy.and_then(|one| notes.keep(one.oom_group(self.root, &id.pid.to_string())).flatten()),
         };
@@ -137,7 +132,7 @@ impl InspectContext<'_> {
             Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, pid, size, notes)),
         });
         let nodes = nodes::of_process(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
-        PoolState { huge_page_size, pool, limits, nodes, lock_limit: None, ring_limits: None }
+        PoolState { huge_page_size, pool, limits, nodes, lock_limit: None }
     }
 }
 
@@ -156,14 +151,15 @@ impl InspectContext<'_> {
     ) -> ServerRequest {
         let is_later = |at| id.started.is_some_and(|started| at > started + START_PRECISION);
         let change = settings.last_change.as_ref().filter(|(at, _)| is_later(*at)).map(|(_, path)| path);
-        let unchanged = self.with_rings(unchanged, id.pid, change.is_some(), notes);
+        // What runs is seen, whatever the files say by now.
+        let io_uring = process::has_rings(self.root, id.pid).unwrap_or(unchanged.requested.io_uring);
+        let unchanged = ServerRequest { requested: Requested { io_uring, ..unchanged.requested }, ..unchanged };
         let request = at_start(unchanged, settings, change.is_some());
         let server = server_files(files, id, settings);
         let pending = match change {
             // Also with "off" on disk: the server may refuse its files.
             Some(path) if request.pending != Pending::Unknown => {
-                let limits = request.pool_state.ring_limits.as_ref();
-                let pending = self.pending_of_changed(id, server.as_ref(), (&request.current_start(), limits), notes);
+                let pending = self.pending_of_changed(id, server.as_ref(), &request.current_start(), notes);
                 pending.unwrap_or_else(|why| {
                     notes.add(format!(
                         "\"{}\" has changed since the server with process {} started, so what a restart needs is unknown \
@@ -191,44 +187,12 @@ impl InspectContext<'_> {
         &self,
         id: &ServerIdentity,
         server: Option<&ServerFiles<'_>>,
-        (current, limits): (&CurrentStart<'_>, Option<&RingLimits>),
+        current: &CurrentStart<'_>,
         notes: &mut Notes,
     ) -> Result<Pending, String> {
         let (Some(ask), Some(server)) = (self.ask, server) else { return Err(String::new()) };
-        let pool_state = |size: Option<PageSize>| PoolState {
-            ring_limits: limits.cloned(),
-            ..self.pool_state(id.pid, size.or(self.default), notes)
-        };
+        let pool_state = |size: Option<PageSize>| self.pool_state(id.pid, size.or(self.default), notes);
         server.pending(ask, current, self.default, pool_state).map_err(|why| format!(": {why}"))
-    }
-
-    /// What was seen with the io_uring rings of the server: those that it has, what limits them, and what a crash keeps of the
-    /// pool. Whether a crash keeps rings is seen by more open ones than its files ask for; nothing is kept where they are mappings
-    /// of the kernel.
-    fn with_rings(&self, seen: ServerRequest, pid: i32, has_changed: bool, notes: &mut Notes) -> ServerRequest {
-        let on_disk = seen.requested.rings;
-        let open = process::open_rings(self.root, &pid.to_string()).unwrap_or(0);
-        if on_disk.is_none() && open == 0 {
-            return seen;
-        }
-        let is_of_files = on_disk.is_some_and(|rings| open > 0 && open.is_multiple_of(rings.count));
-        let rings = match on_disk {
-            Some(rings) if is_of_files || !has_changed => Some(rings),
-            // By itself the server takes at most 64 (AioChooseMaxConcurrency).
-            _ => (open > 0).then(|| RingDemand { count: open, entries: on_disk.map_or(64, |rings| rings.entries) }),
-        };
-        let are_mapped = || self.root.read(&format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("[io_uring]"));
-        let kept_at_crash = rings.zip(seen.pool_state.huge_page_size).filter(|_| open > 0 && !are_mapped());
-        let base = self.base.unwrap_or_else(PageSize::base);
-        let kept_at_crash =
-            kept_at_crash.map(|(of_segment, size)| Rings { of_segment, open, crashes: None }.pages(size, base));
-        let ring_limits = Some(ring_limits(self.root, &pid.to_string(), rings, notes));
-        ServerRequest {
-            requested: Requested { rings, ..seen.requested },
-            pool_state: PoolState { ring_limits, ..seen.pool_state },
-            kept_at_crash: kept_at_crash.unwrap_or_default(),
-            ..seen
-        }
     }
 }
 

@@ -22,7 +22,7 @@ pub fn requested_by(
         huge_page_size: None,
         sysv: false,
         shared_buffers: sga.unwrap_or_default(),
-        rings: None,
+        io_uring: false,
     }
 }
 

@@ -189,7 +189,6 @@ fn inspect(
         limits: Some(CgroupLimits::default()),
         nodes: None,
         lock_limit: None,
-        ring_limits: None,
     };
     let expected = |size: PageSize| -> Option<Pages> {
         let expected = start?.expected().into_iter().find(|(of, _)| *of == size)?;

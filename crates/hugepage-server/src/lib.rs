@@ -20,7 +20,6 @@ pub mod kernel_facts;
 pub mod nodes;
 pub mod placement;
 pub mod pools;
-pub mod ring_limits;
 pub mod segments;
 pub mod server;
 

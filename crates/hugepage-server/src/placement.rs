@@ -42,19 +42,11 @@ pub fn placement(
     let process = postmaster.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
     let nodes = nodes::complete(root, pools, &process, |notes| memory_policy::own(root, notes), notes);
     let in_pool = mapping.filter(|mapping| facts.own() > Pages(0) && mapping.page_size == Some(pool.page_size));
-    let pages = match in_pool {
+    let segment = match in_pool {
         Some(mapping) => pages_by_node(root, mapping, pool, postmaster, pulse, notes),
         None => Some(BTreeMap::new()),
     };
-    let next = status.forecast.needed.filter(|_| status.forecast.huge_page_size == Some(pool.page_size));
-    Some(Placement {
-        pool: pool.clone(),
-        nodes,
-        own: facts.own(),
-        needed: next.or(status.needed),
-        segment: pages,
-        reserve_percent: facts.reserve_percent,
-    })
+    Some(Placement { pool: pool.clone(), nodes, segment })
 }
 
 /// The pages of `mapping` by node; `None` and a note if the kernel does not say.

@@ -80,7 +80,7 @@ pub fn pool_state(
     let limits = size.and_then(|size| limits(root, view, size, notes));
     // The server's processes inherit their policy from the postmaster, and nothing else may ask for the postmaster's.
     let nodes = nodes::of_process(root, &pool, view.process(), |notes| memory_policy::own(root, notes), notes);
-    PoolState { huge_page_size: size, pool, limits, nodes, lock_limit: None, ring_limits: None }
+    PoolState { huge_page_size: size, pool, limits, nodes, lock_limit: None }
 }
 
 /// The pool of `size` alone.

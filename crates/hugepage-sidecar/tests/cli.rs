@@ -244,6 +244,25 @@ fn print_size() {
     assert!(pool["caution"].is_string(), "{pool}");
 }
 
+/// The program of the version counts, if it is installed here.
+#[test]
+fn a_server_that_is_only_planned() {
+    let run = |arguments: &[&str]| {
+        let arguments = [&["size", "--shared-buffers"], arguments].concat();
+        Command::new(env!("CARGO_BIN_EXE_hugepage-sidecar")).args(arguments).output().unwrap()
+    };
+    for wrong in [&["1GB"][..], &["x", "--major", "15"], &["1GB", "--major", "14"]] {
+        assert_eq!(status(&run(wrong)), USAGE, "{wrong:?}");
+    }
+    for other in [&["--running-only"][..], &["--sessions", "9"], &["--root", "/tmp"]] {
+        assert_eq!(status(&run(&[&["1GB", "--major", "15"], other].concat())), USAGE, "{other:?}");
+    }
+    let absent = run(&["1GB", "--major", "99"]);
+    assert_eq!(status(&absent), UNKNOWN);
+    let why = String::from_utf8_lossy(&absent.stderr);
+    assert!(why.contains("no postgres program of version 99 was found"), "{why}");
+}
+
 /// Page tables of N sessions, by the model of the core: 16 MB, and 120 kB of the smallest process.
 #[test]
 fn foretell_sessions() {

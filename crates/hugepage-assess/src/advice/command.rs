@@ -25,17 +25,12 @@ pub fn set_overcommit(size: PageSize, is_default: bool, pages: Pages) -> String 
     set_pool(size, is_default, pages).replace("nr_hugepages", "nr_overcommit_hugepages")
 }
 
-/// Sets a limit of a systemd service, such as `MEMLOCK`, from its next start on (systemd.exec(5)).
-pub fn limit_of_service(service: &str, limit: &str, value: &str) -> String {
-    drop_in(service, &limit.to_ascii_lowercase(), &format!("Limit{limit}={value}"))
-}
-
-/// Adds the file `name` with `settings` to a systemd service (systemd.unit(5)). Its lines are separated by `\n` of printf(1).
-pub fn drop_in(service: &str, name: &str, settings: &str) -> String {
+/// Sets the limit of a systemd service on locked memory from its next start on (systemd.exec(5), systemd.unit(5)).
+pub fn memlock_of_service(service: &str, value: &str) -> String {
     let directory = format!("/etc/systemd/system/{service}.d");
-    let file = format!("{directory}/{name}.conf");
+    let file = format!("{directory}/memlock.conf");
     format!(
-        "mkdir -p {} && printf '[Service]\\n{settings}\\n' > {} && systemctl daemon-reload",
+        "mkdir -p {} && printf '[Service]\\nLimitMEMLOCK={value}\\n' > {} && systemctl daemon-reload",
         quoted(&directory),
         quoted(&file)
     )
@@ -150,7 +145,7 @@ mod tests {
                 let file = format!("/etc/sysctl.d/99-{word}.conf");
                 commands.extend(set_pool_at_boot(size, is_default, Pages(7), Some(&file)));
                 commands.extend(set_pool_at_boot(size, is_default, Pages(7), None));
-                commands.push(limit_of_service(&format!("{word}.service"), "MEMLOCK", "infinity"));
+                commands.push(memlock_of_service(&format!("{word}.service"), "infinity"));
             }
         }
         assert!(commands.iter().any(|command| command.starts_with("sed")));

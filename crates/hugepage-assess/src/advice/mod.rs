@@ -5,7 +5,6 @@ pub mod context;
 pub mod events;
 pub mod log;
 pub mod message;
-pub mod placement;
 pub mod plan;
 pub mod pool;
 pub mod recommendation;

@@ -85,7 +85,8 @@ mod tests {
             (oracle(true), HugePages::Off, Choice::MemoryTarget),
         ] {
             let (huge_page_size, shared_buffers) = (None, Bytes(GB));
-            let requested = Requested { product, huge_pages, huge_page_size, sysv: false, shared_buffers, rings: None };
+            let requested =
+                Requested { product, huge_pages, huge_page_size, sysv: false, shared_buffers, io_uring: false };
             assert_eq!(Choice::by_settings(&requested), expected, "{requested:?}");
         }
     }

@@ -3,7 +3,7 @@
 use hugepage_kernel::{PageSize, Pages};
 
 use crate::assessment::{Forecast, NodeRoom, Outlook};
-use crate::model::{Cause, CurrentStart, Facts, HugePages, Landing, Pending};
+use crate::model::{Cause, CurrentStart, Demand, Facts, HugePages, Landing, Pending, Requested};
 
 impl Pending {
     /// What a start with the configuration on disk would get; `None` if that is the running configuration. `own`: what the
@@ -18,6 +18,11 @@ impl Pending {
             Self::Refused(_) => Forecast::refused(),
             Self::Unknown => Forecast::unknown(),
         })
+    }
+
+    /// Whether the configuration on disk differs from the running one, and has `io_method = io_uring`.
+    pub(crate) const fn asks_for_rings(&self) -> bool {
+        matches!(self, Self::Changed(Demand { requested: Requested { io_uring: true, .. }, .. }, _))
     }
 }
 
@@ -54,6 +59,30 @@ impl Facts {
             }
             (_, Outlook::Unknown) => false,
         }
+    }
+
+    /// Whether this restart after a crash may lack pages, or be refused: a postmaster with `io_method = io_uring` may keep the rings
+    /// of the segment that it lost, and the huge pages that they lie in (method_io_uring.c of PostgreSQL 18).
+    pub(super) fn may_keep_rings(&self, crash: &Forecast) -> bool {
+        self.requested.io_uring && crash.outlook != Outlook::Fails
+    }
+
+    /// Whether the pages that `restart` lacks may be in rings of earlier crashes, which the server gives back when it stops.
+    pub(crate) fn rings_may_hold_pages_of(&self, restart: &Forecast) -> bool {
+        self.requested.io_uring && restart.cause == Some(Cause::PoolTaken)
+    }
+
+    /// The forecast of a restart, which is unknown where old rings may hold its pages.
+    pub fn beside_old_rings(&self, restart: Forecast) -> Forecast {
+        match self.rings_may_hold_pages_of(&restart) {
+            true => Forecast { outlook: Outlook::Unknown, ..restart },
+            false => restart,
+        }
+    }
+
+    /// Whether the kernel may refuse the rings that the configuration on disk asks for, and nothing else stops this restart.
+    pub(super) fn may_lack_rings(&self, restart: &Forecast) -> bool {
+        restart.outlook == Outlook::Hugetlb && self.pending.asks_for_rings()
     }
 
     /// Whether the start needed as many pages, and so asked for pages of the same size. One page may be of any larger size.

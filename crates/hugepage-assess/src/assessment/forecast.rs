@@ -4,7 +4,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::limits::excesses;
 use crate::assessment::{NodeRoom, Outlook, Share};
-use crate::model::{Cause, HugePages, PoolFact, PoolState, Requested, RingAnswer};
+use crate::model::{Cause, HugePages, PoolFact, PoolState, Requested};
 
 /// The outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,21 +21,12 @@ pub struct Forecast {
     pub missing: Option<Pages>,
     /// Why the start would not get what it asks for; `None` if it would.
     pub cause: Option<Cause>,
-    /// Whether it gets its io_uring rings.
-    pub rings: RingAnswer,
 }
 
 impl Forecast {
     /// Forecasts a start that asks for `requested` and a segment of `size`, of a server that has `own` pages of that pool
     /// now.
     pub fn of_start(requested: &Requested, size: Option<Bytes>, pool_state: &PoolState, own: Pages) -> Self {
-        let rings = requested.rings.zip(pool_state.ring_limits.as_ref());
-        let rings = rings.map(|(demand, limits)| limits.at_start(demand)).unwrap_or_default();
-        Self::of_memory(requested, size, pool_state, own).with_rings(rings)
-    }
-
-    /// The forecast as if the start got all rings that it asks for.
-    pub fn of_memory(requested: &Requested, size: Option<Bytes>, pool_state: &PoolState, own: Pages) -> Self {
         let PoolState { huge_page_size, pool, limits, lock_limit, .. } = pool_state;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
         let needed = huge_page_size.filter(|_| supported).zip(size).map(|(page, size)| page.pages_to_hold(size));
@@ -71,8 +62,7 @@ impl Forecast {
             }
         };
         let missing = needed.zip(guaranteed).map(|(needed, guaranteed)| needed.saturating_sub(guaranteed));
-        let rings = RingAnswer::Granted;
-        Self { outlook, huge_page_size: *huge_page_size, needed, guaranteed, missing, cause, rings }
+        Self { outlook, huge_page_size: *huge_page_size, needed, guaranteed, missing, cause }
     }
 
     /// For a server that refuses its own configuration.
@@ -86,8 +76,7 @@ impl Forecast {
     }
 
     const fn nothing_but(outlook: Outlook) -> Self {
-        let rings = RingAnswer::Granted;
-        Self { outlook, huge_page_size: None, needed: None, guaranteed: None, missing: None, cause: None, rings }
+        Self { outlook, huge_page_size: None, needed: None, guaranteed: None, missing: None, cause: None }
     }
 
     /// Why the outlook is unknown, for notes: the pages that are not guaranteed are surplus pages. `None` if it is known, and
@@ -102,13 +91,14 @@ impl Forecast {
         })
     }
 
-    /// Whether the server would start; `None` if that could not be determined.
-    pub fn will_start(&self, huge_pages: HugePages) -> Option<bool> {
+    /// Whether the server would start; `None` if that could not be determined, as of a start whose io_uring rings the kernel may
+    /// refuse.
+    pub fn will_start(&self, requested: &Requested) -> Option<bool> {
         match self.outlook {
-            Outlook::Hugetlb | Outlook::Mixed | Outlook::Base => Some(true),
             Outlook::Fails => Some(false),
-            Outlook::Unknown if self.rings != RingAnswer::Granted => None,
-            Outlook::Unknown => (huge_pages != HugePages::On).then_some(true),
+            _ if requested.io_uring => None,
+            Outlook::Hugetlb | Outlook::Mixed | Outlook::Base => Some(true),
+            Outlook::Unknown => (requested.huge_pages != HugePages::On).then_some(true),
         }
     }
 }

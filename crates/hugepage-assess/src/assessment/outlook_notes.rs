@@ -1,9 +1,7 @@
 //! Why the outlooks of a server are unknown, for the notes of its row.
 
-use hugepage_kernel::Pages;
-
-use crate::assessment::{Forecast, Status};
-use crate::model::{CrashRecovery, RingAnswer};
+use crate::assessment::Status;
+use crate::model::CrashRecovery;
 
 /// For a segment that may grow.
 const OF_GROWTH: &str = "whether a restart, also after a crash, gets huge pages depends on whose the pages in use are: shared \
@@ -13,43 +11,37 @@ const OF_GROWTH: &str = "whether a restart, also after a crash, gets huge pages 
 const OF_START: &str = "what a restart after a crash gets depends on the settings that the server was started with, and its \
                         files have changed since";
 
+/// Why it is unknown what a server with io_uring gets: a clause.
+pub(crate) const OF_RINGS: &str =
+    "with io_method = io_uring old rings may keep their huge pages until the server stops";
+
+/// What no forecast of a start with io_uring covers.
+pub const UNCHECKED_RINGS: &str = "whether the kernel refuses the rings of io_method = io_uring (RLIMIT_MEMLOCK, RLIMIT_NOFILE, \
+                                   kernel.io_uring_disabled) is not checked";
+
 impl Status {
     /// Why an outlook is unknown, as far as no other note says it; for the notes of a row.
     pub fn notes_on_outlook(&self) -> impl Iterator<Item = String> {
         if self.facts.own_at_least() < self.facts.own() {
             let unknown = [&self.forecast, &self.crash].into_iter().any(|start| start.note_on_surplus("").is_some());
-            return [unknown.then(|| OF_GROWTH.to_owned()), None].into_iter().flatten();
+            return [unknown.then(|| OF_GROWTH.to_owned()), None, None].into_iter().flatten();
         }
-        let of_rings = |start: &Forecast, what: &str| match &start.rings {
-            RingAnswer::Unknown(why) => Some(format!("whether {what} succeeds depends on {why}")),
-            _ => None,
+        let restart = match self.facts.rings_may_hold_pages_of(&self.forecast) {
+            true => Some(format!("whether a restart gets huge pages is unknown: {OF_RINGS}")),
+            false => self.forecast.note_on_surplus("a restart"),
         };
-        let kept = self.facts.kept_at_crash;
-        let restart = of_rings(&self.forecast, "a restart").or_else(|| match kept.before() {
-            Pages(0) => self.forecast.note_on_surplus("a restart"),
-            before => self.forecast.note_on_surplus("a restart").map(|_| {
-                format!(
-                    "whether a restart gets huge pages may depend on the pages, at most {before}, that io_uring rings \
-                     of earlier crashes keep until the server stops"
-                )
-            }),
-        });
         let recovery = &self.facts.crash_recovery;
-        let crash = self.crash_outlook().and_then(|_| match (recovery, kept.at_most) {
-            (CrashRecovery::Unknown(why), _) => Some(why.clone()),
-            (CrashRecovery::Refused(_), _) => {
+        let crash = self.crash_outlook().and_then(|_| match recovery {
+            CrashRecovery::Unknown(why) => Some(why.clone()),
+            CrashRecovery::Refused(_) => {
                 recovery.error().map(|error| format!("a restart after a crash would fail: {error}"))
             }
-            _ if self.crash_by_start => Some(OF_START.to_owned()),
-            _ if matches!(self.crash.rings, RingAnswer::Unknown(_)) => of_rings(&self.crash, "a restart after a crash"),
-            (_, Pages(0)) => self.crash.note_on_surplus("a restart after a crash"),
-            (_, at_most) => self.crash.note_on_surplus("a restart after a crash").map(|_| {
-                format!(
-                    "whether a restart after a crash gets huge pages may depend on the pages that io_uring rings keep at \
-                     each crash: at most {at_most}"
-                )
-            }),
+            CrashRecovery::Possible if self.crash_by_start => Some(OF_START.to_owned()),
+            CrashRecovery::Possible if self.facts.may_keep_rings(&self.crash) => {
+                Some(format!("what a restart after a crash gets is unknown: {OF_RINGS}"))
+            }
+            CrashRecovery::Possible => self.crash.note_on_surplus("a restart after a crash"),
         });
-        [restart, crash].into_iter().flatten()
+        [restart, crash, self.facts.pending.asks_for_rings().then(|| UNCHECKED_RINGS.to_owned())].into_iter().flatten()
     }
 }

@@ -2,7 +2,7 @@
 
 use hugepage_kernel::{Bytes, Pages};
 
-use crate::assessment::{Capacity, Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat, io_uring};
+use crate::assessment::{Capacity, Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat};
 use crate::model::{Cause, CrashRecovery, Facts, HugePages, Landing, NodePools, Product};
 
 /// Below this much shared memory, base pages are only a notice.
@@ -53,26 +53,14 @@ impl Status {
         let own = facts.own();
         let at_least = facts.own_at_least();
         let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-        let forecast_of = |own| Forecast::of_memory(&facts.requested, to_reserve, pool_state, own);
-        // A server that has the same pages in all of the cases below, as most have, has one forecast.
+        let forecast_of = |own| Forecast::of_start(&facts.requested, to_reserve, pool_state, own);
+        // A server that has the same pages in both cases, as most have, has one forecast.
         let with_at_least = forecast_of(at_least);
         let restart_of = |own| if own == at_least { with_at_least.clone() } else { forecast_of(own) };
-        // Pages that the rings of earlier crashes keep come back when the server stops, if they are of this pool.
-        let with_kept = own.saturating_add(facts.kept_at_crash.before());
-        let rings = facts.requested.rings.zip(pool_state.ring_limits.as_ref());
-        let at_start = rings.map(|(demand, limits)| limits.at_start(demand)).unwrap_or_default();
-        let unchanged = either(restart_of(at_least), restart_of(with_kept)).with_rings(at_start);
-        // Pages that the server keeps are as those of others to the new segment.
-        let crash = restart_of(own.saturating_sub(facts.kept_at_crash.at_least));
-        let crash = match restart_of(at_least.saturating_sub(facts.kept_at_crash.at_most)) {
-            worst if worst.outlook != crash.outlook => Forecast { outlook: Outlook::Unknown, ..worst },
-            _ => crash,
-        };
-        let is_kept = facts.kept_at_crash.at_least > Pages(0);
-        let at_crash = rings.map(|(demand, limits)| limits.at_crash(demand, is_kept)).unwrap_or_default();
-        let crash = crash.with_rings(at_crash);
+        let unchanged = either(restart_of(at_least), restart_of(own));
+        let crash = unchanged.clone();
         let crash_by_start = facts.hides_settings_of(&crash);
-        let crash = match crash_by_start {
+        let crash = match crash_by_start || facts.may_keep_rings(&crash) {
             true => Forecast { outlook: Outlook::Unknown, ..crash },
             false => crash,
         };
@@ -83,21 +71,19 @@ impl Status {
         };
         let needed = unchanged.needed;
         let pending_of = |own| facts.pending.forecast(pool_state.huge_page_size, own);
-        let pending = pending_of(at_least).zip(pending_of(with_kept));
+        let pending = pending_of(at_least).zip(pending_of(own));
         let pending = pending.map(|(without, with)| either(without, with));
         let wants = facts.wants_huge_pages();
         // The pool must be large enough for crashes before the restart as well as for the restart.
-        let kept = Pages(facts.kept_at_crash.at_most.0.saturating_mul(io_uring::crashes_to_hold(facts.kept_at_crash)));
-        let kept_before = Pages(facts.kept_at_crash.at_least.0.saturating_mul(facts.kept_at_crash.crashes));
-        let crash_needs = needed.map(|needed| needed.saturating_add(kept).saturating_add(kept_before));
-        let most = [crash_needs, facts.needed_pending()].into_iter().flatten().max();
+        let most = [needed, facts.needed_pending()].into_iter().flatten().max();
         let of_pending = pending.is_some();
-        let forecast = pending.unwrap_or(unchanged);
+        let forecast = match facts.beside_old_rings(pending.unwrap_or(unchanged)) {
+            restart if facts.may_lack_rings(&restart) => Forecast { outlook: Outlook::Unknown, ..restart },
+            restart => restart,
+        };
 
         let strangers = facts.strangers.pages;
-        // They are no other process's.
-        let share =
-            facts.pool_state.pool.known().and_then(|pool| Share::of_server(pool, own.saturating_add(kept_before)));
+        let share = facts.pool_state.pool.known().and_then(|pool| Share::of_server(pool, own));
         let by_others = share
             .map(|share| share.others.saturating_sub(strangers).saturating_add(facts.others_lack.unwrap_or_default()));
         let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));

@@ -34,8 +34,6 @@ pub enum Cause {
     NodeLimit,
     /// A memory cgroup that counts huge pages allows less than the server would touch.
     MemoryLimit,
-    /// The kernel refuses the io_uring rings that the server asks for, without which it does not start.
-    IoUring,
     /// No visible fact explains it, or no longer does.
     #[serde(other)]
     Unknown,
@@ -43,7 +41,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 14] = [
         Self::Disabled,
         Self::MemoryTarget,
         Self::SysvSharedMemory,
@@ -57,7 +55,6 @@ impl Cause {
         Self::ShmLimit,
         Self::NodeLimit,
         Self::MemoryLimit,
-        Self::IoUring,
         Self::Unknown,
     ];
 }

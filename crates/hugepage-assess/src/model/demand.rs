@@ -43,11 +43,11 @@ impl Pending {
         *self == Self::Unknown || self.requested_next(running).huge_pages != HugePages::Off
     }
 
-    /// What the next start finds where other instances of the user hold that much memory, and have locked so much for rings.
+    /// What the next start finds where other instances of the user hold that much memory.
     #[must_use]
-    pub fn beside(self, held: Bytes, locked: Bytes) -> Self {
+    pub fn beside(self, held: Bytes) -> Self {
         match self {
-            Self::Changed(demand, pool_state) => Self::Changed(demand, pool_state.beside(held, locked)),
+            Self::Changed(demand, pool_state) => Self::Changed(demand, pool_state.beside(held)),
             other => other,
         }
     }

@@ -31,8 +31,6 @@ pub struct Facts {
     pub others_lack: Option<Pages>,
     /// What was recorded when the server started.
     pub past: Past,
-    /// The pages of the pool that the server would keep of this segment beside a new one after a crash.
-    pub kept_at_crash: KeptPages,
     /// Whether the server would recover after a crash.
     pub crash_recovery: CrashRecovery,
     /// The commands that stop and start the server; `None` where its own tools do.
@@ -70,7 +68,6 @@ impl Facts {
             pending: Pending::Unchanged,
             others_lack: None,
             past: Past::default(),
-            kept_at_crash: KeptPages::default(),
             crash_recovery: CrashRecovery::default(),
             commands: None,
             requested_may_differ: false,
@@ -145,23 +142,4 @@ pub struct Past {
     pub needed_at_start: Option<Pages>,
     /// What that start lost.
     pub loss: Option<Loss>,
-}
-
-/// Pages that each crash of a process takes from the pool until the server stops: its io_uring rings lie in them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KeptPages {
-    /// If the rings begin at the start of a page.
-    pub at_least: Pages,
-    /// If they do not.
-    pub at_most: Pages,
-    /// The crashes whose rings are still open.
-    pub crashes: u64,
-}
-
-impl KeptPages {
-    /// What the open rings of earlier crashes keep, which the server gives back when it stops: at most this, and nothing
-    /// if the segments of that time were in base pages.
-    pub fn before(self) -> Pages {
-        Pages(self.at_most.0.saturating_mul(self.crashes))
-    }
 }

@@ -4,7 +4,7 @@ use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use crate::model::{Cause, NodePools, RingLimits};
+use crate::model::{Cause, NodePools};
 
 /// What a start finds: the pool of the page size that it asks for, and the limits on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,21 +20,18 @@ pub struct PoolState {
     /// The permission for System V segments in huge pages that the server lacks; `None` where none is missing, or it could
     /// not be read.
     pub lock_limit: Option<LockLimit>,
-    /// The limits on io_uring rings; `None` where no start asks for rings.
-    pub ring_limits: Option<RingLimits>,
 }
 
 impl PoolState {
-    /// What the start finds where other instances of the user hold that much memory, and have locked so much for rings. Kernels that count memlock count all
-    /// System V segments in huge pages of one user (`user_shm_lock` in mm/mlock.c).
+    /// What the start finds where other instances of the user hold that much memory. Kernels that count memlock count
+    /// all System V segments in huge pages of one user (`user_shm_lock` in mm/mlock.c).
     #[must_use]
-    pub fn beside(self, held: Bytes, locked: Bytes) -> Self {
+    pub fn beside(self, held: Bytes) -> Self {
         let lock_limit = self.lock_limit.map(|lock| match lock {
             LockLimit::Memlock { limit, .. } => LockLimit::Memlock { limit, others: held },
             other => other,
         });
-        let ring_limits = self.ring_limits.map(|limits| RingLimits { locked_by_others: locked, ..limits });
-        Self { lock_limit, ring_limits, ..self }
+        Self { lock_limit, ..self }
     }
 }
 

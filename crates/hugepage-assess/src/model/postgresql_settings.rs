@@ -3,7 +3,7 @@
 use hugepage_kernel::postgresql::size_setting;
 use hugepage_kernel::{Bytes, Notes, PageSize};
 
-use crate::model::{HugePages, Product, Requested, RingDemand};
+use crate::model::{HugePages, Product, Requested};
 
 /// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.
 pub fn requested_by_settings(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Requested {
@@ -18,19 +18,13 @@ pub fn requested_by_settings(value: impl Fn(&str) -> Option<String>, notes: &mut
     let (page_size, buffers) = (size("huge_page_size", 1 << 10), size("shared_buffers", 8 << 10));
     understood("huge_page_size", "a size", page_size.map(|found| found.is_some()));
     understood("shared_buffers", "a size", buffers.map(|found| found.is_some()));
-    let shared_buffers = buffers.flatten().unwrap_or(Bytes(128 << 20));
-    let rings = RingDemand::of_settings(value("io_method").as_deref(), shared_buffers, |name, default| {
-        let number = value(name).map(|text| text.trim().parse().ok());
-        understood(name, "a plain number", number.map(|found| found.is_some()));
-        number.flatten().unwrap_or(default)
-    });
     Requested {
         product: Product::PostgreSql,
         huge_pages: huge_pages.flatten().unwrap_or(HugePages::Try),
         huge_page_size: page_size.flatten().and_then(|size| PageSize::new(size.0)),
         sysv: value("shared_memory_type").is_some_and(|text| text.eq_ignore_ascii_case("sysv")),
-        shared_buffers,
-        rings,
+        shared_buffers: buffers.flatten().unwrap_or(Bytes(128 << 20)),
+        io_uring: value("io_method").is_some_and(|text| text.trim().eq_ignore_ascii_case("io_uring")),
     }
 }
 

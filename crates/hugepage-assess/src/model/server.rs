@@ -5,8 +5,6 @@ use std::fmt;
 use hugepage_kernel::{Bytes, PageSize};
 use serde::Serialize;
 
-use crate::model::RingDemand;
-
 /// PostgreSQL's setting `huge_pages`. Oracle's `use_large_pages` has the same three meanings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -121,8 +119,8 @@ pub struct Requested {
     pub sysv: bool,
     /// `shared_buffers`: the buffer pool alone. For Oracle the SGA.
     pub shared_buffers: Bytes,
-    /// The io_uring rings; `None` for a server that asks for none.
-    pub rings: Option<RingDemand>,
+    /// Whether `io_method` is `io_uring` (PostgreSQL 18).
+    pub io_uring: bool,
 }
 
 impl Requested {

@@ -122,7 +122,7 @@ impl Host {
             huge_page_size: (self.page_size != huge).then_some(self.page_size),
             sysv: self.sysv,
             shared_buffers: Bytes(self.shared_buffers),
-            rings: None,
+            io_uring: false,
         };
         let pool_state = PoolState {
             huge_page_size: Some(self.page_size),
@@ -130,7 +130,6 @@ impl Host {
             limits: Some(self.limits.clone()),
             nodes: self.nodes.clone(),
             lock_limit: None,
-            ring_limits: None,
         };
         let meminfo = Meminfo {
             mem_total: Some(Bytes(self.memory)),

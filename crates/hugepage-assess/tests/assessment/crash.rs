@@ -5,7 +5,7 @@ use hugepage_assess::assessment::{Finding, Outlook, Severity, Status, Threat};
 use hugepage_assess::history::record::{InstanceIdentity, Origin};
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::{
-    Cause, CrashRecovery, Demand, Facts, HugePages, KeptPages, OtherPool, Past, Pending, PoolState, Product,
+    Cause, CrashRecovery, Demand, Facts, HugePages, OtherPool, Past, Pending, PoolState, Product, Requested,
 };
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
@@ -23,7 +23,6 @@ fn with_on_disk(server: Server, megabytes: u64) -> Status {
         limits: facts.pool_state.limits.clone(),
         nodes: None,
         lock_limit: None,
-        ring_limits: None,
     };
     Status::assess(Facts { pending: Pending::Changed(demand, pool_state), ..facts })
 }
@@ -122,64 +121,84 @@ fn crash_of_a_server_whose_configuration_on_disk_would_land() {
     assert_eq!(status.severity_of("crash_loses"), Severity::Ok);
 }
 
-#[test]
-fn pages_that_rings_keep() {
-    let status = |spare, huge_pages| {
-        let facts = Server { huge_pages, pool: known(pool(512 + spare, spare, 0)), ..Server::default() }.facts();
-        Status::assess(Facts {
-            kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 0 },
-            ..facts
-        })
-    };
-    for (spare, crash, severity, finding) in [
-        (0, Outlook::Base, Severity::Warning, Finding::CrashLoses),
-        (1, Outlook::Unknown, Severity::Notice, Finding::OutlookUnknown),
-        (2, Outlook::Hugetlb, Severity::Ok, Finding::AsRequested),
-    ] {
-        let status = status(spare, HugePages::Try);
-        assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(crash)), "{spare}");
-        assert_eq!(status.verdict(), (severity, &finding), "{spare}");
-        assert_eq!(status.recommended, Some(Pages(532)), "{spare}");
-        if severity > Severity::Ok {
-            let hint = hint(&status).unwrap();
-            assert!(hint.contains("vm.nr_hugepages=532") && hint.contains("io_method = worker"), "{hint}");
-            assert!(message(&status).contains("io_uring"), "{}", message(&status));
-        }
-    }
-    assert_eq!(status(0, HugePages::On).verdict(), (Severity::Critical, &Finding::CrashLoses));
+/// A server whose `io_method` is `io_uring`, with so many pages of which 512 are its own or would be.
+fn with_io_uring(server: Server) -> Facts {
+    let facts = server.facts();
+    Facts { requested: Requested { io_uring: true, ..facts.requested }, ..facts }
 }
 
-/// Two crashes have left four pages in rings, if the segments of that time were in huge pages.
+/// However many pages are spare, old rings may take them, or the kernel may refuse new ones.
 #[test]
-fn pages_that_rings_of_earlier_crashes_keep() {
-    let status = |spare| {
-        let facts = Server { pool: known(pool(514 + spare, spare, 0)), ..Server::default() }.facts();
-        Status::assess(Facts {
-            kept_at_crash: KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 },
-            ..facts
-        })
+fn a_crash_with_io_uring_is_unknown() {
+    for (spare, huge_pages) in [(0, HugePages::Try), (400, HugePages::Try), (0, HugePages::On)] {
+        let server = Server { huge_pages, pool: known(pool(512 + spare, spare, 0)), ..Server::default() };
+        let status = Status::assess(with_io_uring(server));
+        assert_eq!(outlooks(&status), (Outlook::Hugetlb, Some(Outlook::Unknown)));
+        assert_eq!(status.verdict(), (Severity::Notice, &Finding::OutlookUnknown));
+        assert_eq!(
+            message(&status),
+            "Shared memory (1 GB) is in huge pages, but whether a crash of one process keeps them is unknown: with io_method = \
+             io_uring old rings may keep their huge pages until the server stops."
+        );
+        assert_eq!(hint(&status), None);
+        assert_eq!(
+            status.notes_on_outlook().collect::<Vec<_>>(),
+            [
+                "what a restart after a crash gets is unknown: with io_method = io_uring old rings may keep their huge pages \
+              until the server stops"
+            ]
+        );
+    }
+    // In base pages by choice it may not come back either, and there is nothing to lose.
+    let by_choice = Server { huge_pages: HugePages::Off, ..Server::in_base_pages() };
+    let status = Status::assess(with_io_uring(by_choice));
+    assert_eq!(outlooks(&status), (Outlook::Base, Some(Outlook::Unknown)));
+    assert_eq!(status.severity_of("outlook_unknown"), Severity::Ok);
+    // What fails for certain does.
+    let lowered = Pool { surplus: Some(Pages(512)), ..pool(512, 0, 0) };
+    let server = Server { huge_pages: HugePages::On, pool: known(lowered), ..Server::default() };
+    assert_eq!(outlooks(&Status::assess(with_io_uring(server))), (Outlook::Fails, Some(Outlook::Fails)));
+}
+
+/// Pages that nobody else has may be in rings of earlier crashes: they are free once the server has stopped.
+#[test]
+fn a_restart_with_io_uring_may_find_the_pages_of_old_rings() {
+    let with = |nr, free| {
+        let server = Server { pool: known(pool(nr, free, 0)), ..Server::in_base_pages() };
+        Status::assess(with_io_uring(server))
     };
-    // In use are 512 of the segment and 2 of rings: a restart finds all of them, or those 2 are another's. A crash does
-    // not get them back, and takes more.
-    let tight = status(0);
-    assert_eq!(tight.share.unwrap().others, Pages(0), "they are no other process's");
-    assert_eq!(outlooks(&tight), (Outlook::Hugetlb, Some(Outlook::Base)));
-    assert_eq!(tight.recommended, Some(Pages(512 + 2 + 20)));
-    assert!(message(&tight).contains("and those of 2 earlier crashes up to 4"), "{}", message(&tight));
-    let hint = hint(&tight).unwrap();
-    assert!(
-        hint.contains("vm.nr_hugepages=534") && hint.ends_with("or set io_method = worker and restart the server."),
-        "{hint}"
+    let taken = with(512, 511);
+    assert_eq!(outlooks(&taken), (Outlook::Unknown, Some(Outlook::Unknown)));
+    assert_eq!(taken.notes_on_outlook().filter(|note| note.contains("old rings")).count(), 2);
+    assert!(taken.notes_on_outlook().all(|note| !note.contains("surplus")));
+    assert!(hint(&taken).unwrap().contains("vm.nr_hugepages=513"), "{:?}", hint(&taken));
+    assert_eq!(with(511, 511).outlook, Outlook::Base, "too small, whoever has them");
+    assert_eq!(with(513, 512).outlook, Outlook::Hugetlb);
+}
+
+/// The pages are there, and the kernel may refuse the rings. What lacks pages lacks them.
+#[test]
+fn io_uring_on_disk_alone() {
+    const UNCHECKED: &str = "whether the kernel refuses the rings of io_method = io_uring (RLIMIT_MEMLOCK, RLIMIT_NOFILE, \
+                             kernel.io_uring_disabled) is not checked";
+    let on_disk = |mib| {
+        let facts = Server { pool: known(pool(512, 0, 0)), ..Server::default() }.facts();
+        let requested = Requested { io_uring: true, ..facts.requested };
+        let demand = Demand { requested, max_connections: 100, shared_memory: Bytes(mib * MIB) };
+        let pending = Pending::Changed(demand, facts.pool_state.clone());
+        Status::assess(Facts { pending, ..facts })
+    };
+    let status = on_disk(1024);
+    assert_eq!(outlooks(&status), (Outlook::Unknown, Some(Outlook::Hugetlb)));
+    assert_eq!(status.verdict(), (Severity::Notice, &Finding::OutlookUnknown));
+    assert_eq!(
+        message(&status),
+        format!("It is unknown whether a restart with the configuration on disk succeeds: {UNCHECKED}.")
     );
-    assert_eq!(outlooks(&status(2)), (Outlook::Hugetlb, Some(Outlook::Hugetlb)));
-    // The pool was lowered by two: only what rings keep would make a restart land.
-    let facts =
-        Server { pool: known(Pool { surplus: Some(Pages(2)), ..pool(514, 0, 0) }), ..Server::default() }.facts();
-    let kept = KeptPages { at_least: Pages(1), at_most: Pages(2), crashes: 2 };
-    let status = Status::assess(Facts { kept_at_crash: kept, ..facts });
-    assert_eq!(outlooks(&status), (Outlook::Unknown, Some(Outlook::Base)));
-    assert!(status.notes_on_outlook().all(|note| note.contains("io_uring") && !note.contains("surplus")));
-    assert_eq!(status.notes_on_outlook().count(), 1);
+    assert_eq!(status.notes_on_outlook().collect::<Vec<_>>(), [UNCHECKED]);
+    let status = on_disk(1026);
+    assert_eq!(outlooks(&status), (Outlook::Base, Some(Outlook::Hugetlb)));
+    assert_eq!(status.notes_on_outlook().collect::<Vec<_>>(), [UNCHECKED]);
 }
 
 #[test]

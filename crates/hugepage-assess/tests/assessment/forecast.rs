@@ -2,9 +2,7 @@
 
 use hugepage_assess::advice::message::pending::refusal;
 use hugepage_assess::assessment::{Forecast, Outlook};
-use hugepage_assess::model::{
-    Cause, HugePages, LockLimit, PoolFact, PoolState, Product, Requested, RingAnswer, RingRefusal,
-};
+use hugepage_assess::model::{Cause, HugePages, LockLimit, PoolFact, PoolState, Product, Requested};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -23,7 +21,7 @@ fn requested(huge_pages: HugePages, sysv: bool) -> Requested {
         huge_page_size: None,
         sysv,
         shared_buffers: Bytes(0),
-        rings: None,
+        io_uring: false,
     }
 }
 
@@ -44,7 +42,6 @@ fn pool_state(counters: [u64; 5], limits: CgroupLimits) -> PoolState {
         limits: Some(limits),
         nodes: None,
         lock_limit: None,
-        ring_limits: None,
     }
 }
 
@@ -108,8 +105,8 @@ fn what_no_pool_could_mend() {
     let forecast = Forecast::of_start(&requested(HugePages::Try, false), Some(Bytes(MIB)), &nowhere, Pages(0));
     assert_eq!((forecast.outlook, forecast.needed), (Outlook::Base, None));
     assert_eq!(forecast.cause, Some(Cause::PageSizeUnsupported));
-    assert_eq!(forecast.will_start(HugePages::Try), Some(true));
-    assert_eq!(Forecast::unknown().will_start(HugePages::On), None);
+    assert_eq!(forecast.will_start(&requested(HugePages::Try, false)), Some(true));
+    assert_eq!(Forecast::unknown().will_start(&requested(HugePages::On, false)), None);
 }
 
 /// A limit of the kernel is the cause where it refuses the start, not where the pool does.
@@ -129,12 +126,14 @@ fn the_kernel_refuses_after_the_pool() {
 #[test]
 fn whether_a_server_starts() {
     use Outlook::{Base, Fails, Hugetlb, Mixed, Unknown};
-    let starts = |outlook, huge_pages| Forecast { outlook, ..Forecast::unknown() }.will_start(huge_pages);
+    let of = |outlook, requested| Forecast { outlook, ..Forecast::unknown() }.will_start(&requested);
+    let starts = |outlook, huge_pages| of(outlook, requested(huge_pages, false));
     assert_eq!([Hugetlb, Mixed, Base].map(|outlook| starts(outlook, HugePages::On)), [Some(true); 3]);
     assert_eq!(starts(Fails, HugePages::Try), Some(false));
     assert_eq!((starts(Unknown, HugePages::On), starts(Unknown, HugePages::Try)), (None, Some(true)));
-    let of_rings = Forecast { rings: RingAnswer::Unknown(String::new()), ..Forecast::unknown() };
-    assert_eq!(of_rings.will_start(HugePages::Try), None);
+    // Whatever the pages, the kernel may refuse its rings.
+    let with_rings = |outlook| of(outlook, Requested { io_uring: true, ..requested(HugePages::Try, false) });
+    assert_eq!([Hugetlb, Base, Unknown, Fails].map(with_rings), [None, None, None, Some(false)]);
 }
 
 proptest! {
@@ -168,30 +167,13 @@ proptest! {
 /// The error of the server, by what refuses its start.
 #[test]
 fn the_error_of_a_refused_start() {
-    use RingAnswer::Refused;
-    let (count, needed, limit) = (1, 2, 1);
-    let memlock = RingRefusal::Memlock { count, needed: Bytes(2), limit: Bytes(1), others: Bytes(0) };
     let enough = pool_state([700, 700, 0, 0, 0], CgroupLimits::default());
     let nowhere = PoolState { pool: PoolFact::Unsupported(vec![page()]), ..enough.clone() };
-    let error = |rings, pool_state, sysv| refusal(&Forecast { rings, ..Forecast::refused() }, pool_state, sysv);
-    for (rings, pool_state, sysv, expected) in [
-        (
-            Refused(RingRefusal::Disabled),
-            &enough,
-            true,
-            Some("could not setup io_uring queue: Operation not permitted"),
-        ),
-        (Refused(memlock), &enough, false, Some("could not setup io_uring queue: Cannot allocate memory")),
-        (
-            Refused(RingRefusal::OpenFiles { count, needed, limit }),
-            &enough,
-            false,
-            Some("could not setup io_uring queue: Too many open files"),
-        ),
-        (RingAnswer::Granted, &enough, true, None),
-        (RingAnswer::Granted, &nowhere, false, Some("could not map anonymous shared memory: Invalid argument")),
-        (RingAnswer::Granted, &enough, false, Some("could not map anonymous shared memory: Cannot allocate memory")),
+    for (pool_state, sysv, expected) in [
+        (&enough, true, None),
+        (&nowhere, false, Some("could not map anonymous shared memory: Invalid argument")),
+        (&enough, false, Some("could not map anonymous shared memory: Cannot allocate memory")),
     ] {
-        assert_eq!(error(rings.clone(), pool_state, sysv), expected, "{rings:?}");
+        assert_eq!(refusal(pool_state, sysv), expected);
     }
 }

@@ -36,7 +36,6 @@ fn with_pending(server: Server, size: u64) -> Status {
         limits: facts.pool_state.limits.clone(),
         nodes: None,
         lock_limit: None,
-        ring_limits: None,
     };
     let demand = Demand { requested: facts.requested, max_connections: 100, shared_memory: Bytes(size) };
     facts.pending = Pending::Changed(demand, pool_state);

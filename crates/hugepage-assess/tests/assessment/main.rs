@@ -18,7 +18,6 @@ mod placement;
 mod plan;
 mod properties;
 mod resize;
-mod rings;
 mod rows;
 mod steps;
 mod verdict;
@@ -106,7 +105,7 @@ impl Server {
             huge_page_size: None,
             sysv: self.sysv,
             shared_buffers: Bytes(self.size / 8 * 7),
-            rings: None,
+            io_uring: false,
         };
         let pool_state = PoolState {
             huge_page_size: self.page_size,
@@ -114,7 +113,6 @@ impl Server {
             limits: self.limits,
             nodes: self.nodes,
             lock_limit: None,
-            ring_limits: None,
         };
         let meminfo = Meminfo {
             mem_total: Some(Bytes(self.memory)),

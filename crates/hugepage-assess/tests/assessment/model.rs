@@ -2,7 +2,7 @@
 
 use hugepage_assess::model::{
     Demand, Facts, HugePages, LockLimit, NodePools, PagesOfStrangers, Pending, PoolFact, PoolHolder, PoolState,
-    Product, Requested, RingDemand, RingLimits, StartLimit, UseLargePages,
+    Product, Requested, UseLargePages,
 };
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
@@ -45,23 +45,6 @@ fn values_of_settings() {
     let product = oracle(false, None, true).product;
     assert_eq!(product.with_memory_target(true), oracle(true, None, true).product);
     assert_eq!(Product::PostgreSql.with_memory_target(true), Product::PostgreSql);
-}
-
-/// The rings of settings, and those of a server of which only the number of backends is known.
-#[test]
-fn rings() {
-    let of = |concurrency| {
-        RingDemand::of_settings(Some(" IO_Uring"), Bytes(GIB), |name, default| {
-            if name == "io_max_concurrency" { concurrency } else { default }
-        })
-    };
-    // 100 connections, 16, 8 and 10 workers and senders, and eight other processes.
-    assert_eq!(of(-1), Some(RingDemand { count: 142, entries: 64 }));
-    assert_eq!(of(0), of(-1));
-    assert_eq!(of(5), Some(RingDemand { count: 142, entries: 5 }));
-    assert_eq!(RingDemand::of_settings(Some("worker"), Bytes(GIB), |_, default| default), None);
-    assert_eq!(RingDemand::of_settings(None, Bytes(GIB), |_, default| default), None);
-    assert_eq!(RingDemand::of_backends(136, 7), RingDemand { count: 142, entries: 7 });
 }
 
 /// What the running server has of what a next start asks for: 512 pages of 2 MB, or 1 GB of base pages.
@@ -124,28 +107,16 @@ fn limits_on_locked_memory() {
     ] {
         assert_eq!((limit.refuses(size), limit.may_refuse(size)), (refuses, may_refuse), "{limit:?} {size}");
     }
-    // Other instances of the user take part of both limits.
+    // Other instances of the user take part of the limit.
     let facts = Server::default().facts();
-    let ring_limits = RingLimits {
-        base: page_size(4096),
-        is_disabled: Ok(false),
-        counts_memlock: None,
-        memlock: StartLimit::default(),
-        open_files: StartLimit::default(),
-        open: 0,
-        other_files: 0,
-        locked_by_others: Bytes(0),
-        service: None,
-    };
-    let alone = PoolState { lock_limit: Some(memlock(0)), ring_limits: Some(ring_limits), ..facts.pool_state };
-    let beside = alone.beside(gib, Bytes(MIB));
+    let alone = PoolState { lock_limit: Some(memlock(0)), ..facts.pool_state };
+    let beside = alone.beside(gib);
     assert_eq!(beside.lock_limit, Some(memlock(GIB)));
-    assert_eq!(beside.ring_limits.clone().unwrap().locked_by_others, Bytes(MIB));
     let demand = Demand { requested: facts.requested, max_connections: 1, shared_memory: gib };
-    let Pending::Changed(_, of_pending) = Pending::Changed(demand, beside).beside(Bytes(5), Bytes(6)) else { panic!() };
+    let Pending::Changed(_, of_pending) = Pending::Changed(demand, beside).beside(Bytes(5)) else { panic!() };
     assert_eq!(of_pending.lock_limit, Some(memlock(5)));
     let group = PoolState { lock_limit: Some(LockLimit::ShmGroup { gid: 1 }), ..of_pending };
-    assert_eq!(group.beside(gib, gib).lock_limit, Some(LockLimit::ShmGroup { gid: 1 }));
+    assert_eq!(group.beside(gib).lock_limit, Some(LockLimit::ShmGroup { gid: 1 }));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use hugepage_assess::advice::recommendation::Effect;
 use hugepage_assess::assessment::host::{PoolNeed, Room};
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::model::{
-    Cause, Demand, Facts, KeptPages, Landing, Loss, Lost, NodePools, OtherPool, PageKind, PagesOfStrangers, Past,
-    Pending, PoolFact, PoolState, RingLimits, StartLimit,
+    Cause, Demand, Facts, Landing, Loss, Lost, NodePools, OtherPool, PageKind, PagesOfStrangers, Past, Pending,
+    PoolFact, PoolState,
 };
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
@@ -119,15 +119,12 @@ fn a_restart() {
     assert_eq!((after.landing(), counters(&after)), (Landing::Base, [100, 100, 0, 0]));
     assert_eq!((after.past.loss, after.past.cause_at_start), (past.loss.clone(), Some(Cause::PoolTooSmall)));
     assert_eq!(after.segment.unwrap().in_huge_pages, Bytes(0));
-    // Its own pages come back first, and those that rings kept at two crashes.
-    let kept = KeptPages { at_least: Pages(3), at_most: Pages(4), crashes: 2 };
+    // Its own pages come back first.
     let server = Server { pool: known(pool(600, 20, 10)), ..Server::default() };
-    let after = restart(Facts { kept_at_crash: kept, ..server.facts() });
-    assert_eq!((counters(&after), after.kept_at_crash), ([600, 528, 512, 0], KeptPages { crashes: 0, ..kept }));
+    assert_eq!(counters(&restart(server.facts())), [600, 522, 512, 0]);
     let surplus = Pool { surplus: Some(Pages(2)), ..pool(600, 84, 0) };
     let server = Server { pool: known(surplus), ..Server::default() };
-    let after = restart(Facts { kept_at_crash: kept, ..server.facts() });
-    assert_eq!(counters(&after), [598, 598, 512, 0]);
+    assert_eq!(counters(&restart(server.facts())), [598, 594, 512, 0]);
 }
 
 /// The start of the configuration on disk, in pages of the same size or of another.
@@ -181,24 +178,7 @@ fn another_page_size() {
     let mut unsupported = facts(None);
     unsupported.requested.huge_page_size = PageSize::new(16 * GIB);
     unsupported.pool_state.pool = PoolFact::Unsupported(Vec::new());
-    let limits = RingLimits {
-        base: page_size(4096),
-        is_disabled: Ok(false),
-        counts_memlock: None,
-        memlock: StartLimit::default(),
-        open_files: StartLimit::default(),
-        open: 0,
-        other_files: 0,
-        locked_by_others: Bytes(0),
-        service: None,
-    };
-    unsupported.pool_state.ring_limits = Some(limits.clone());
-    let to_other = to_gigantic.after(unsupported.clone());
     let after = Step::SetDefaultPageSize.after(unsupported);
-    assert_eq!(
-        [&to_other, &after].map(|facts| facts.pool_state.ring_limits.clone()),
-        [Some(limits.clone()), Some(limits)]
-    );
     assert_eq!((counters(&after), after.requested.huge_page_size), ([100, 100, 0, 0], None));
 }
 

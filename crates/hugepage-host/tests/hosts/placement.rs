@@ -59,7 +59,7 @@ fn two_nodes() {
         huge_page_size: None,
         sysv: false,
         shared_buffers: Bytes(512 * MIB),
-        rings: None,
+        io_uring: false,
     };
     let rows = |mapping: Option<&maps::Mapping>| {
         let mut notes = Notes::default();
@@ -71,13 +71,9 @@ fn two_nodes() {
     let (found, notes) = rows(Some(&mapping));
     let found = found.unwrap();
     let numbers = |row: &hugepage_assess::assessment::placement::NodeRow| {
-        (row.node, row.pool.free.0, row.segment.map(|pages| pages.0), row.restart.map(|pages| pages.0))
+        (row.node, row.pool.free.0, row.segment.map(|pages| pages.0))
     };
-    // All touched pages are the server's, and so are all reservations: a restart finds everything.
-    assert_eq!(
-        found.iter().map(numbers).collect::<Vec<_>>(),
-        [(0, 256, Some(44), Some(300)), (1, 296, Some(4), Some(300))]
-    );
+    assert_eq!(found.iter().map(numbers).collect::<Vec<_>>(), [(0, 256, Some(44)), (1, 296, Some(4))]);
     assert!(found.iter().all(|row| row.memory == Some(Bytes(8 << 30)) && row.pool.resv.is_none()));
     assert!(found.iter().all(|row| row.allowed.is_none()), "a tree does not show the memory policy");
     assert_eq!(notes, Vec::<String>::new());
@@ -93,7 +89,7 @@ fn two_nodes() {
 
     fs::remove_file(tree.path().join("proc/self/numa_maps")).unwrap();
     let (found, notes) = rows(Some(&mapping));
-    assert!(found.unwrap().iter().all(|row| row.segment.is_none() && row.restart.is_none()));
+    assert!(found.unwrap().iter().all(|row| row.segment.is_none()));
     assert!(notes[0].contains("/proc/self/numa_maps"), "{notes:?}");
 
     fs::remove_dir_all(tree.path().join("sys/devices")).unwrap();

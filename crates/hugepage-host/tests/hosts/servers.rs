@@ -193,7 +193,7 @@ fn from_files_to_sentences() {
             huge_page_size: case.huge_page_size.and_then(PageSize::new),
             sysv: false,
             shared_buffers: Bytes(GIB),
-            rings: None,
+            io_uring: false,
         };
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));

@@ -138,20 +138,19 @@ fn uptime(root: &Root) -> Result<Duration, ReadError> {
     uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))
 }
 
-/// The rings of io_uring that the process named `process` below /proc has open (proc(5), `fd`). The names of its other
-/// files are nobody else's business, so a capture gets the rings alone.
-pub fn open_rings(root: &Root, process: &str) -> Result<u64, ReadError> {
+/// Whether `pid` has a ring of io_uring open (proc(5), `fd`). The names of its other files are nobody else's business, so a
+/// capture gets the first ring alone.
+pub fn has_rings(root: &Root, pid: i32) -> Result<bool, ReadError> {
     let quiet = root.unrecorded();
-    let mut count = 0;
-    for descriptor in descriptors(&quiet, process)? {
-        let path = format!("/proc/{process}/fd/{descriptor}");
+    for descriptor in descriptors(&quiet, &pid.to_string())? {
+        let path = format!("/proc/{pid}/fd/{descriptor}");
         // A descriptor may be closed meanwhile.
         if if_there(quiet.read_link(&path))?.is_some_and(|target| target == "anon_inode:[io_uring]") {
             root.read_link(&path)?;
-            count += 1;
+            return Ok(true);
         }
     }
-    Ok(count)
+    Ok(false)
 }
 
 /// The children of `pid` (`children`, since 3.5 if configured). A child that ends meanwhile may hide another one, so

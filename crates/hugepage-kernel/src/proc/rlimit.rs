@@ -25,21 +25,11 @@ impl Rlimit {
 
 /// The soft limit of a process on locked memory (RLIMIT_MEMLOCK); `None` where the line is missing or invalid.
 pub fn memlock(text: &str) -> Option<Rlimit> {
-    match words_of(text, "Max locked memory").next()? {
+    let values = text.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
+    match values.split_ascii_whitespace().next()? {
         "unlimited" => Some(Rlimit::Unlimited),
         bytes => bytes.parse().ok().map(|bytes| Rlimit::At(Bytes(bytes))),
     }
-}
-
-/// The soft limit of a process on open files (RLIMIT_NOFILE), which the kernel never lets be unlimited; `None` where the
-/// line is missing or invalid.
-pub fn open_files(text: &str) -> Option<u64> {
-    words_of(text, "Max open files").next()?.parse().ok()
-}
-
-fn words_of<'a>(text: &'a str, limit: &str) -> impl Iterator<Item = &'a str> {
-    let values = text.lines().find_map(|line| line.strip_prefix(limit));
-    values.unwrap_or_default().split_ascii_whitespace()
 }
 
 /// The limit of `pid` on locked memory; `Ok(None)` also if the process does not exist (any more).
@@ -65,10 +55,6 @@ mod tests {
             let text = format!("Limit                     Soft Limit           Hard Limit           Units\n{line}\n");
             assert_eq!(memlock(&text), soft, "{line}");
         }
-        assert_eq!(
-            open_files("Max open files            1024                 524288               files     \n"),
-            Some(1024)
-        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Settings of an instance and limits of its owner that prevent huge pages for the SGA, or make base pages slow.
 
-use hugepage_assess::advice::command::{limit_of_service, quoted};
+use hugepage_assess::advice::command::{memlock_of_service, quoted};
 use hugepage_assess::advice::message;
 use hugepage_assess::advice::message::product::ProductTerms;
 use hugepage_assess::advice::recommendation::{Area, Recommendation};
@@ -84,7 +84,7 @@ fn memlock(instance: &AdvisedOracle<'_>) -> Option<Recommendation> {
             ),
         ),
         Some(service) => (
-            Some(limit_of_service(service, "MEMLOCK", &(wanted * 1024).to_string())),
+            Some(memlock_of_service(service, &(wanted * 1024).to_string())),
             format!("{service} started it, to which limits.conf does not apply"),
         ),
         None => (

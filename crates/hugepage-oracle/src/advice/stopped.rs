@@ -170,7 +170,6 @@ impl StoppedOracle {
             lock_limit: self.pool_state.lock_limit,
             nodes: None,
             off: ProductTerms::of_product(ORACLE).setting(HugePages::Off),
-            rings: &forecast.rings,
         };
         shortfall.to_string()
     }

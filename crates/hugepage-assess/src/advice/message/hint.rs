@@ -1,11 +1,9 @@
 //! Instructions: how to get huge pages, or keep them.
 
-use hugepage_kernel::Pages;
-
 use crate::advice::message::status_text::{StatusText, is_of_pool};
 use crate::advice::plan::Plan;
-use crate::assessment::{Finding, Outlook, io_uring};
-use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact, Product, RingAnswer};
+use crate::assessment::{Finding, Outlook};
+use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact, Product};
 
 impl StatusText<'_> {
     /// How to mend `finding`: a plan that is proved to help, else what else can be done.
@@ -24,7 +22,6 @@ impl StatusText<'_> {
             _ => None,
         };
         match (self.0.forecast.cause, self.0.facts.requested.product) {
-            (Some(Cause::IoUring), _) => Some("Set io_method = worker in the configuration.".to_owned()),
             (Some(cause), Product::PostgreSql) if is_of_nodes(cause, nodes) => Some(self.other_nodes()),
             (Some(cause), _) if is_of_pool(cause) && self.0.does_not_fit() => Some(format!(
                 "Set {} in the configuration: other processes hold all huge pages that this host can hold.",
@@ -88,28 +85,7 @@ impl StatusText<'_> {
         if let CrashRecovery::Refused(_) = self.0.facts.crash_recovery {
             return Some("Set at least the same values as on the primary server, and restart the server.".to_owned());
         }
-        if self.0.facts.kept_at_crash.at_most == Pages(0) || self.0.crash.rings != RingAnswer::Granted {
-            return self.instruction(finding);
-        }
-        let worker_alone = |worker: &Plan| worker.sentence(self.0);
-        let crashes = match io_uring::crashes_to_hold(self.0.facts.kept_at_crash) {
-            1 => "one crash".to_owned(),
-            crashes => format!("{crashes} crashes"),
-        };
-        match Plan::of_rings(self.0) {
-            [Some(pool), Some(worker)] => {
-                let (pool, worker) = (pool.sentence(self.0), worker.sentence(self.0));
-                let enough = format!(", which is enough for {crashes}, or ");
-                let mut characters = worker.chars();
-                let first = characters.next()?.to_lowercase();
-                Some(format!("{}{enough}{first}{}", pool.trim_end_matches('.'), characters.as_str()))
-            }
-            [Some(pool), None] => {
-                let enough = format!(", which is enough for {crashes}.");
-                Some(pool.sentence(self.0).trim_end_matches('.').to_owned() + &enough)
-            }
-            [None, worker] => worker.as_ref().map(worker_alone).or_else(|| self.instruction(finding)),
-        }
+        self.instruction(finding)
     }
 }
 

@@ -79,7 +79,7 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
             pending::message(status).unwrap_or_default()
         }
-        Finding::RestartFails if matches!(status.forecast.cause, Some(Cause::IoUring | Cause::ShmLimit)) => {
+        Finding::RestartFails if status.forecast.cause == Some(Cause::ShmLimit) => {
             format!("The next start would fail: {}.", text.shortfall())
         }
         Finding::RestartFails => {

@@ -2,8 +2,9 @@
 
 use crate::advice::message::product::ProductTerms;
 use crate::advice::message::shortfall::Shortfall;
-use crate::assessment::{Forecast, Outlook, Status};
-use crate::model::{Cause, Pending, PoolFact, PoolState, RingAnswer, RingRefusal};
+use crate::assessment::outlook_notes::UNCHECKED_RINGS;
+use crate::assessment::{Outlook, Status};
+use crate::model::{Cause, Pending, PoolFact, PoolState};
 
 /// The state; `None` where the outlook is that of the running configuration.
 pub fn message(status: &Status) -> Option<String> {
@@ -15,7 +16,7 @@ pub fn message(status: &Status) -> Option<String> {
     }
     let shortfall = Shortfall::of_pending(status);
     Some(match status.outlook {
-        Outlook::Fails if matches!(status.forecast.cause, Some(Cause::IoUring | Cause::ShmLimit)) => {
+        Outlook::Fails if status.forecast.cause == Some(Cause::ShmLimit) => {
             format!("The next start with the configuration on disk would fail: {shortfall}.")
         }
         Outlook::Fails => format!(
@@ -25,8 +26,8 @@ pub fn message(status: &Status) -> Option<String> {
         Outlook::Unknown if status.facts.pending == Pending::Unknown => {
             "The demand of the configuration on disk could not be determined; see notes.".to_owned()
         }
-        Outlook::Unknown if status.forecast.cause == Some(Cause::IoUring) => {
-            format!("It is unknown whether a restart with the configuration on disk succeeds: {shortfall}.")
+        Outlook::Unknown if status.facts.pending.asks_for_rings() && status.forecast.note_on_surplus("").is_none() => {
+            format!("It is unknown whether a restart with the configuration on disk succeeds: {UNCHECKED_RINGS}.")
         }
         Outlook::Unknown => {
             format!("It is unknown whether a restart with the configuration on disk gets huge pages: {shortfall}.")
@@ -50,16 +51,9 @@ fn first_line(error: &str) -> &str {
     ["LOG:  ", "ERROR:  ", "FATAL:  "].iter().find_map(|level| line.strip_prefix(level)).unwrap_or(line)
 }
 
-/// The error with which PostgreSQL refuses to start without huge pages, or its io_uring rings, by the kernel's error code
-/// (sysv_shmem.c, method_io_uring.c); `None` with shared_memory_type = sysv.
-pub fn refusal(forecast: &Forecast, pool_state: &PoolState, sysv: bool) -> Option<&'static str> {
-    if let RingAnswer::Refused(refusal) = &forecast.rings {
-        return Some(match refusal {
-            RingRefusal::Disabled => "could not setup io_uring queue: Operation not permitted",
-            RingRefusal::Memlock { .. } => "could not setup io_uring queue: Cannot allocate memory",
-            RingRefusal::OpenFiles { .. } => "could not setup io_uring queue: Too many open files",
-        });
-    }
+/// The error with which PostgreSQL refuses to start without huge pages, by the kernel's error code (sysv_shmem.c);
+/// `None` with shared_memory_type = sysv.
+pub fn refusal(pool_state: &PoolState, sysv: bool) -> Option<&'static str> {
     match (&pool_state.pool, sysv) {
         (_, true) => None,
         // mmap(2) knows no such page size.

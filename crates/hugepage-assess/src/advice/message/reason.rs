@@ -8,8 +8,9 @@ use crate::advice::message::shortfall::Shortfall;
 use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
 use crate::assessment::limits::{Excess, ExcessKind};
+use crate::assessment::outlook_notes::OF_RINGS;
 use crate::assessment::{NodeRoom, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending, PoolFact, RingAnswer};
+use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending, PoolFact};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.
@@ -21,6 +22,9 @@ impl StatusText<'_> {
         if let Some(error) = facts.crash_recovery.error() {
             return error;
         }
+        if facts.requested.io_uring && crash.outlook == Outlook::Unknown {
+            return OF_RINGS.to_owned();
+        }
         let shortfall = Shortfall {
             cause: crash.cause.or(Some(Cause::Unknown)),
             page_size: crash.huge_page_size,
@@ -30,22 +34,8 @@ impl StatusText<'_> {
             lock_limit: facts.pool_state.lock_limit,
             nodes: facts.pool_state.nodes.as_ref(),
             off: self.terms().setting(HugePages::Off),
-            rings: &crash.rings,
         };
-        match facts.kept_at_crash.at_most {
-            _ if crash.cause == Some(Cause::IoUring) => shortfall.to_string(),
-            Pages(0) => shortfall.to_string(),
-            kept => {
-                let before = match facts.kept_at_crash.crashes {
-                    0 => String::new(),
-                    1 => format!(", and those of an earlier crash up to {}", facts.kept_at_crash.before()),
-                    crashes => {
-                        format!(", and those of {crashes} earlier crashes up to {}", facts.kept_at_crash.before())
-                    }
-                };
-                format!("{shortfall}, because the io_uring rings keep up to {kept} pages at each crash{before}")
-            }
-        }
+        shortfall.to_string()
     }
 
     /// What a restart lacks.
@@ -55,7 +45,6 @@ impl StatusText<'_> {
             return Shortfall::of_pending(self.0).to_string();
         }
         let cause = match (&facts.pool_state.pool, self.lock_refusal()) {
-            _ if self.0.forecast.cause == Some(Cause::IoUring) => Cause::IoUring,
             (PoolFact::Unsupported(..), _) => Cause::PageSizeUnsupported,
             _ if facts.requested.sysv => Cause::SysvSharedMemory,
             (_, Some(cause)) => cause,
@@ -99,7 +88,6 @@ impl StatusText<'_> {
             lock_limit: facts.pool_state.lock_limit,
             nodes: facts.pool_state.nodes.as_ref(),
             off: self.terms().setting(HugePages::Off),
-            rings: &self.0.forecast.rings,
         }
     }
 
@@ -236,9 +224,6 @@ impl StatusText<'_> {
     }
 
     pub(in crate::advice) fn uncertainty(&self) -> String {
-        if let RingAnswer::Unknown(why) = &self.0.forecast.rings {
-            return format!("whether a restart succeeds depends on {why}");
-        }
         let reason = match self.0.share {
             Some(_) if self.0.facts.requested.asks_kernel() && self.pool_falls_short() => {
                 "the kernel, which the instance asks for the pages that the pool lacks"
@@ -256,7 +241,7 @@ impl StatusText<'_> {
                 "what refused its huge pages at the last start, when enough were available"
             }
             None => "the available pages of the pool, which are unknown",
-            Some(_) if self.0.facts.kept_at_crash.before() > Pages(0) => {
+            Some(_) if self.0.facts.rings_may_hold_pages_of(&self.0.forecast) => {
                 "pages that io_uring rings of earlier crashes may keep until the server stops"
             }
             Some(_) if self.pool_falls_short() => "surplus pages, which the kernel may be unable to provide",

@@ -7,7 +7,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 use super::product::ProductTerms;
 use super::status_text::page_size;
 use crate::assessment::{Forecast, Status};
-use crate::model::{Cause, HugePages, LockLimit, NodePools, Pending, PoolFact, RingAnswer, RingRefusal};
+use crate::model::{Cause, HugePages, LockLimit, NodePools, Pending, PoolFact};
 
 /// What a start lacks to be in huge pages, as a clause.
 #[derive(Debug)]
@@ -28,8 +28,6 @@ pub struct Shortfall<'a> {
     pub nodes: Option<&'a NodePools>,
     /// The setting for base pages.
     pub off: &'static str,
-    /// Whether it gets its io_uring rings.
-    pub rings: &'a RingAnswer,
 }
 
 impl<'a> Shortfall<'a> {
@@ -49,7 +47,6 @@ impl<'a> Shortfall<'a> {
             lock_limit: pool_state.and_then(|pool_state| pool_state.lock_limit),
             nodes: pool_state.and_then(|pool_state| pool_state.nodes.as_ref()),
             off: ProductTerms::of_product(status.facts.requested.product).setting(HugePages::Off),
-            rings: &status.forecast.rings,
         }
     }
 }
@@ -60,7 +57,6 @@ impl fmt::Display for Shortfall<'_> {
         let size = page_size(self.page_size);
         match (self.cause, self.pool) {
             (None, _) => f.write_str("no page is missing"),
-            (Some(Cause::IoUring), _) => rings(f, self.rings),
             (Some(Cause::Disabled), _) => f.write_str(self.off),
             (Some(Cause::MemoryTarget), _) => {
                 f.write_str("MEMORY_TARGET puts the SGA into files in /dev/shm, which cannot use huge pages")
@@ -120,27 +116,6 @@ impl fmt::Display for Shortfall<'_> {
                 Some(LockLimit::Unexplained) => f.write_str("the kernel may refuse them to its owner; see the notes"),
                 _ => f.write_str("the number of available pages is unknown"),
             },
-        }
-    }
-}
-
-/// Why a start does not get its io_uring rings.
-fn rings(f: &mut fmt::Formatter<'_>, answer: &RingAnswer) -> fmt::Result {
-    match answer {
-        RingAnswer::Granted => f.write_str("no io_uring ring is missing"),
-        RingAnswer::Unknown(why) => write!(f, "that depends on {why}"),
-        RingAnswer::Refused(RingRefusal::Disabled) => {
-            f.write_str("kernel.io_uring_disabled forbids the rings of io_method = io_uring")
-        }
-        RingAnswer::Refused(RingRefusal::Memlock { count, needed, limit, others }) => {
-            write!(f, "{count} io_uring rings need {needed} of locked memory, and its memlock limit is {limit}")?;
-            match others {
-                Bytes(0) => Ok(()),
-                others => write!(f, ", of which other servers of its owner have locked {others}"),
-            }
-        }
-        RingAnswer::Refused(RingRefusal::OpenFiles { count, needed, limit }) => {
-            write!(f, "with {count} io_uring rings it may need {needed} open files, and its limit is {limit}")
         }
     }
 }

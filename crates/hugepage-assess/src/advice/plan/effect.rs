@@ -9,8 +9,8 @@ use super::{Step, nodes};
 use crate::advice::command;
 use crate::assessment::{Forecast, Outlook};
 use crate::model::{
-    Demand, Facts, HugePages, KeptPages, Landing, LockLimit, NodePools, PagesOfStrangers, Past, Pending, PoolFact,
-    PoolState, Product, Requested, RingLimits, Segment,
+    Demand, Facts, HugePages, Landing, LockLimit, NodePools, PagesOfStrangers, Past, Pending, PoolFact, PoolState,
+    Product, Requested, Segment,
 };
 
 impl Step {
@@ -71,19 +71,12 @@ impl Step {
             }
             Self::SetShmLimit { .. } => facts.in_each_pool_state(|pool_state| pool_state.lock_limit = None),
             Self::RaiseMemlock { to, .. } => facts.in_each_pool_state(|pool_state| {
-                if let Some(limits) = &mut pool_state.ring_limits {
-                    limits.memlock.next = limits.memlock.next.map(|limit| limit.max(to.0));
-                }
                 if let Some(LockLimit::Memlock { limit, .. } | LockLimit::Either { limit: Some(limit), .. }) =
                     &mut pool_state.lock_limit
                 {
                     *limit = (*limit).max(*to);
                 }
             }),
-            Self::RaiseOpenFiles { to, .. } => facts.on_ring_limits(|limits| {
-                limits.open_files.next = limits.open_files.next.map(|limit| limit.max(*to));
-            }),
-            Self::EnableIoUring => facts.on_ring_limits(|limits| limits.is_disabled = Ok(false)),
             Self::SetHugePagesTry => facts.asking_next(|requested| requested.huge_pages = HugePages::Try),
             Self::SetMmap => facts.asking_next(|requested| requested.sysv = false),
             Self::SetDefaultPageSize => facts.asking_for_size(None),
@@ -93,9 +86,6 @@ impl Step {
                     *memory_target = false;
                 }
             }),
-            Self::SetIoMethodWorker => {
-                Facts { kept_at_crash: KeptPages::default(), ..facts }.asking_next(|requested| requested.rings = None)
-            }
             Self::Restart => restart(facts),
             Self::SetPoolAtBoot { pages, .. } => {
                 let file = command::SYSCTL_FILE.to_owned();
@@ -122,10 +112,6 @@ impl Facts {
             PoolFact::Known(pool) if pool.page_size == size => change(pool, &mut pool_state.nodes),
             _ => {}
         })
-    }
-
-    fn on_ring_limits(self, mut change: impl FnMut(&mut RingLimits)) -> Self {
-        self.in_each_pool_state(|pool_state| pool_state.ring_limits.iter_mut().for_each(&mut change))
     }
 
     /// The facts with another demand of the next start.
@@ -172,31 +158,16 @@ fn release(pool: &mut Pool, own: Pages) {
     pool.surplus = pool.surplus.map(|surplus| surplus.saturating_sub(gone));
 }
 
-/// Touched pages that nothing else is promised, as those of rings.
-fn give_back(pool: &mut Pool, pages: Pages) {
-    let pages = pages.min(pool.nr.saturating_sub(pool.free));
-    let gone = pages.min(pool.surplus.unwrap_or_default());
-    pool.free = pool.free.saturating_add(pages.saturating_sub(gone));
-    pool.nr = pool.nr.saturating_sub(gone);
-    pool.surplus = pool.surplus.map(|surplus| surplus.saturating_sub(gone));
-}
-
 /// The facts while the server is stopped, and has given its pages back.
 fn stopped(facts: Facts) -> Facts {
     let own = facts.own();
     let own_bytes = facts.pool_state.huge_page_size.map_or(Bytes(0), |size| size.times(own));
-    let (mut pool_state, mut kept_at_crash) = (facts.pool_state, facts.kept_at_crash);
+    let mut pool_state = facts.pool_state;
     if let PoolFact::Known(pool) = &mut pool_state.pool {
         if let Some(nodes) = &mut pool_state.nodes {
             nodes::release(nodes, own.saturating_sub(pool.resv.unwrap_or_default()));
         }
         release(pool, own);
-        give_back(pool, Pages(kept_at_crash.at_least.0.saturating_mul(kept_at_crash.crashes)));
-        kept_at_crash.crashes = 0;
-    }
-    if let Some(limits) = &mut pool_state.ring_limits {
-        limits.open = 0;
-        (limits.memlock.running, limits.open_files.running) = (limits.memlock.next, limits.open_files.next);
     }
     if let Some(limits) = &mut pool_state.limits {
         for level in limits.fault.iter_mut().chain(&mut limits.reservation) {
@@ -205,7 +176,7 @@ fn stopped(facts: Facts) -> Facts {
         }
         limits.memory.iter_mut().for_each(|level| level.huge = level.huge.map(|huge| huge.saturating_sub(own_bytes)));
     }
-    Facts { pool_state, kept_at_crash, ..facts }
+    Facts { pool_state, ..facts }
 }
 
 impl Forecast {

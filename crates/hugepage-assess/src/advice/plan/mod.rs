@@ -6,14 +6,13 @@ mod host;
 mod nodes;
 mod obstacle;
 mod other_pool;
-mod rings;
 pub mod rows;
 mod sentence;
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::{Finding, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Facts, Landing, PagesOfStrangers, RingAnswer};
+use crate::model::{Cause, CrashRecovery, Facts, Landing, PagesOfStrangers};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,18 +77,7 @@ pub enum Step {
     RaiseMemlock {
         /// The least that does.
         to: Bytes,
-        /// The systemd service of a PostgreSQL server whose unit sets the limit; `None` if none does.
-        service: Option<String>,
     },
-    /// Lets a PostgreSQL server open so many files.
-    RaiseOpenFiles {
-        /// The least that does.
-        to: u64,
-        /// As in [`Step::RaiseMemlock`].
-        service: Option<String>,
-    },
-    /// Lets processes have io_uring rings.
-    EnableIoUring,
     /// `huge_pages = try`, `use_large_pages = TRUE`.
     SetHugePagesTry,
     /// `shared_memory_type = mmap`.
@@ -107,8 +95,6 @@ pub enum Step {
     },
     /// SGA_TARGET in place of MEMORY_TARGET.
     ReplaceMemoryTarget,
-    /// `io_method = worker`, whose processes have no rings.
-    SetIoMethodWorker,
     /// Starts the server again.
     Restart,
     /// Sets the pool that the next boot makes.
@@ -131,21 +117,15 @@ impl Step {
             Self::Reduce { .. } => 1,
             Self::FreePages { .. } | Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
             Self::SetShmLimit { .. } => 3,
-            Self::RaiseMemlock { .. } | Self::RaiseOpenFiles { .. } | Self::EnableIoUring => 4,
+            Self::RaiseMemlock { .. } => 4,
             Self::SetHugePagesTry
             | Self::SetMmap
             | Self::SetDefaultPageSize
             | Self::SetHugePageSize { .. }
-            | Self::ReplaceMemoryTarget
-            | Self::SetIoMethodWorker => 5,
+            | Self::ReplaceMemoryTarget => 5,
             Self::Restart => 6,
             Self::SetPoolAtBoot { .. } => 7,
         }
-    }
-
-    /// Whether it lets a PostgreSQL server have its io_uring rings.
-    pub(super) const fn is_of_rings(&self) -> bool {
-        matches!(self, Self::RaiseMemlock { .. } | Self::RaiseOpenFiles { .. } | Self::EnableIoUring)
     }
 
     /// Whether it changes the server's configuration.
@@ -173,10 +153,6 @@ impl Plan {
             Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
             Finding::PoolWasted { needed } => Self::of_waste(status, *needed),
             Finding::CrashLoses if status.facts.crash_recovery != CrashRecovery::Possible => None,
-            finding if Self::is_of_crash(status, finding) => {
-                let [pool, worker] = Self::of_rings(status);
-                pool.or(worker)
-            }
             _ => Self::of_all_obstacles(status, finding)
                 .or_else(|| Self::of_own_pool(status, finding))
                 .or_else(|| Self::of_limits(status)),
@@ -248,14 +224,9 @@ impl Plan {
         if status.cause == Some(Cause::Disabled) && steps.iter().any(|step| matches!(step, Step::Reduce { .. })) {
             return None;
         }
-        let is_of_rings = steps.iter().any(Step::is_of_rings);
-        // Limits of processes count from their start on.
-        let is_limit = is_of_rings && !matches!(steps.as_slice(), [Step::EnableIoUring]);
         let stays = matches!(landing, Landing::Hugetlb | Landing::Unknown)
             || obstacle::prevents_start(status) && status.cause == Some(Cause::Disabled);
-        if is_limit && matches!(status.crash.rings, RingAnswer::Refused(_)) {
-            steps.push(Step::Restart);
-        } else if !stays {
+        if !stays {
             // A start that depends on what can't be seen is no advice.
             if steps.is_empty() && status.outlook != Outlook::Hugetlb {
                 return None;

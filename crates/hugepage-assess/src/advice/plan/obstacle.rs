@@ -7,9 +7,7 @@ use super::Step;
 use crate::advice::shared_buffers;
 use crate::assessment::limits::{Excess, excesses};
 use crate::assessment::{Capacity, Share, Status};
-use crate::model::{
-    Cause, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Requested, RingAnswer, RingRefusal,
-};
+use crate::model::{Cause, Landing, LockLimit, NodePools, Pending, PoolFact, PoolState, Product, Requested};
 
 /// More obstacles than any server has.
 const MAX_STEPS: usize = 16;
@@ -34,9 +32,6 @@ pub fn all(status: &Status) -> Option<Vec<Step>> {
 fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     let (requested, pool_state, own) = start(at);
     let forecast = &at.forecast;
-    if let Some(step) = for_rings(at, &requested, &pool_state) {
-        return Some(Some(step));
-    }
     // Base pages by choice are no reason for more than a start needs.
     if at.forecast.cause != Some(Cause::ShmLimit) && prevents_start(before) && before.cause == Some(Cause::Disabled) {
         return Some(None);
@@ -73,7 +68,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
     if let Some(lock) = pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
         let refused = match lock {
             LockLimit::Memlock { others, .. } => {
-                return Some(Some(Step::RaiseMemlock { to: bytes.saturating_add(others), service: None }));
+                return Some(Some(Step::RaiseMemlock { to: bytes.saturating_add(others) }));
             }
             // Kernels of both kinds let the group have them.
             LockLimit::Either { gid, .. } => LockLimit::ShmGroup { gid },
@@ -126,28 +121,7 @@ fn next(at: &Status, before: &Status) -> Option<Option<Step>> {
 
 /// Whether the next start fails, whatever pages it asks for.
 pub(super) const fn prevents_start(status: &Status) -> bool {
-    matches!(status.forecast.cause, Some(Cause::IoUring | Cause::ShmLimit))
-}
-
-/// What lets the next start have its io_uring rings, and the restart after a crash.
-fn for_rings(at: &Status, requested: &Requested, pool_state: &PoolState) -> Option<Step> {
-    let (demand, limits) = (requested.rings?, pool_state.ring_limits.as_ref()?);
-    let answer = [&at.forecast.rings, &at.crash.rings].into_iter().find(|answer| **answer != RingAnswer::Granted)?;
-    let service = limits.service.clone();
-    // What the next start has already, the restart after a crash has from then on.
-    let is_less = |limit: Option<u64>, to: u64| limit.is_some_and(|limit| limit < to);
-    match answer {
-        RingAnswer::Refused(RingRefusal::Disabled) => Some(Step::EnableIoUring),
-        RingAnswer::Refused(RingRefusal::OpenFiles { .. }) => {
-            let to = limits.enough_files(demand);
-            is_less(limits.open_files.next, to).then_some(Step::RaiseOpenFiles { to, service })
-        }
-        RingAnswer::Refused(RingRefusal::Memlock { .. }) => {
-            let to = limits.enough_memory(demand);
-            is_less(limits.memlock.next, to.0).then_some(Step::RaiseMemlock { to, service })
-        }
-        RingAnswer::Granted | RingAnswer::Unknown(_) => None,
-    }
+    matches!(status.forecast.cause, Some(Cause::ShmLimit))
 }
 
 /// Shared memory of the next start that fits beside so many other pages.

@@ -9,11 +9,11 @@ use crate::model::{Facts, Landing, OtherPool, Pending, PoolFact, PoolState, Prod
 
 impl Step {
     /// Lets the next start ask for pages of the first other pool that has enough of them for certain, as far as limits are
-    /// known; `None` if there is none. Rings of io_uring that a crash keeps are known of the server's own pool alone.
+    /// known; `None` if there is none.
     pub(super) fn to_other_pool(at: &Status) -> Option<Self> {
         let (requested, _, _) = obstacle::start(at);
         let is_pending = matches!(at.facts.pending, Pending::Changed(..));
-        let is_able = requested.product == Product::PostgreSql && !requested.sysv && requested.rings.is_none();
+        let is_able = requested.product == Product::PostgreSql && !requested.sysv;
         if !is_able || at.facts.landing() == Landing::Hugetlb && !is_pending {
             return None;
         }
@@ -61,16 +61,14 @@ impl Facts {
         let default = facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
         let of_size = |other: &&OtherPool| other.pool_state.huge_page_size == size.or(default);
         let other = facts.other_pools.iter().find(of_size);
-        let ring_limits = facts.pool_state.ring_limits.clone();
         let pool_state = match other {
-            Some(other) => PoolState { ring_limits, ..other.pool_state.clone() },
+            Some(other) => other.pool_state.clone(),
             None => PoolState {
                 huge_page_size: size.or(default),
                 pool: facts.meminfo.as_ref().and_then(from_meminfo).map_or(PoolFact::Unknown, PoolFact::Known),
                 limits: None,
                 nodes: None,
                 lock_limit: None,
-                ring_limits,
             },
         };
         match facts.pending {

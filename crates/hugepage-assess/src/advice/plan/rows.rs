@@ -102,7 +102,6 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
             let reason = format!("{} {available} pages of {size} are available, and the server needs {needed}.", row.reason);
             Recommendation { reason, ..row }
         }
-        Step::SetIoMethodWorker => of_server("io_method", "io_uring".to_owned(), "worker"),
         Step::ReplaceMemoryTarget => Recommendation {
             command: Some(
                 "ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE; ALTER \
@@ -112,11 +111,7 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
             current: None,
             ..of_server("memory_target", String::new(), "0")
         },
-        Step::FreePages { .. }
-        | Step::RaiseMemlock { .. }
-        | Step::RaiseOpenFiles { .. }
-        | Step::EnableIoUring
-        | Step::Restart => return None,
+        Step::FreePages { .. } | Step::RaiseMemlock { .. } | Step::Restart => return None,
     })
 }
 

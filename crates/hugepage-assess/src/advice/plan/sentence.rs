@@ -7,7 +7,7 @@ use crate::advice::command;
 use crate::advice::message::product::ProductTerms;
 use crate::advice::recommendation::setting;
 use crate::assessment::Status;
-use crate::model::{HugePages, Landing, Product};
+use crate::model::{HugePages, Landing};
 
 impl Plan {
     /// An instruction, one sentence.
@@ -19,7 +19,6 @@ impl Plan {
         let with = |command: Option<&str>| command.map_or(String::new(), |command| format!(" with \"{command}\""));
         let (stop, start) = (commands.map(|all| &*all.stop), commands.map(|all| &*all.start));
         let restart = commands.map(|all| format!("{} && {}", all.stop, all.start));
-        let is_postgresql = status.facts.requested.product == Product::PostgreSql;
         let mut texts = Vec::new();
         for step in &self.steps {
             if waits && step.waits() {
@@ -43,8 +42,6 @@ impl Plan {
             text += " to use huge pages";
         } else if self.steps.iter().any(Step::is_setting) && !self.steps.contains(&Step::Restart) {
             text += &format!(", or do not restart the {server}");
-        } else if is_postgresql && self.steps.iter().any(Step::is_of_rings) {
-            text += ", or set io_method = worker";
         } else if self.steps.iter().any(|step| matches!(step, Step::RaiseMemlock { .. })) {
             text += " (MOS 2049901.1)";
         }
@@ -107,19 +104,9 @@ impl Step {
             Self::SetPool { .. } | Self::SetNodePool { .. } | Self::SetPoolAtBoot { .. } | Self::SetShmLimit { .. } => {
                 format!("run \"{}\"", self.command().unwrap_or_default())
             }
-            Self::RaiseMemlock { to, service: Some(service) } => {
-                format!("run \"{}\"", command::limit_of_service(service, "MEMLOCK", &to.0.to_string()))
-            }
-            Self::RaiseMemlock { to, service: None } => {
+            Self::RaiseMemlock { to } => {
                 format!("raise the memlock limit of the {server} to at least {} kB", to.0.div_ceil(1024))
             }
-            Self::RaiseOpenFiles { to, service: Some(service) } => {
-                format!("run \"{}\"", command::limit_of_service(service, "NOFILE", &to.to_string()))
-            }
-            Self::RaiseOpenFiles { to, service: None } => {
-                format!("raise the {server}'s limit on open files (ulimit -n) to at least {to}")
-            }
-            Self::EnableIoUring => "run \"sysctl -w kernel.io_uring_disabled=0\"".to_owned(),
             Self::SetHugePagesTry => format!("set {}", terms.setting(HugePages::Try)),
             Self::SetMmap => "set shared_memory_type = mmap".to_owned(),
             Self::SetDefaultPageSize => "set huge_page_size = 0, the kernel's default size,".to_owned(),
@@ -128,7 +115,6 @@ impl Step {
                 size.setting()
             ),
             Self::ReplaceMemoryTarget => "set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET".to_owned(),
-            Self::SetIoMethodWorker => "set io_method = worker".to_owned(),
             Self::Restart => format!("restart the {server}"),
         }
     }

@@ -1,6 +1,7 @@
 //! `size`: the recommended size of every pool, for running and for stopped servers.
 
 mod output;
+mod planned;
 mod print;
 mod sessions;
 pub mod sizing;
@@ -11,6 +12,7 @@ use clap::Args;
 use hugepage_kernel::Root;
 
 use self::output::SizeOutput;
+use self::planned::PlannedOptions;
 use self::print::{csv, print};
 use self::sessions::SessionsOutput;
 use self::sizing::host_sizing;
@@ -34,6 +36,8 @@ pub struct SizeOptions {
     /// Foretell the page tables of N sessions of each server, in base pages and in huge pages
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     sessions: Option<u64>,
+    #[command(flatten)]
+    planned: PlannedOptions,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -47,6 +51,9 @@ impl SizeOptions {
 }
 
 pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
+    if let Some(planned) = options.planned.run(root, options.format) {
+        return planned;
+    }
     options.survey.accounts.check(root)?;
     let stopped = (!options.running_only).then_some(&options.postgresql_data[..]);
     let sizing = asking(root, |ask| host_sizing(root, &options.survey, stopped, ask));

@@ -7,7 +7,7 @@
 -- PATH_PREFIX refuses an absolute path: use a directory below that prefix.
 -- It goes on from an installation or upgrade that ended early, and creates nothing if a name is in use by something else. An
 -- upgrade, with the same names and options, keeps the user, role, directory, synonyms and grants on the views. Grants on the
--- package to grantees other than HUGEPAGE_READER are removed, and so is the view hugepage_regressions of older versions.
+-- package to grantees other than HUGEPAGE_READER are removed.
 -- At its end SQL*Plus has the default settings of SERVEROUTPUT, FEEDBACK, DEFINE and WHENEVER. uninstall-sql prints the
 -- script that removes everything.
 SET DEFINE OFF
@@ -67,7 +67,7 @@ BEGIN
        'HP_SEGMENT', 'HP_SEGMENT_T', 'HP_SEGMENT_C',
        'HP_START', 'HP_START_T', 'HP_START_C',
        'HP_HOST', 'HP_HOST_T', 'HP_HOST_C',
-       'HUGEPAGE_REGRESSIONS', 'HUGEPAGE_CLUSTER'
+       'HUGEPAGE_CLUSTER'
      );
   IF l_found > 0 THEN
     RAISE_APPLICATION_ERROR(-20700, 'The schema HUGEPAGE contains other objects: move or drop them first.');
@@ -133,25 +133,16 @@ END;
 -- files of root, and EXECUTE would let it run programs.
 GRANT READ ON DIRECTORY HUGEPAGE_DIR TO HUGEPAGE;
 
-PROMPT Removing tables, types, package and former views of an earlier run
+PROMPT Removing tables, types and package of an earlier run
 
 BEGIN
-  FOR l_synonym IN (
-    SELECT synonym_name
-      FROM dba_synonyms
-     WHERE owner = 'PUBLIC'
-       AND table_owner = 'HUGEPAGE'
-       AND synonym_name = 'HUGEPAGE_REGRESSIONS'
-  ) LOOP
-    EXECUTE IMMEDIATE 'DROP PUBLIC SYNONYM ' || l_synonym.synonym_name;
-  END LOOP;
   FOR l_object IN (
     SELECT object_type, object_name
       FROM dba_objects
      WHERE owner = 'HUGEPAGE'
-       AND object_type IN ('PACKAGE', 'TABLE', 'TYPE', 'VIEW')
+       AND object_type IN ('PACKAGE', 'TABLE', 'TYPE')
        AND object_name IN (
-         'HUGEPAGE_ADVISOR', 'HUGEPAGE_REGRESSIONS',
+         'HUGEPAGE_ADVISOR',
          'HP_POOL', 'HP_POOL_T', 'HP_POOL_C',
          'HP_INSTANCE', 'HP_INSTANCE_T', 'HP_INSTANCE_C',
          'HP_FINDING', 'HP_FINDING_T', 'HP_FINDING_C',

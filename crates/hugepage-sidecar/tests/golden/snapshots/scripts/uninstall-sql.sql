@@ -48,7 +48,7 @@ BEGIN
        'HP_SEGMENT', 'HP_SEGMENT_T', 'HP_SEGMENT_C',
        'HP_START', 'HP_START_T', 'HP_START_C',
        'HP_HOST', 'HP_HOST_T', 'HP_HOST_C',
-       'HUGEPAGE_REGRESSIONS', 'HUGEPAGE_CLUSTER'
+       'HUGEPAGE_CLUSTER'
      );
   IF l_found > 0 THEN
     RAISE_APPLICATION_ERROR(-20700, 'The schema HUGEPAGE contains other objects: move or drop them first.');

@@ -1,0 +1,112 @@
+//! `size --shared-buffers`: the pages of a PostgreSQL server that is only planned, as the server's own program counts them.
+
+use anyhow::{anyhow, bail};
+use clap::Args;
+use hugepage_kernel::memory::pool;
+use hugepage_kernel::postgresql::size_setting;
+use hugepage_kernel::{Bytes, PageSize, Pages, Root};
+use hugepage_start::StartAnswer;
+use serde::Serialize;
+
+use crate::exit::{self, Exit};
+use crate::output::stream::{say, stdout};
+use crate::output::table::wrapped;
+use crate::output::{Format, json};
+use crate::server_program::empty_cluster::EmptyCluster;
+use crate::server_program::trust;
+
+/// What is known of the server.
+#[derive(Clone, Debug, Args)]
+pub struct PlannedOptions {
+    /// Show the pages of a PostgreSQL server that is only planned, with this shared_buffers, such as 8GB
+    #[arg(long, value_name = "SIZE", requires = "major", value_parser = shared_buffers)]
+    #[arg(conflicts_with_all = ["postgresql_data", "running_only", "sessions", "root"])]
+    shared_buffers: Option<String>,
+    /// Number of its max_connections
+    #[arg(long, value_name = "N", requires = "shared_buffers", default_value_t = 100)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=262_143))]
+    max_connections: u32,
+    /// Its major version, 15 or later, whose program is installed here
+    #[arg(long, value_name = "N", requires = "shared_buffers", value_parser = clap::value_parser!(u32).range(15..100))]
+    major: Option<u32>,
+}
+
+/// The output; sizes are in bytes.
+#[derive(Debug, Serialize)]
+struct PlannedServer<'a> {
+    major: u32,
+    shared_buffers: &'a str,
+    max_connections: u32,
+    shared_memory: Bytes,
+    /// For each size of huge page that this host has.
+    pages: Vec<PlannedPages>,
+}
+
+#[derive(Debug, Serialize)]
+struct PlannedPages {
+    page_size: PageSize,
+    pages_needed: Pages,
+}
+
+impl PlannedOptions {
+    /// Shows what the planned server needs; `None` if none is planned.
+    pub fn run(&self, root: &Root, format: Format) -> Option<anyhow::Result<Exit>> {
+        let (shared_buffers, major) = (self.shared_buffers.as_deref()?, self.major?);
+        Some(self.server(root, shared_buffers, major).and_then(|server| server.show(format)))
+    }
+
+    fn server<'a>(&self, root: &Root, shared_buffers: &'a str, major: u32) -> anyhow::Result<PlannedServer<'a>> {
+        let of_new_cluster = 16;
+        let cluster = trust::check_installed(None, major)
+            .and_then(|program| EmptyCluster::new(&program, major, of_new_cluster))
+            .map_err(|why| anyhow!("the need of a server of version {major} is unknown: {why}"))?;
+        let connections = self.max_connections.to_string();
+        let settings = [("shared_buffers", shared_buffers), ("max_connections", &*connections)];
+        let shared_memory = match cluster.shared_memory(settings.into_iter()) {
+            StartAnswer::Starts(size) => size,
+            StartAnswer::Refuses(error) => bail!("a server of version {major} would not start: {error}"),
+            StartAnswer::Unknown(why) => bail!("the need of a server of version {major} is unknown: {why}"),
+        };
+        let sizes = pool::sizes(root)?.into_iter();
+        let pages =
+            sizes.map(|page_size| PlannedPages { page_size, pages_needed: page_size.pages_to_hold(shared_memory) });
+        let max_connections = self.max_connections;
+        Ok(PlannedServer { major, shared_buffers, max_connections, shared_memory, pages: pages.collect() })
+    }
+}
+
+impl PlannedServer<'_> {
+    fn show(&self, format: Format) -> anyhow::Result<Exit> {
+        match format {
+            Format::Json => json(self)?,
+            Format::Csv => {
+                let mut writer = csv::Writer::from_writer(stdout());
+                writer.write_record(["page_size", "pages_needed"])?;
+                for PlannedPages { page_size, pages_needed } in &self.pages {
+                    writer.write_record([page_size.bytes().0.to_string(), pages_needed.to_string()])?;
+                }
+                writer.flush()?;
+            }
+            Format::Table => {
+                let Self { major, shared_buffers, max_connections, shared_memory, .. } = self;
+                let server = format!(
+                    "A server of version {major} with shared_buffers = {shared_buffers}, max_connections = {max_connections} and \
+                     the defaults of other settings needs {shared_memory}:"
+                );
+                say!("{}", wrapped(&server, 0, 2));
+                for PlannedPages { page_size, pages_needed } in &self.pages {
+                    say!("  {pages_needed} pages of {page_size}");
+                }
+            }
+        }
+        Ok(exit::OK)
+    }
+}
+
+/// The text of a size as PostgreSQL writes it.
+fn shared_buffers(text: &str) -> Result<String, String> {
+    match size_setting(text, 8 << 10) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("it is no size, such as 8GB".to_owned()),
+    }
+}
