@@ -17,7 +17,7 @@ fn hugepage_nodes(call: pg_sys::FunctionCallInfo) {
         let mapping = server::main_mapping(&root, notes);
         let postmaster = server::postmaster_in_proc().and_then(|pid| pid.parse().ok());
         let placement = placement(&root, &status, mapping.as_ref(), postmaster, &mut check_for_cancel, notes);
-        let rows = placement.map(|placement| placement.rows()).unwrap_or_default().into_iter().map(|row| {
+        placement.map(|placement| placement.rows()).unwrap_or_default().into_iter().map(|row| {
             (
                 i32::try_from(row.node).ok(),
                 row.pool.page_size.bigint(),
@@ -29,8 +29,7 @@ fn hugepage_nodes(call: pg_sys::FunctionCallInfo) {
                 bigint(row.segment),
                 row.allowed,
             )
-        });
-        rows
+        })
     })
 }
 
