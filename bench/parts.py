@@ -40,10 +40,13 @@ class Part:
         return any("skipped" in result for result in results) or not all(target.is_met for target in self.targets(results))
 
     def show(self, results: Results) -> str:
-        """The table and the targets, for a terminal and for the page."""
-        table = self.table(results)
+        """The table and the targets, for a terminal."""
+        return "\n\n".join(filter(None, [self.table(results), self.summary(results)]))
+
+    def summary(self, results: Results) -> str:
+        """For the page: a line for each target, and the table if that has pictures."""
         targets = "\n".join(f"- {target}." for target in self.targets(results))
-        return "\n\n".join(filter(None, [table if self.draw or not table else f"```\n{table}\n```", targets]))
+        return self.table(results) if self.draw else targets
 
 
 def headlines_by_size(directory: Path, quick: bool) -> Results:
@@ -70,7 +73,7 @@ def write(directory: Path, name: str, results: Results, by_line: str) -> None:
     if not page.exists():
         shutil.copyfile(DOCS / part.page, page)
     written = part.draw(directory / page.stem, results) if part.draw else []
-    page.write_text(between_markers(page.read_text(), name, f"{by_line}\n\n{part.show(results)}"))
+    page.write_text(between_markers(page.read_text(), name, f"{by_line}\n\n{part.summary(results)}"))
     owner = directory.stat()
     for path in (page, *written, *{picture.parent for picture in written}):
         if os.geteuid() == 0:
