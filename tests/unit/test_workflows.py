@@ -48,8 +48,8 @@ def test_a_bare_container_gets_what_its_scripts_run_in(path):
             assert interpreter in {"sh", "bash", *installed}, script
 
 
-def test_the_form_for_faults_asks_for_a_capture():
-    assert "hugepage-sidecar capture DIRECTORY" in (REPOSITORY / ".github/ISSUE_TEMPLATE/bug.yml").read_text()
+def test_the_form_for_faults_asks_for_what_is_known_of_the_host():
+    assert "hugepage-sidecar status --format json" in (REPOSITORY / ".github/ISSUE_TEMPLATE/bug.yml").read_text()
 
 
 def test_the_patterns_find_what_they_are_for():
