@@ -116,7 +116,7 @@ image:
 	$(INSTALL_SHLIB) '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so' '$(IMAGE_DIR)/lib/'
 	$(INSTALL_DATA) '$(DESTDIR)$(datadir)/$(MODULEDIR)/$(EXTNAME).control' '$(DESTDIR)$(datadir)/$(MODULEDIR)/$(EXTNAME)'--*.sql \
 		'$(IMAGE_DIR)/share/extension/'
-	$(INSTALL_DATA) LICENSE '$(IMAGE_DIR)/licenses/$(EXTNAME)/copyright'
+	$(INSTALL_DATA) packaging/licences/$(EXTNAME).copyright '$(IMAGE_DIR)/licenses/$(EXTNAME)/copyright'
 	for file in Dockerfile metadata.hcl; do \
 		sed 's/@VERSION@/$(EXTVERSION)/g; s/@MAJOR@/$(PG_MAJOR)/g; s/@OS@/$(IMAGE_OS)/g' packaging/image/$$file.in \
 			>'$(IMAGE_DIR)'/$$file || exit; \
