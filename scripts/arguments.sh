@@ -6,9 +6,10 @@ check_arguments() {
     local command=$1 major
     shift
     case $command in
-        demo | lint | book | pictures | sql | setup | build | install | supply-chain | dist | sbom | reproducible)
+        demo | lint | book | pictures | sql | setup | build | install | dist | sbom | reproducible)
             [ $# -eq 0 ] || fail "'$command' takes no arguments, such as '$1'"
             ;;
+        supply-chain) [[ "$*" =~ ^(--advisories)?$ ]] || fail "'supply-chain' takes --advisories, not '$*'" ;;
         matrix)
             for major in "$@"; do
                 supported "$major" || fail "no major is called '$major'; there are: $SUPPORTED"

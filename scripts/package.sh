@@ -3,11 +3,12 @@
 # out on a bare Debian.
 
 run_package() {    # [MAJOR...]
-    local major suite out="$CACHE/packages" version profiles='' failed=0 passed=0
+    local major suite target out="$CACHE/packages" version profiles='' failed=0 passed=0
     version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)
     # Debian has no server of 16 that a package could depend on.
     # shellcheck disable=SC2086
     [ $# -gt 0 ] || set -- ${SUPPORTED/16 /}
+    target=$(release_target "$(uname -m)") || exit
     take_trees
     find_toolchain
     rm -rf "$out"/[0-9]*    # not the sidecar's for hosts without Debian
@@ -19,7 +20,7 @@ run_package() {    # [MAJOR...]
         step "Making the package for PostgreSQL $major" in_tree "${TOOLCHAIN[@]}" \
             --rw "$TREES/$suite.cache=/var/cache/build" --rw "$out/$major=/var/results" "$TREES/pg$major" \
             "${TOOLCHAIN_ENV[@]}" CARGO_TARGET_DIR=/var/cache/build/package DEB_BUILD_PROFILES="$profiles" \
-            DEBFULLNAME="${DEBFULLNAME:-}" DEBEMAIL="${DEBEMAIL:-}" PROJECT_URL="${PROJECT_URL:-}" SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \
+            DEBFULLNAME="${DEBFULLNAME:-}" DEBEMAIL="${DEBEMAIL:-}" PROJECT_URL="${PROJECT_URL:-}" SIDECAR_TARGET="$target" SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \
             scripts/tree/package "$major" "$version" /var/results
         # The sidecar's package is the same for all: the first suite, which is the oldest, compiles it.
         profiles=pkg.pg-hugepages.nosidecar

@@ -4,17 +4,18 @@
 # cross-compiled, and the program runs in an emulator.
 
 run_sidecar_packages() {    # [arm64]
-    local out=$CACHE/packages/sidecar${1:+-$1} version architecture release target='' emulator=''
+    local out=$CACHE/packages/sidecar${1:+-$1} version architecture release target emulator=''
     have_root "install RPMs in a root of their own" || fail "this needs root (or sudo): it installs RPMs in a root of their own"
     version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)
     architecture=$(uname -m)
     if [ -n "${1-}" ] && [ "$architecture" != aarch64 ]; then
-        architecture=aarch64 target=aarch64-unknown-linux-gnu emulator=qemu-aarch64-static
-        has_target "$target" || fail "Rust has no standard library for $target here, and rustup could not fetch it"
-        export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+        architecture=aarch64 emulator=qemu-aarch64-static
+        export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=aarch64-linux-gnu-gcc
     fi
+    target=$(release_target "$architecture") || exit
     rm -rf "$out" && mkdir -p "$out"
-    step "Compiling the sidecar" make --no-print-directory sidecar PG_CONFIG="$PG_CONFIG" BUILD_DIR="$out/build" ${target:+SIDECAR_TARGET="$target"}
+    step "Compiling the sidecar" make --no-print-directory sidecar PG_CONFIG="$PG_CONFIG" BUILD_DIR="$out/build" SIDECAR_TARGET="$target"
+    step "It holds nothing of glibc" scripts/no-glibc "$out/build/hugepage-sidecar"
     for release in 1 2; do
         step "Making the RPMs, release $release" make_rpms "$out" "$version" "$release" "$architecture"
     done

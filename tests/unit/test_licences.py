@@ -86,3 +86,24 @@ def test_the_sum_is_what_packages_say():
 def test_packages_carry_it(file, words):
     """Whoever makes packages compares what is in them; this says so before."""
     assert words in (REPOSITORY / file).read_text()
+
+
+def no_glibc(program) -> int:
+    return subprocess.run([REPOSITORY / "scripts/no-glibc", program], stderr=subprocess.DEVNULL).returncode
+
+
+def test_a_program_with_glibc_in_it_is_not_released(tmp_path):
+    source = tmp_path / "own.c"
+    source.write_text("int main(void) { return 0; }")
+    for name, option in {"static": "-static", "dynamic": "-pie"}.items():
+        subprocess.run(["gcc", option, "-o", tmp_path / name, source], check=True)
+    (tmp_path / "empty").touch()
+    assert no_glibc(tmp_path / "static") == 1
+    assert no_glibc(tmp_path / "dynamic") == 0
+    assert no_glibc(tmp_path / "empty") == no_glibc(tmp_path / "absent") == 2
+
+
+@pytest.mark.parametrize("file", ["scripts/package.sh", "scripts/sidecar-packages.sh"])
+def test_packages_ask_for_musl(file):
+    text = (REPOSITORY / file).read_text()
+    assert "$(release_target " in text and 'SIDECAR_TARGET="$target"' in text
