@@ -87,8 +87,19 @@ check_dist() {
     step "Unpacking the one with the crates" tar -xJf "$name-vendored.tar.xz" -C "$place" --strip-components 1
     step "Compiling it with nothing else" env CARGO_HOME="$place/empty" CARGO_NET_OFFLINE=true CARGO_TARGET_DIR="$place/compiled" \
         make --no-print-directory -C "$place" PG_CONFIG="$PG_CONFIG" BUILD_PROFILE=quick
+    step "Compiling its library as packaging/README.md says" as_documented "$place"
     rm -rf "$place"
     stat -c "%s bytes  $PWD/%n" "$name.zip" "$name-vendored.tar.xz"
+}
+
+# as_documented DIRECTORY: runs the cargo command of packaging/README.md there, for our PostgreSQL, and not optimized.
+as_documented() {
+    local command
+    command=$(sed -n '/^    PGRX_PG_CONFIG_PATH=/{:more;/\\$/{N;b more};p}' packaging/README.md)
+    [ -n "$command" ]
+    command=$(sed "s|/usr/lib/postgresql/17/bin/pg_config|'$PG_CONFIG'|; s/--features pg17/--features pg$PG_MAJOR/" <<<"$command")
+    (cd "$1" && CARGO_HOME=$1/empty CARGO_TARGET_DIR=$1/compiled CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+        CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 bash -euc "$command" && [ -s "$1/compiled/release/libpg_hugepages.so" ])
 }
 
 # Builds twice, in places that have nothing in common but the toolchain, and compares the libraries.
