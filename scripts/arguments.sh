@@ -16,10 +16,13 @@ check_arguments() {
             done
             ;;
         package)
+            [ -n "${DEBFULLNAME:-}" ] && [ -n "${DEBEMAIL:-}" ] ||
+                fail "who answers for the packages? Set DEBFULLNAME and DEBEMAIL to a name and an address"
             [[ ! "$*" =~ ^sidecar(\ arm64)?$ ]] || return 0
             for major in "$@"; do
                 supported "$major" || fail "'package' takes sidecar, or majors of $SUPPORTED, not '$major'"
-                [ "$major" != 16 ] || fail "Debian has no PostgreSQL 16, so nothing a package could depend on"
+                [ "$major" != 16 ] || [ -n "${PGDG_SUITE:-}" ] ||
+                    fail "Debian has no PostgreSQL 16, so nothing a package could depend on; PGDG_SUITE=bookworm takes PostgreSQL's own"
             done
             ;;
         soak)

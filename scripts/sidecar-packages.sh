@@ -45,7 +45,7 @@ make_rpms() {
     for old in '' 1; do
         SOURCE_DATE_EPOCH=$epoch rpmbuild -bb --quiet --target "$4" --define "_topdir $out/build/rpm" --define "_sourcedir $sources" \
             --define "_rpmdir $out/rpm-$release" --define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' \
-            --define "version $version" --define "release $release" ${old:+--define 'old_systemd 1'} \
+            --define "version $version" --define "release $release" --define "maintainer $DEBFULLNAME <$DEBEMAIL>" ${old:+--define 'old_systemd 1'} \
             --define "changelog_date $(LC_ALL=C date -ud "@$epoch" '+%a %b %d %Y')" --define '_buildhost localhost' \
             ${PROJECT_URL:+--define "project_url $PROJECT_URL"} --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
             packaging/rpm/hugepage-sidecar.spec

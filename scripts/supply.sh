@@ -70,6 +70,8 @@ cyclonedx() {    # DIRECTORY
     local copy=$1/source list
     rm -rf "$1"
     copy_sources "$copy"
+    [ -z "${PROJECT_URL:-}" ] ||
+        sed -i "/^\[package\]\$/a repository = \"$PROJECT_URL\"" "$copy/Cargo.toml" "$copy/crates/hugepage-sidecar/Cargo.toml"
     (cd "$copy" && SOURCE_DATE_EPOCH=$(git -C "$OLDPWD" log -1 --format=%ct) "$TOOL" cyclonedx --format json \
         --spec-version 1.5 --no-build-deps --no-default-features --features "pg$PG_MAJOR" --override-filename bom)
     for list in pg_hugepages:bom hugepage-sidecar:crates/hugepage-sidecar/bom; do

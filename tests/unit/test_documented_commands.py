@@ -1,8 +1,10 @@
 """The commands that the documents print for building, as they stand: make and cargo take them. ./dev dist compiles by one."""
 
+import json
 import os
 import re
 import subprocess
+import tomllib
 
 import pytest
 from machine import REPOSITORY
@@ -66,3 +68,48 @@ def test_cargo_takes_it(command, tmp_path):
 def test_there_are_such_commands():
     assert len(commands("packaging/README.md", "make")) == 2 and len(commands("packaging/README.md", "cargo")) == 1
     assert len(commands("docs/install.md", "make")) == 4
+
+
+@pytest.mark.parametrize(("variables", "resources", "maintainer"), [
+    ({}, None, "the pg_hugepages developers"),
+    ({"PROJECT_URL": "https://example.invalid/pg", "DEBFULLNAME": "A Name", "DEBEMAIL": "name@example.invalid"},
+     {"homepage": "https://example.invalid/pg", "bugtracker": {"web": "https://example.invalid/pg/issues"},
+      "repository": {"url": "https://example.invalid/pg.git", "type": "git"}}, "A Name <name@example.invalid>"),
+])
+def test_metadata_for_pgxn(pg_config, tmp_path, variables, resources, maintainer):
+    for name in ("Makefile", "META.json.in", "Cargo.toml"):
+        (tmp_path / name).write_bytes((REPOSITORY / name).read_bytes())
+    (tmp_path / "src").mkdir()
+    words = [f"{name}={value}" for name, value in {"PG_CONFIG": str(pg_config), **variables}.items()]
+    subprocess.run(["make", "-C", tmp_path, "META.json", *words], check=True, capture_output=True)
+    meta = json.loads((tmp_path / "META.json").read_text())
+    assert meta.get("resources") == resources and meta["maintainer"] == maintainer
+    assert meta["release_status"] == "stable" and meta["license"] == "postgresql"
+    assert meta["version"] == meta["provides"]["pg_hugepages"]["version"]
+    assert re.search(rf'^version = "{re.escape(meta["version"])}"$', (REPOSITORY / "Cargo.toml").read_text(), re.MULTILINE)
+
+
+def test_nothing_names_a_person_who_is_not_there():
+    """Packages are somebody's: DEBFULLNAME and DEBEMAIL say whose."""
+    files = [path for path in (REPOSITORY / "packaging").rglob("*") if path.is_file()]
+    assert len(files) > 30 and [str(path) for path in files if re.search(rb"@example\.|nobody@", path.read_bytes())] == []
+    assert "\nMaintainer: @MAINTAINER@\n" in (REPOSITORY / "packaging/debian/control.in").read_text()
+
+
+@pytest.mark.parametrize(("tag", "version"), [("v1.0.0", "1.0.0"), ("v1.10.2", "1.10.2"), ("v2.0.0-rc1", None), ("latest", None)])
+def test_the_watch_file_finds_releases(tag, version):
+    pattern = re.search(r"@PROJECT_URL@/tags (\S+)", (REPOSITORY / "packaging/debian/watch").read_text()).group(1)
+    found = re.fullmatch(pattern, f"https://example.invalid/pg/archive/refs/tags/{tag}.tar.gz")
+    assert (found and found.group(1)) == version
+
+
+def test_an_archive_names_its_repository(pg_config, tmp_path):
+    """What make dist runs on the copy of Cargo.toml that it packs."""
+    planned = subprocess.run(["make", "--dry-run", "dist", f"PG_CONFIG={pg_config}", "PROJECT_URL=https://example.invalid/pg"],
+                             cwd=REPOSITORY, check=True, text=True, capture_output=True).stdout
+    [edit] = re.findall(r"sed -i .*repository.*", planned)
+    copy = tmp_path / edit.split()[-1]
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes((REPOSITORY / "Cargo.toml").read_bytes())
+    subprocess.run(["sh", "-c", edit], cwd=tmp_path, check=True)
+    assert tomllib.loads(copy.read_text())["package"]["repository"] == "https://example.invalid/pg"

@@ -71,6 +71,7 @@ def test_an_unknown_licence_stops_it(expression):
 def test_the_sum_is_what_packages_say():
     sums = {program: script().spdx((LICENCES / f"{program}.copyright").read_text()) for program in PROGRAMS}
     assert f"\nLicense:  {sums['hugepage-sidecar']}\n" in (REPOSITORY / "packaging/rpm/hugepage-sidecar.spec").read_text()
+    assert f"\nLicense:  {sums['pg_hugepages']}\n" in (REPOSITORY / "packaging/rpm/pg_hugepages.spec").read_text()
     assert f'image.licenses="{sums["pg_hugepages"]}"' in (REPOSITORY / "packaging/image/Dockerfile.in").read_text()
     metadata = (REPOSITORY / "packaging/image/metadata.hcl.in").read_text()
     assert re.findall(r'"(.*?)"', re.search(r"licenses +=(.*)", metadata).group(1)) == sums["pg_hugepages"].split(" AND ")
