@@ -16,7 +16,7 @@ check_arguments() {
             done
             ;;
         package)
-            [ -n "${DEBFULLNAME:-}" ] && [ -n "${DEBEMAIL:-}" ] ||
+            [[ -n "${DEBFULLNAME:-}" && -n "${DEBEMAIL:-}" ]] ||
                 fail "who answers for the packages? Set DEBFULLNAME and DEBEMAIL to a name and an address"
             [[ ! "$*" =~ ^sidecar(\ arm64)?$ ]] || return 0
             for major in "$@"; do

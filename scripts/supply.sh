@@ -99,7 +99,8 @@ as_documented() {
     local command
     command=$(sed -n '/^    PGRX_PG_CONFIG_PATH=/{:more;/\\$/{N;b more};p}' packaging/README.md)
     [ -n "$command" ]
-    command=$(sed "s|/usr/lib/postgresql/17/bin/pg_config|'$PG_CONFIG'|; s/--features pg17/--features pg$PG_MAJOR/" <<<"$command")
+    command=${command//\/usr\/lib\/postgresql\/17\/bin\/pg_config/$PG_CONFIG}
+    command=${command//pg17/pg$PG_MAJOR}
     (cd "$1" && CARGO_HOME=$1/empty CARGO_TARGET_DIR=$1/compiled CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
         CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 bash -euc "$command" && [ -s "$1/compiled/release/libpg_hugepages.so" ])
 }
