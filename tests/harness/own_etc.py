@@ -8,7 +8,7 @@ from harness.cluster import Cluster
 SYSCTL = "sysctl.d/zz-pg_hugepages.conf"
 """Sorts behind those of distributions."""
 
-_MOUNT = """set -e
+MOUNT = """set -e
 mount -t tmpfs -o mode=755 none "$1/layers"
 mkdir "$1/layers/upper" "$1/layers/work"
 cp -a "$1/files/." "$1/layers/upper/"
@@ -34,7 +34,7 @@ def start_with_etc(server: Cluster, files: Mapping[str, str | Path]) -> Cluster:
         else:
             file.write_text(content)
     (place / "files").mkdir(exist_ok=True)
-    return server.start(through=["unshare", "--mount", "sh", "-c", _MOUNT, "sh", str(place)])
+    return server.start(through=["unshare", "--mount", "sh", "-c", MOUNT, "sh", str(place)])
 
 
 def etc_of(server: Cluster) -> Path:
