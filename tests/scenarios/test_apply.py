@@ -396,8 +396,8 @@ def test_without_the_right_to(small):
          *sidecar.command("apply", "--yes", "--pages", wanted)], capture_output=True, text=True)
     assert container.returncode == UNKNOWN
     assert "read-only, as in containers" in container.stderr and "on the host itself" in container.stderr
-    captured = Path(__file__).parents[1] / "fixtures/rhel7"
-    elsewhere = apply("--pages", wanted, "--root", captured)
+    tree = Path(__file__).parents[1] / "fixtures/rhel7"
+    elsewhere = apply("--pages", wanted, "--root", tree)
     assert elsewhere.status == USAGE
     for wrong in (["--pages", "x"], [], ["--pages", "1", "--page-size", "2"], ["--pages", "1", "--reserve-percent", "101"]):
         assert apply(*wrong).status in (USAGE, UNKNOWN)

@@ -22,6 +22,37 @@ def test_an_action_is_a_commit_with_its_version_beside_it(path):
     assert [action for action in used if not action.startswith("./") and not PINNED.fullmatch(action)] == []
 
 
+RUNS_ON = {
+    "actions/checkout": {"v7.0.1": "node24"},
+    "actions/upload-artifact": {"v7.0.0": "node24"},
+    "actions/download-artifact": {"v8.0.1": "node24"},
+    "actions/attest": {"v4.2.2": "node24"},
+    "Swatinem/rust-cache": {"v2.9.2": "node24"},
+}
+"""`runs.using` of each action's action.yml at its version, read when the version was pinned."""
+OFFERED = {"node24"}
+"""The generations of Node that GitHub's runners have: node20 went in September 2026."""
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_an_action_asks_for_a_node_that_runners_have(path):
+    """Who changes a version looks up its Node, and adds it above."""
+    used = re.findall(r"uses: ([\w./-]+)@[0-9a-f]{40} # (v[\d.]+)$", path.read_text(), re.MULTILINE)
+    assert used
+    assert {(action, version) for action, version in used if RUNS_ON.get(action, {}).get(version) not in OFFERED} == set()
+
+
+def test_a_version_is_one_commit_in_all_workflows():
+    used = {use for path in WORKFLOWS for use in re.findall(r"uses: (\S+ # \S+)", path.read_text())}
+    assert len(used) == len({use.partition("@")[0] for use in used})
+
+
+def test_ci_asks_for_advisories_and_compiles_the_fuzz_targets():
+    text = (REPOSITORY / ".github/workflows/ci.yml").read_text()
+    assert "./dev supply-chain --advisories\n" in text
+    assert "cargo build --locked --manifest-path tests/fuzz/Cargo.toml\n" in text
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_nothing_downloaded_goes_to_a_shell(path):
     text = path.read_text().replace("\\\n", " ")
@@ -31,7 +62,7 @@ def test_nothing_downloaded_goes_to_a_shell(path):
 
 def test_a_release_has_all_that_dev_package_makes_on_both_architectures():
     text = (REPOSITORY / ".github/workflows/release.yml").read_text()
-    for part in ("./dev package\n", "./dev package sidecar\n", "./dev dist\n", "./dev sbom\n", "ubuntu-24.04-arm", "attest-build-provenance",
+    for part in ("./dev package\n", "PGDG_SUITE=$suite ./dev package\n", "DEBEMAIL: ${{ vars.DEBEMAIL }}", "./dev package sidecar\n", "./dev dist\n", "./dev sbom\n", "ubuntu-24.04-arm", "actions/attest@",
                  "SHA256SUMS", "PROJECT_URL"):
         assert part in text, part
 
@@ -48,8 +79,8 @@ def test_a_bare_container_gets_what_its_scripts_run_in(path):
             assert interpreter in {"sh", "bash", *installed}, script
 
 
-def test_the_form_for_faults_asks_for_a_capture():
-    assert "hugepage-sidecar capture DIRECTORY" in (REPOSITORY / ".github/ISSUE_TEMPLATE/bug.yml").read_text()
+def test_the_form_for_faults_asks_for_what_is_known_of_the_host():
+    assert "hugepage-sidecar status --format json" in (REPOSITORY / ".github/ISSUE_TEMPLATE/bug.yml").read_text()
 
 
 def test_the_patterns_find_what_they_are_for():

@@ -38,7 +38,7 @@ pub struct DiscoveredServer {
     pub who: DiscoveredKind,
     /// The postmaster, or PMON.
     pub pid: i32,
-    /// Its users; `None` in old captures.
+    /// Its users; `None` in a tree that does not tell them.
     pub users: Option<Credentials>,
     /// The status of each of its processes, the process `pid` first.
     pub processes: Vec<ProcessStatus>,
@@ -75,10 +75,8 @@ impl DiscoveredHost {
             sessions: Vec::new(),
             children: BTreeMap::new(),
         };
-        let quiet = root.unrecorded();
-        let quiet = Processes::open(&quiet);
         for pid in pids {
-            let glance = quiet.glance(pid);
+            let glance = pass.all.glance(pid);
             if glance.as_ref().is_err_and(ReadError::is_unanswered) {
                 notes.add(format!("whether process {pid} is a server is unknown: it does not answer"));
             }
@@ -123,7 +121,6 @@ impl Pass<'_> {
         let sum = if counts { &mut self.host.held_by_services } else { &mut self.host.held_by_strangers };
         *sum = sum.saturating_add(glance.status.hugetlb_pages.unwrap_or_default());
         if self.host.holders.len() < MAX_HOLDERS {
-            process::keep_status(self.root, pid);
             self.host.holders.push((pid, glance, counts));
         }
     }
@@ -143,12 +140,10 @@ impl Pass<'_> {
             Seen::Oracle(OracleProcess { instance, role: OracleRole::Pmon }) => DiscoveredKind::Oracle(instance),
             Seen::Postmaster(arguments) => DiscoveredKind::PostgreSql(arguments),
             Seen::Oracle(process) => {
-                process::keep_status(self.root, pid);
                 self.sessions.push((pid, process.instance, glance.credentials.clone(), glance.status));
                 return true;
             }
             Seen::Backend => {
-                process::keep_status(self.root, pid);
                 self.children.entry(glance.status.parent.unwrap_or(0)).or_default().push(glance.status);
                 return true;
             }

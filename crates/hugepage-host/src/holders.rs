@@ -120,7 +120,7 @@ pub(super) fn strangers(
 /// What root's processes have mapped of pages of `size` and not touched: these pages may be promised to them. Only root's are looked
 /// at: whoever is hostile could have as many mappings as it likes.
 fn promised_to_root(host: &InspectContext<'_>, size: PageSize, processes: &[(i32, Bytes)]) -> Bytes {
-    let root = &host.root.unrecorded();
+    let root = host.root;
     let promised = |(pid, touched): &(i32, Bytes)| {
         if container(root, *pid).is_some() {
             return Bytes(0);

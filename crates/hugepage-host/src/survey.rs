@@ -36,7 +36,7 @@ use crate::{AskStart, Instance, ServerIdentity, holders, memory};
 pub struct Survey {
     /// The host's name.
     pub host_name: Option<String>,
-    /// When this was read; for captured files when they were written.
+    /// When this was read; for a tree when its files were written.
     pub taken_at: SystemTime,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,

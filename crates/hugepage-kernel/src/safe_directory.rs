@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
 use rustix::process::geteuid;
@@ -179,11 +179,6 @@ impl SafeDirectory {
             |new: &io::Result<_>| new.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);
         let mut created = names.map(|name| self.new_file(name, 0o600)).skip_while(is_taken);
         created.next().unwrap_or_else(|| Err(Errno::EXIST.into()))
-    }
-
-    /// Creates the symbolic link `name` to `target`.
-    pub fn link(&self, target: &str, name: &str) -> io::Result<()> {
-        Ok(symlinkat(target, &self.descriptor, name)?)
     }
 
     /// Gives the file `from` the name `to`, in the place of what has it.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::ReadError;
-use crate::source::source_tree::{CHANGED, REFUSED, SourceTree};
+use crate::source::source_tree::SourceTree;
 use crate::source::survey_cache::SurveyCache;
 use crate::source::{current_read, live_files};
 use crate::stranger::beneath::{self, BeneathFile, Known, Place};
@@ -31,13 +31,7 @@ pub(crate) struct Lookup {
 impl Lookup {
     /// The tree in `directory`.
     pub fn of_tree(directory: PathBuf) -> Self {
-        let tree = |refused: &str, changed: &str| Self {
-            tree: Some(Arc::new(SourceTree::new(directory.clone(), refused, changed))),
-            ..Self::default()
-        };
-        let bare = tree("", "");
-        let own = |name: &str| bare.read(&format!("/{name}")).unwrap_or_default();
-        tree(&own(REFUSED), &own(CHANGED))
+        Self { tree: Some(Arc::new(SourceTree::new(directory))), ..Self::default() }
     }
 
     /// A lookup in the same source that begins at `path`.
@@ -101,8 +95,7 @@ impl Lookup {
     pub fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
         self.begin(path)?;
         let known = |cache| Known { cache, top: &self.prefix };
-        let found = beneath::find(self.top()?, path, follow, self.survey.as_deref().map(known));
-        found.map_err(|error| self.refusal(path, error))
+        beneath::find(self.top()?, path, follow, self.survey.as_deref().map(known))
     }
 
     /// Before each look at `path`: an error if it did not answer before.
@@ -122,12 +115,6 @@ impl Lookup {
             Some(survey) => survey.place(self.prefix.clone().into_bytes(), Place::is_directory, open),
             None => open(),
         }
-    }
-
-    /// The refusal of the host that was captured, instead of the error that its tree has nothing there.
-    fn refusal(&self, path: &str, error: io::Error) -> io::Error {
-        let refused = || self.tree.as_ref().and_then(|tree| tree.refusal(&self.full(path)));
-        if error.kind() == io::ErrorKind::NotFound { refused().unwrap_or(error) } else { error }
     }
 
     /// Opens the file `path` for reading.

@@ -1,5 +1,4 @@
-//! The root that readers read below: `/` of the running machine, or a tree of files in a test or a capture. Each look is
-//! noted here before it is taken, where a log is kept.
+//! The root that readers read below: `/` of the running machine, or a tree of files.
 //!
 //! Files of database servers are another matter than the kernel's: [`InstanceFiles`](crate::InstanceFiles) is the one door to
 //! them.
@@ -13,9 +12,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use crate::ReadError;
-use crate::source::access_log::{AccessKind, AccessLog, Recorder};
 use crate::source::lookup::Lookup;
-use crate::source::reader::Reader;
 use crate::stranger::beneath::BeneathFile;
 
 /// How long the machine has been running, including suspended time (proc(5)).
@@ -25,26 +22,25 @@ pub(crate) const UPTIME: &str = "/proc/uptime";
 #[derive(Clone, Debug)]
 pub struct Root {
     lookup: Lookup,
-    recorder: Recorder,
 }
 
 impl Root {
     /// The machine this runs on.
     pub fn live() -> Self {
-        Self { lookup: Lookup::default(), recorder: Recorder::default() }
+        Self { lookup: Lookup::default() }
     }
 
     /// A tree of files that stands for a machine.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         match directory.into() {
             directory if directory == Path::new("/") => Self::live(),
-            directory => Self { lookup: Lookup::of_tree(directory), ..Self::live() },
+            directory => Self { lookup: Lookup::of_tree(directory) },
         }
     }
 
     /// A root for one survey, which opens nothing again that it has found once.
     pub fn for_survey(&self) -> Self {
-        Self { lookup: self.lookup.for_survey(), ..self.clone() }
+        Self { lookup: self.lookup.for_survey() }
     }
 
     /// Forgets what a survey has read of processes, before it reads another server: a new process may have an old number.
@@ -57,26 +53,14 @@ impl Root {
         self.lookup.logs_left()
     }
 
-    /// A root of the same place with a log of every access. It is no longer live: files answer, and no system calls, so
-    /// that the log has what the same question needs of a tree of files.
-    pub fn recording(&self) -> (Self, AccessLog) {
-        let (recorder, log) = Recorder::with_log();
-        (Self { recorder, ..self.clone() }, log)
-    }
-
-    /// A root of the same place without a log.
-    pub fn unrecorded(&self) -> Self {
-        Self { recorder: Recorder::default(), ..self.clone() }
-    }
-
     /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
     pub fn below(&self, path: &str) -> Self {
-        Self { lookup: self.lookup.below(path), ..self.clone() }
+        Self { lookup: self.lookup.below(path) }
     }
 
     /// Whether this is the running machine, so that system calls may answer instead of files.
     pub fn is_live(&self) -> bool {
-        !self.lookup.is_confined() && !self.recorder.is_on()
+        !self.lookup.is_confined()
     }
 
     /// Whether this root is another place than `root`, from which it was made: that of a container.
@@ -89,63 +73,39 @@ impl Root {
         self.lookup.tree().is_some()
     }
 
-    /// Whether `path` is a file of a tree, so that reading it asks nothing of a kernel. Where looks are noted, this is
-    /// one.
-    pub fn is_captured(&self, path: &str) -> bool {
-        self.note(path, AccessKind::Content);
-        self.is_tree()
-    }
-
     /// The time now; of a tree the time at which the kernel wrote its /proc/uptime.
     pub fn now(&self) -> SystemTime {
         let written = || self.modified(UPTIME);
         if self.is_live() { SystemTime::now() } else { written().unwrap_or_else(SystemTime::now) }
     }
 
-    /// Records that a file is needed which was read without a record.
-    pub(crate) fn record(&self, path: impl FnOnce() -> String) {
-        if self.recorder.is_on() {
-            self.note(&path(), AccessKind::Content);
-        }
-    }
-
-    fn note(&self, path: &str, kind: AccessKind) {
-        self.recorder.add(self.lookup.prefix(), path, kind);
-    }
-
     /// Opens `path` for reading. Whatever is in its place, this does not wait for it.
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
-        self.note(path, AccessKind::Content);
         self.lookup.open(path)
     }
 
     /// The whole text of `path`; bytes that are not UTF-8 are replaced.
     pub fn read(&self, path: &str) -> Result<String, ReadError> {
-        self.note(path, AccessKind::Content);
         self.lookup.read(path)
     }
 
     /// Gives `take` the text of a short file that a survey reads once, although several answers need it.
     pub fn read_once<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        self.note(path, AccessKind::Content);
         Ok(take(&self.lookup.once(path, || self.read_short(path, |text| text.into()))?))
     }
 
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
-        self.note(path, AccessKind::Link);
         self.lookup.link(path)
     }
 
     /// Where the symbolic link `path` points to, which a survey reads once.
     pub fn read_link_once(&self, path: &str) -> Result<Arc<str>, ReadError> {
-        self.note(path, AccessKind::Link);
         self.lookup.once(path, || self.lookup.link(path).map(Arc::from))
     }
 
     /// Calls `each` with every name in the directory `path`, in the kernel's order.
     pub fn each_name(&self, path: &str, mut each: impl FnMut(&str)) -> Result<(), ReadError> {
-        self.note(path, AccessKind::Names);
         self.lookup.names(path, &mut each)
     }
 
@@ -159,20 +119,17 @@ impl Root {
 
     /// When the regular file `path` was last written to; `None` if there is none that can be seen.
     pub fn modified(&self, path: &str) -> Option<SystemTime> {
-        self.note(path, AccessKind::Existence);
         let metadata = self.lookup.metadata(path).ok()?;
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
     /// Whether something is at `path` that can be seen.
     pub fn exists(&self, path: &str) -> bool {
-        self.note(path, AccessKind::Existence);
         self.lookup.metadata(path).is_ok()
     }
 
     /// Whether a directory is at `path` that can be seen.
     pub fn is_directory(&self, path: &str) -> bool {
-        self.note(path, AccessKind::Existence);
         self.lookup.metadata(path).is_ok_and(|metadata| metadata.is_dir())
     }
 
@@ -182,7 +139,7 @@ impl Root {
         Some((found.dev(), found.ino()))
     }
 
-    /// The metadata of what `path` names, which is not opened. The look is not noted.
+    /// The metadata of what `path` names, which is not opened.
     pub(crate) fn metadata(&self, path: &str) -> io::Result<Metadata> {
         self.lookup.metadata(path)
     }
@@ -190,16 +147,10 @@ impl Root {
     /// Who owns `path` itself, not what a link there leads to; `None` if there is nothing, and for a tree, whose files belong to no
     /// user of its host.
     pub fn owner(&self, path: &str) -> Option<u32> {
-        self.note(path, AccessKind::Existence);
         if self.is_tree() { None } else { Some(self.find(path, false).ok()?.metadata.uid()) }
     }
 
-    /// Records an access to a server's file.
-    pub(crate) fn note_of_server(&self, path: &str, kind: AccessKind, reader: &Reader) {
-        self.recorder.add_of_server(self.lookup.prefix(), path, kind, reader);
-    }
-
-    /// What `path` names of a server, which nothing leads out of. The look is not noted: [`Root::note_of_server`] does so.
+    /// What `path` names of a server, which nothing leads out of.
     pub(crate) fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
         self.lookup.find(path, follow)
     }
@@ -207,11 +158,6 @@ impl Root {
     /// Why a file of a tree may not be read; `None` if it may.
     pub(crate) fn of_another(&self, found: &BeneathFile) -> io::Result<Option<&'static str>> {
         self.lookup.tree().map_or(Ok(None), |tree| tree.of_another(found))
-    }
-
-    /// When `path` had changed last on the host that was captured; `None` if its tree does not say so.
-    pub(crate) fn changed_at_capture(&self, path: &str) -> Option<SystemTime> {
-        self.lookup.tree()?.changed(&self.lookup.full(path))
     }
 
     /// The real place of `path`, which is absolute as the kernel names it.
