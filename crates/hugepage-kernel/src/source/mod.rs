@@ -3,12 +3,11 @@
 pub mod current_read;
 #[expect(clippy::disallowed_methods, reason = "the kernel's files, by name")]
 mod live_files;
-mod lookup;
 pub(crate) mod reader;
 pub mod root;
 pub mod root_files;
 pub(crate) mod short_file;
-pub(crate) mod source_tree;
+mod source_tree;
 pub(crate) mod survey_cache;
 
 pub use root::Root;

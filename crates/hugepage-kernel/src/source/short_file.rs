@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use crate::source::lookup::BUFFER_BYTES;
+use crate::source::root::BUFFER_BYTES;
 use crate::source::{current_read, live_files};
 use crate::{ReadError, Root};
 
