@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-import tomllib
 
 import pytest
 from machine import REPOSITORY
@@ -112,4 +111,4 @@ def test_an_archive_names_its_repository(pg_config, tmp_path):
     copy.parent.mkdir(parents=True)
     copy.write_bytes((REPOSITORY / "Cargo.toml").read_bytes())
     subprocess.run(["sh", "-c", edit], cwd=tmp_path, check=True)
-    assert tomllib.loads(copy.read_text())["package"]["repository"] == "https://example.invalid/pg"
+    assert copy.read_text().count('\n[package]\nrepository = "https://example.invalid/pg"\n') == 1

@@ -1,6 +1,9 @@
 """What the workflows of .github run is what was looked at: nothing that somebody else can exchange."""
 
+import os
 import re
+import subprocess
+import textwrap
 
 import pytest
 from machine import REPOSITORY
@@ -86,3 +89,47 @@ def test_the_form_for_faults_asks_for_what_is_known_of_the_host():
 def test_the_patterns_find_what_they_are_for():
     assert not PINNED.fullmatch("actions/checkout@v4") and not PINNED.fullmatch("actions/checkout@" + "a" * 40)
     assert PIPED_TO_A_SHELL.search("curl -sSf https://sh.rustup.rs | sh -s -- -y")
+
+
+def step(name: str) -> str:
+    """The script of a step of the release's workflow."""
+    text = (REPOSITORY / ".github/workflows/release.yml").read_text()
+    block = re.search(rf"- name: {re.escape(name)}\n(?: {{8}}env:\n(?: {{10}}.*\n)+)? {{8}}run: \|\n((?: {{10}}.*\n)+)", text)
+    return textwrap.dedent(block.group(1))
+
+
+def run_step(name: str, tag: str, directory, **variables: str) -> int:
+    environment = {**os.environ, "GITHUB_REF_NAME": tag, **variables}
+    return subprocess.run(["bash", "-e", "-c", step(name)], cwd=directory, env=environment, capture_output=True).returncode
+
+
+def version() -> str:
+    return re.search(r'^version = "(.*)"', (REPOSITORY / "Cargo.toml").read_text(), re.MULTILINE).group(1)
+
+
+def test_a_tag_that_is_not_the_version_stops_the_release(tmp_path):
+    """So does a version whose script may still change: CONTRIBUTING.md, step 3 of a release."""
+    name = "The tag is the version in Cargo.toml, and its SQL is released"
+    (tmp_path / "Cargo.toml").write_bytes((REPOSITORY / "Cargo.toml").read_bytes())
+    (tmp_path / "sql").mkdir()
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/sql").symlink_to("/bin/true")
+    released = tmp_path / "sql/released.sha256"
+    released.write_text(f"{'0' * 64}  pg_hugepages--{version()}.sql\n")
+    assert run_step(name, f"v{version()}", tmp_path) == 0
+    assert run_step(name, "v0.0.1", tmp_path) != 0 and run_step(name, "v1", tmp_path) != 0
+    released.write_text("")
+    assert run_step(name, f"v{version()}", tmp_path) != 0
+
+
+def test_the_draft_has_the_section_of_the_changelog(tmp_path):
+    (tmp_path / "CHANGELOG.md").write_bytes((REPOSITORY / "CHANGELOG.md").read_bytes())
+    (tmp_path / "release").mkdir()
+    (tmp_path / "release/file.deb").touch()
+    (tmp_path / "gh").write_text('#!/bin/sh\necho "$@" >calls\n')
+    (tmp_path / "gh").chmod(0o755)
+    name = "A draft with the changelog's section, for a person to publish"
+    assert run_step(name, f"v{version()}", tmp_path, PATH=f"{tmp_path}:{os.environ['PATH']}") == 0
+    notes = (tmp_path / "notes.md").read_text()
+    assert "**The extension**" in notes and not notes.startswith("## ")
+    assert (tmp_path / "calls").read_text() == f"release create v{version()} --draft --verify-tag --notes-file notes.md release/file.deb\n"
