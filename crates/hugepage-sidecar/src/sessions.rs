@@ -1,14 +1,16 @@
-//! What a number of sessions takes, foretold by the model of [`page_tables`](super::page_tables): each session has touched
-//! all of shared memory. And how many sessions fit into memory.
+//! What a number of sessions takes by the model of [`page_tables`](hugepage_assess::assessment::page_tables), where each has
+//! touched all of shared memory, whether huge pages are worth it for them, and how many fit into memory.
 
+use hugepage_assess::assessment::page_tables::{PageTables, tables};
+use hugepage_assess::model::{HugePages, Product, Requested};
 use hugepage_kernel::{Bytes, PageSize};
-
-use crate::assessment::page_tables::{PageTables, tables};
 
 /// The page sizes that a server can be moved to, as columns: 2 MB and 1 GB.
 const HUGE_SIZES: [u64; 2] = [2 << 20, 1 << 30];
 /// The least share of the host's memory that counts as a saving.
 const MIN_SHARE_OF_MEMORY: f64 = 0.01;
+/// Below this a server has little to gain: the limit of the verdicts, too.
+const SMALL: Bytes = Bytes(1 << 30);
 
 /// The page tables of a number of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +70,55 @@ pub fn sessions_that_fit(memory: Bytes, shared_memory: Bytes, private: Bytes, pa
     memory.saturating_sub(of_all).0 / private.saturating_add(each).0.max(1)
 }
 
+/// Where the shared memory of a server is by choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// In huge pages, or it would take them.
+    HugePages,
+    /// In base pages: `huge_pages = off`, `use_large_pages = FALSE`.
+    BasePages,
+    /// In files of /dev/shm: MEMORY_TARGET, which rules out huge pages.
+    MemoryTarget,
+}
+
+impl Choice {
+    /// The choice of these settings.
+    pub const fn by_settings(requested: &Requested) -> Self {
+        match (requested.product, requested.huge_pages) {
+            (Product::Oracle { memory_target: true, .. }, _) => Self::MemoryTarget,
+            (_, HugePages::Off) => Self::BasePages,
+            _ => Self::HugePages,
+        }
+    }
+}
+
+/// Whether it is worth it, and why.
+pub fn worth(forecast: &SessionForecast, choice: Choice, memory: Option<Bytes>) -> String {
+    let (Some(saving), Some(memory), Some(is_worth_it)) = (forecast.saving(), memory, forecast.is_worth_it) else {
+        return "Whether huge pages are worth it is unknown: the memory of this host could not be read, or its kernel has none."
+            .to_owned();
+    };
+    let sessions = forecast.sessions;
+    let saved = format!("{sessions} sessions save {saving} of page tables of {memory} of memory");
+    if is_worth_it {
+        let what = match choice {
+            Choice::HugePages => "Huge pages are worth it",
+            Choice::BasePages => "Base pages are set, and huge pages would be worth it",
+            Choice::MemoryTarget => {
+                "SGA_TARGET in place of MEMORY_TARGET, so that the SGA can be in huge pages, is worth it"
+            }
+        };
+        return format!("{what}: {saved}.");
+    }
+    let what = match choice {
+        Choice::HugePages => "Huge pages are not worth a change for page tables",
+        Choice::BasePages => "Base pages are set, and huge pages are not worth a change for page tables",
+        Choice::MemoryTarget => "Giving up MEMORY_TARGET is not worth it for page tables",
+    };
+    let why = if forecast.shared_memory < SMALL { "shared memory is small" } else { "the sessions are few" };
+    format!("{what}: {why}, {saved}, less than 1%.")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,5 +174,64 @@ mod tests {
         assert_eq!(sessions_that_fit(Bytes(8 * GB), Bytes(4 * GB), Bytes(4 * MB), size(2048)), 1022);
         assert_eq!(sessions_that_fit(Bytes(GB), Bytes(2 * GB), Bytes(MB), size(4)), 0);
         assert_eq!(sessions_that_fit(Bytes(GB), Bytes(0), Bytes(0), size(4)), GB);
+    }
+
+    fn said(sessions: u64, shared: u64, choice: Choice) -> String {
+        let (base, huge) = (size(4), size(2048));
+        let memory = Some(Bytes(64 * GB));
+        let now = PageTables::default();
+        let forecast = SessionForecast::new(sessions, Bytes(shared), &now, base, &[huge], memory);
+        worth(&forecast, choice, memory)
+    }
+
+    #[test]
+    fn choices() {
+        let oracle =
+            |memory_target| Product::Oracle { memory_target, may_mix: true, use_large_pages: None, is_asm: false };
+        for (product, huge_pages, expected) in [
+            (Product::PostgreSql, HugePages::Try, Choice::HugePages),
+            (Product::PostgreSql, HugePages::On, Choice::HugePages),
+            (Product::PostgreSql, HugePages::Off, Choice::BasePages),
+            (oracle(false), HugePages::Try, Choice::HugePages),
+            (oracle(true), HugePages::Off, Choice::MemoryTarget),
+        ] {
+            let (huge_page_size, shared_buffers) = (None, Bytes(GB));
+            let requested =
+                Requested { product, huge_pages, huge_page_size, sysv: false, shared_buffers, io_uring: false };
+            assert_eq!(Choice::by_settings(&requested), expected, "{requested:?}");
+        }
+    }
+
+    #[test]
+    fn sentences() {
+        for (sessions, shared, choice, expected) in [
+            (1024, 8 * GB, Choice::HugePages, "Huge pages are worth it: 1024 sessions save"),
+            (1024, 8 * GB, Choice::BasePages, "Base pages are set, and huge pages would be worth it: 1024"),
+            (1024, 8 * GB, Choice::MemoryTarget, "SGA_TARGET in place of MEMORY_TARGET, so that"),
+            (
+                10,
+                8 * GB,
+                Choice::HugePages,
+                "Huge pages are not worth a change for page tables: the sessions are few, 10",
+            ),
+            (10, GB, Choice::HugePages, "the sessions are few"),
+            (10, GB - 1, Choice::HugePages, "shared memory is small"),
+            (
+                200,
+                GB / 2,
+                Choice::BasePages,
+                "huge pages are not worth a change for page tables: shared memory is small",
+            ),
+            (
+                10,
+                8 * GB,
+                Choice::MemoryTarget,
+                "Giving up MEMORY_TARGET is not worth it for page tables: the sessions are",
+            ),
+        ] {
+            let text = said(sessions, shared, choice);
+            assert!(text.contains(expected), "{text}");
+            assert_eq!(text.ends_with("of 64 GB of memory, less than 1%."), text.contains("not worth"), "{text}");
+        }
     }
 }
