@@ -6,9 +6,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use hugepage_host::is_usual_service_account;
+use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
-use hugepage_kernel::safe_directory::OtherWriter;
-use hugepage_kernel::{Root, SafeDirectory};
+use hugepage_server::SafeDirectory;
+use hugepage_server::safe_directory::OtherWriter;
 use rustix::process::geteuid;
 
 /// Why nothing is written below `directory`, or where it would be created; `None` if it is, and if it is for the command to say why

@@ -14,7 +14,7 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
 use rustix::process::geteuid;
 
-use crate::stranger::beneath::{self, Place};
+use hugepage_kernel::stranger::beneath::{self, Place};
 
 /// An open directory, and what this program does in it.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl SafeDirectory {
     /// Who could put something else in the place of `path`, or of a part of it that leads there: an owner for whom `is_trusted` does
     /// not hold, or the group or all users by a mode. `None` if nobody.
     pub fn other_writer_on_the_way(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<Option<OtherWriter>> {
-        let found = beneath::find(beneath::directory(Path::new("/"))?, &path.to_string_lossy(), true, None)?;
+        let found = beneath::on_this_host(path)?;
         let mut owners = found.searched().chain([found.place()]).map(|place| place.metadata().uid());
         if let Some(uid) = found.link_owners.iter().copied().chain(owners.by_ref()).find(|uid| !is_trusted(*uid)) {
             return Ok(Some(OtherWriter::User(uid)));
@@ -233,7 +233,7 @@ pub fn others_may_write(found: &Metadata) -> bool {
 /// nobody else anything.
 fn is_shared(place: &Place) -> bool {
     let (found, mode) = (place.metadata(), Mode::from_raw_mode(place.metadata().mode()));
-    let is_private = || (found.gid() == 0 || found.gid() == found.uid()) && place.acl().is_mode();
+    let is_private = || (found.gid() == 0 || found.gid() == found.uid()) && place.is_without_acl();
     !mode.contains(Mode::SVTX) && (mode.contains(Mode::WOTH) || (mode.contains(Mode::WGRP) && !is_private()))
 }
 
