@@ -5,9 +5,7 @@ not in vain; scenarios that a run leaves out keep what an earlier run with --doc
 """
 
 import argparse
-import base64
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +15,7 @@ from pathlib import Path
 
 from booted import ENVIRONMENT, GUESTS, booted, kernel_of, log_of
 from command_lines import pools_of_every_command_line
-from harness.guest import Guest, GuestFailed, Kernel
+from harness.guest import GuestFailed, Kernel
 from harness.kernel import meminfo
 from harness.signals import unwind_on_signals
 from harness.units import GB, MB
