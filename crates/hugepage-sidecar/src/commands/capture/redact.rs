@@ -231,15 +231,19 @@ fn limits(text: &str) -> String {
     lines(text, |line| line.contains("memlock") && !line.trim_start().starts_with('#'))
 }
 
-/// The data directory and the memlock limit of a unit, what sets a pool, what it runs without arguments, and what it pulls in.
+/// The data directory and the memlock limit of a unit, what sets a pool, and which program it starts on which directory.
 fn unit(text: &str) -> String {
-    const SHOWN: [&str; 5] = ["[", "LimitMEMLOCK=", "Environment=PAGES=", "Environment=POOL=", "WorkingDirectory="];
+    const SHOWN: [&str; 3] = ["[", "LimitMEMLOCK=", "EnvironmentFile="];
     let is_path = |line: &str| {
         let variable = line.strip_prefix("Environment=").map(|rest| rest.trim_matches('"'));
         variable.is_some_and(|text| text.contains("=/") && !text.contains(char::is_whitespace))
     };
     let of_line = |line: &str| {
         let line = line.trim_end();
+        if let Some((program, rest)) = line.strip_prefix("ExecStart=").and_then(|line| line.split_once(" -D")) {
+            let first = |text: &str| text.split_ascii_whitespace().next().unwrap_or_default().to_owned();
+            return Some(format!("ExecStart={} -D {}", first(program), first(rest)));
+        }
         let is_shown = mentions_pool(line) || is_path(line) || SHOWN.iter().any(|start| line.starts_with(start));
         is_shown.then(|| line.to_owned())
     };
@@ -313,6 +317,11 @@ mod tests {
                 "/etc/systemd/system/postgresql.service",
                 "[Service]\nEnvironment=PGPASSWORD=x\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\nExecStart=-/opt/x.sh key=a\n",
                 "[Service]\nEnvironment=PGDATA=/srv\nLimitMEMLOCK=infinity\n",
+            ),
+            (
+                "/etc/systemd/system/db.service",
+                "[Service]\nExecStart=/usr/bin/pg_ctl start -o key -D /srv -l /log\nEnvironmentFile=-/etc/default/db\n",
+                "[Service]\nExecStart=/usr/bin/pg_ctl -D /srv\nEnvironmentFile=-/etc/default/db\n",
             ),
             (
                 "/proc/self/mountinfo",

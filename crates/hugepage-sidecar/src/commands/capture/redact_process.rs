@@ -1,5 +1,6 @@
 //! Redacts processes: keeps database servers, their titles without users and queries, and their shared mappings.
 
+use hugepage_host::is_postgresql as is_of_postgresql;
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_oracle::readers::{OracleProcess, OracleRole};
 
@@ -40,7 +41,7 @@ fn program(command_line: &str) -> &str {
 
 fn is_postgresql(program: &str) -> bool {
     let name = program.rsplit('/').next().unwrap_or(program);
-    program.starts_with("postgres:") || matches!(name, "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster")
+    program.starts_with("postgres:") || is_of_postgresql(name)
 }
 
 /// Titles of background processes. Titles of backends contain users and databases.
