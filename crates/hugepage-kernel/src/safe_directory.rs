@@ -79,7 +79,7 @@ impl SafeDirectory {
             let found = directory.metadata().map_err(|error| closed(at, error))?;
             match found.uid() {
                 owner if owner == 0 || owner == geteuid().as_raw() => Ok(found),
-                owner => Err(refused(at, &format!("the directory belongs to user {owner}, not to root"))),
+                owner => Err(refused(at, &format!("the directory belongs to uid {owner}, not to root"))),
             }
         };
         let mut at = PathBuf::from("/");
