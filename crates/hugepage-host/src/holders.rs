@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::mapping::maps::{self, Mapping};
+use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::hugetlb_files::{self, HugetlbFile};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::proc::credentials::Credentials;
@@ -30,18 +31,24 @@ pub(super) fn holders(
     root: &Root,
     accounts: &ServiceAccounts,
     pools: &[PoolRow],
+    devices: &Devices,
     processes: &[(i32, ProcessGlance, bool)],
 ) -> Vec<PoolHolder> {
     let mut found: BTreeMap<(String, String, bool), (u64, Bytes)> = BTreeMap::new();
-    for (_, process, counts) in processes {
+    let mut counted = BTreeSet::new();
+    let in_use = |row: &PoolRow| row.pool.page_size.times(row.pool.nr.saturating_sub(row.pool.free));
+    let in_use = pools::of_host(pools).map(in_use).fold(Bytes(0), Bytes::saturating_add);
+    for (pid, process, counts) in processes {
         let user = match &process.credentials {
-            Some(Credentials { real, .. }) => accounts
-                .account_name(root, *real)
-                .map_or_else(|| real.to_string(), |name| escape::line(name).into_owned()),
+            Some(Credentials { real, .. }) => escape::line(&accounts.name(root, *real)).into_owned(),
             None => "unknown user".to_owned(),
         };
+        let is_looked_at = processes.len() <= MAX_PROCESSES;
+        let before = if is_looked_at { counted_before(root, devices, *pid, &mut counted) } else { Bytes(0) };
+        let touched = process.status.hugetlb_pages.unwrap_or_default().saturating_sub(before);
         let sum = found.entry((escape::line(&process.name).into_owned(), user, *counts)).or_default();
-        *sum = (sum.0 + 1, sum.1.saturating_add(process.status.hugetlb_pages.unwrap_or_default()));
+        // Pages that cannot be told apart are counted for each process, but no more than there are.
+        *sum = (sum.0 + 1, sum.1.saturating_add(touched).min(in_use));
     }
     // The kernel does not say of which pool they are.
     let size = size_in_use(pools);
@@ -65,6 +72,19 @@ pub(super) fn holders(
     holders.sort_by_key(|holder| std::cmp::Reverse(holder.memory));
     holders.truncate(MAX_HOLDERS);
     holders
+}
+
+/// What the process has mapped of huge pages that was counted for another one before.
+fn counted_before(root: &Root, devices: &Devices, pid: i32, counted: &mut BTreeSet<((u32, u32), u64)>) -> Bytes {
+    let is_huge = |mapping: &Mapping| {
+        let size = devices.page_size(mapping.device);
+        size.is_some_and(|size| size > PageSize::base()) || mapping.path.starts_with("/anon_hugepage")
+    };
+    let mapped = maps::read(root, &maps::path(pid), is_huge).unwrap_or_default();
+    let before = mapped.iter().filter(|one| counted.contains(&(one.device, one.inode))).map(Mapping::size);
+    let before = before.fold(Bytes(0), Bytes::saturating_add);
+    counted.extend(mapped.iter().map(|one| (one.device, one.inode)));
+    before
 }
 
 /// The memory of files at each mount point of hugetlbfs that none of these processes has mapped: all that have huge pages, but for

@@ -79,7 +79,7 @@ impl SafeDirectory {
             let found = directory.metadata().map_err(|error| closed(at, error))?;
             match found.uid() {
                 owner if owner == 0 || owner == geteuid().as_raw() => Ok(found),
-                owner => Err(refused(at, &format!("the directory belongs to user {owner}, not to root"))),
+                owner => Err(refused(at, &format!("the directory belongs to uid {owner}, not to root"))),
             }
         };
         let mut at = PathBuf::from("/");
@@ -271,7 +271,8 @@ mod tests {
         set(&path, 0o755);
         if geteuid().is_root() {
             chown(path.parent().unwrap(), Some(12345), None).unwrap();
-            assert!(error(&path).ends_with("/a: the directory belongs to user 12345, not to root"));
+            let text = error(&path);
+            assert!(text.ends_with("/a: the directory belongs to uid 12345, not to root"), "{text}");
         }
     }
 
