@@ -26,7 +26,7 @@ const VARIABLES: [(&str, &str); 3] = [("PGDATA", ""), ("PGROOT", "/data"), ("POS
 /// The services that start PostgreSQL, each with its data directory; the error is why that is unknown. Of the units of packages
 /// that nobody has enabled or changed, only those count whose name tells.
 pub(super) fn units(root: &Root, notes: &mut Notes) -> Vec<(String, Result<String, String>)> {
-    let mut units = Units { root, files: RootFiles::new(root), names: BTreeMap::new() };
+    let mut units = Units { files: RootFiles::new(root), names: BTreeMap::new() };
     let mut services = BTreeSet::new();
     for place in PLACES {
         let mut list = |path: &str| units.files.names(path).map_err(|why| notes.add(why)).unwrap_or_default();
@@ -52,7 +52,6 @@ pub(super) fn units(root: &Root, notes: &mut Notes) -> Vec<(String, Result<Strin
 
 /// The units of a host: its files of root's, and the names in each place.
 struct Units<'a> {
-    root: &'a Root,
     files: RootFiles<'a>,
     names: BTreeMap<&'static str, Vec<String>>,
 }

@@ -157,6 +157,14 @@ fn check(random: &RandomHost) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Two that do not fit together.
+#[test]
+fn every_face_counts_what_fits() {
+    let database = |pages, setting| Database { pages, huge: 0, setting };
+    let databases = vec![database(5574, "TRUE"), database(4911, "ONLY")];
+    check(&RandomHost { kernel: 0, memory_gib: 32, spare: 0, at_boot: None, databases }).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
