@@ -175,7 +175,7 @@ def test_preloaded_or_created_alone(new_cluster):
     assert checked_status(server)["generation"] is None
     session = server.connect()
     assert rows(session, "SELECT * FROM hugepage_history") == [] and worker(server) is None
-    assert session.notices == ["NOTICE:  nothing is recorded: pg_hugepages is not in shared_preload_libraries\n"]
+    assert session.notices == ["NOTICE:  pg_hugepages: nothing is recorded: pg_hugepages is not in shared_preload_libraries\n"]
     assert not (server.data / "pg_hugepages.history").exists() and new_messages(server, at) == []
 
 
