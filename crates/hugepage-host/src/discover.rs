@@ -110,22 +110,23 @@ impl Pass<'_> {
     fn add(&mut self, pid: i32, glance: ProcessGlance) {
         let users = glance.credentials.as_ref();
         let is_of_service = users.is_none_or(|users| self.accounts.is_service(self.root, users.effective));
-        match self.seen(pid, &glance, is_of_service) {
-            Some(seen) => {
-                if !self.is_added(pid, &glance, seen) {
-                    self.add_other(pid, glance, is_of_service);
-                }
+        let (name, may_be) = (ServerName::of_program(&glance.name), may_be_in_server(&glance));
+        // The images of root's container runtimes name programs as they like.
+        if !is_of_service && !((name.is_some() || may_be) && container(self.root, pid).is_some()) {
+            if let Some(name) = name {
+                let once = name == ServerName::Member;
+                self.host.strangers.add(self.root, self.accounts, pid, &glance, None, once);
             }
-            None if may_be_in_server(&glance) && (is_of_service || self.is_inside(pid)) => {
-                self.unnamed.push((pid, glance, is_of_service));
-            }
-            None => self.add_other(pid, glance, is_of_service),
+            return self.add_other(pid, glance, is_of_service);
         }
-    }
-
-    /// Whether root's container runtime started it, whose images name programs as they like. It is of no server yet.
-    fn is_inside(&self, pid: i32) -> bool {
-        container(self.root, pid).is_some()
+        let is_added = match self.all.command_line(pid, Seen::parse).ok().flatten().flatten() {
+            Some(seen) => self.is_added(pid, &glance, seen),
+            None if may_be => return self.unnamed.push((pid, glance, is_of_service)),
+            None => false,
+        };
+        if !is_added {
+            self.add_other(pid, glance, is_of_service);
+        }
     }
 
     /// Adds a process that is of no server.
@@ -145,20 +146,6 @@ impl Pass<'_> {
         if self.host.holders.len() < MAX_HOLDERS {
             self.host.holders.push((pid, glance, counts));
         }
-    }
-
-    /// What the title of a process says that may count.
-    fn seen(&mut self, pid: i32, glance: &ProcessGlance, is_of_service: bool) -> Option<Seen> {
-        let name = ServerName::of_program(&glance.name);
-        let may_be = name.is_some() || may_be_in_server(glance);
-        if !(is_of_service || may_be && self.is_inside(pid)) {
-            if let Some(name) = name {
-                let once = name == ServerName::Member;
-                self.host.strangers.add(self.root, self.accounts, pid, glance, None, once);
-            }
-            return None;
-        }
-        self.all.command_line(pid, Seen::parse).ok()??
     }
 
     /// Whether a process is one of a server that counts, which is added.
