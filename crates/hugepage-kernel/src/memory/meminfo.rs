@@ -142,7 +142,24 @@ pub fn is_of_lxcfs(root: &Root) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    #[test]
+    fn what_can_be_promised_has_a_bound_with_strict_overcommit_alone() {
+        let tree = tempfile::tempdir().unwrap();
+        let left = |overcommit: Option<&str>, committed: u64| {
+            fs::create_dir_all(tree.path().join("proc/sys/vm")).unwrap();
+            let text = format!("MemTotal: 64 kB\nCommitLimit: 32 kB\nCommitted_AS: {committed} kB\n");
+            fs::write(tree.path().join("proc/meminfo"), text).unwrap();
+            let path = tree.path().join("proc/sys/vm/overcommit_memory");
+            overcommit.map_or_else(|| fs::remove_file(&path).unwrap(), |value| fs::write(&path, value).unwrap());
+            Meminfo::read(&Root::at(tree.path())).unwrap().commit_left
+        };
+        assert_eq!([left(Some("2\n"), 30), left(Some("2\n"), 40)], [Some(Bytes(2048)), Some(Bytes(0))]);
+        assert_eq!([left(Some("0\n"), 30), left(Some("1\n"), 30), left(None, 30)], [None; 3]);
+    }
 
     #[test]
     fn a_line_with_nonsense_costs_only_itself() {

@@ -61,7 +61,7 @@ pub(crate) fn directory(path: &Path) -> io::Result<Arc<Place>> {
     Place::open(CWD, path.as_os_str().as_bytes(), OFlags::DIRECTORY)
 }
 
-/// What `path` names on this host, without a link at its end.
+/// What `path` names on this host, links followed.
 pub fn on_this_host(path: &Path) -> io::Result<BeneathFile> {
     find(directory(Path::new("/"))?, &path.to_string_lossy(), true, None)
 }
