@@ -13,7 +13,7 @@ from test_door import fake
 
 from harness import sidecar, silent_fuse
 from harness.attacker import USER
-from harness.own_etc import MOUNT, unit, units
+from harness.own_etc import through_etc, unit, units
 from harness.units import MB
 
 pytestmark = pytest.mark.any_major
@@ -33,16 +33,8 @@ def place(root, tmp_path_factory) -> Path:
 
 def survey(place: Path, files: dict[str, str | Path], *arguments: str) -> tuple[sidecar.Answer, str]:
     """The answer of the sidecar on a host with these files below /etc, and the paths of all that it opened or looked at."""
-    (place / "layers").mkdir()
-    for name, content in files.items():
-        file = place / "files" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, Path):
-            file.symlink_to(content)
-        else:
-            file.write_text(content)
     trace = place / "trace"
-    through = ["unshare", "--mount", "sh", "-c", MOUNT, "sh", str(place), "strace", "-f", "-y", "-e", "trace=%file", "-o", str(trace)]
+    through = [*through_etc(place / "etc", files), "strace", "-f", "-y", "-e", "trace=%file", "-o", str(trace)]
     # Nobody asks what the next boot does where no server runs.
     (place / "server").mkdir()
     postgres = pwd.getpwnam("postgres").pw_uid
