@@ -1,5 +1,5 @@
 //! Asks what the next start of a PostgreSQL server needs, for one that runs and one that is stopped alike: a program that only
-//! root can change gets the settings that the files have, on an empty data directory, as nobody.
+//! root can change gets the settings that the files have, on an empty data directory, as a user that no other process has.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
