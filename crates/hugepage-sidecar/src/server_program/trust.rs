@@ -9,7 +9,7 @@ use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::{namespace, process};
-use rustix::fs::{Gid, Uid};
+use rustix::fs::{Gid, StatVfsMountFlags, Uid};
 use rustix::process::{getegid, geteuid};
 
 use super::packaged;
@@ -90,11 +90,9 @@ pub fn check_running(pid: i32) -> Result<PathBuf, String> {
     }
 }
 
-/// The program of a stopped server of version `major`, if it may be run: `named` by its last start, or a package's.
-pub fn check_installed(named: Option<&str>, major: u32) -> Result<PathBuf, String> {
-    // Its file system may not answer, which this look tells before it waits.
-    let named = named.filter(|path| Root::live().inode(path).is_some());
-    let program = named.map(PathBuf::from).into_iter().chain(packaged(major)).find(|path| path.is_file());
+/// A package's program of version `major`, if it may be run.
+pub fn check_installed(major: u32) -> Result<PathBuf, String> {
+    let program = packaged(major).find(|path| path.is_file());
     check_program(&program.ok_or_else(|| format!("no postgres program of version {major} was found"))?)
 }
 
@@ -116,6 +114,11 @@ pub fn check_file(program: &Path) -> Result<PathBuf, String> {
         if metadata.mode() & WRITABLE_BY_OTHERS != 0 {
             return Err(refused(format!("the group of {} or others can write to it", path.display())));
         }
+    }
+    // Users mount so whatever they may mount, where a file is root's by number alone; and layers of containers are in these.
+    let flags = rustix::fs::statvfs(&real).map_err(|error| refused(error.to_string()))?.f_flag;
+    if flags.contains(StatVfsMountFlags::NOSUID) || ["/var", "/run"].iter().any(|data| real.starts_with(data)) {
+        return Err(refused("its file system is mounted without setuid, or it is below /var or /run".to_owned()));
     }
     Ok(real)
 }
@@ -144,7 +147,9 @@ mod tests {
     fn no_process_and_no_account_has_its_user() {
         let account = ProgramAccount::without_privileges().unwrap();
         if geteuid().is_root() {
-            assert!((FIRST..FIRST + COUNT).contains(&account.uid.as_raw()) && account.gid.as_raw() == account.uid.as_raw());
+            assert!(
+                (FIRST..FIRST + COUNT).contains(&account.uid.as_raw()) && account.gid.as_raw() == account.uid.as_raw()
+            );
             let mut own = std::process::Command::new("sleep");
             std::os::unix::process::CommandExt::uid(&mut own, account.uid.as_raw());
             let mut own = own.arg("60").spawn().unwrap();
