@@ -255,7 +255,11 @@ impl Status {
         let is_kept = matches!(self.outlook, Outlook::Hugetlb | Outlook::Unknown);
         let has_what_to_lose = facts.landing() == Landing::Hugetlb && is_kept;
         match self.at_boot().filter(|_| has_what_to_lose) {
-            Some(boot) if boot.server_lacks() && facts.requested_next().huge_pages == HugePages::On => {
+            Some(boot)
+                if boot.server_lacks()
+                    && facts.requested_next().huge_pages == HugePages::On
+                    && !self.may_get_more(&boot) =>
+            {
                 findings.push((Severity::Warning, Finding::BootLoses));
             }
             Some(boot) if boot.pages < boot.needed => findings.push((Severity::Notice, Finding::BootLoses)),
