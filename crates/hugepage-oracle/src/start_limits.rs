@@ -4,15 +4,16 @@ use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::model::LockLimit;
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::host::kernel_release::KernelRelease;
-use hugepage_kernel::host::limits_conf;
+use hugepage_kernel::host::{limits_conf, mounts};
 use hugepage_kernel::mapping::sysvipc;
+use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, Root};
 
 use crate::clusterware::Clusterware;
 use crate::readers::oratab::HostOratab;
-use crate::readers::{LastStart, OracleKind};
+use crate::readers::{LastStart, OracleKind, size};
 
 /// What a start may take beyond the pages that are certain.
 const MARGIN: u64 = 64 << 20;
@@ -107,6 +108,16 @@ impl StartLimits<'_> {
             }
             (one, other) => one.or(other),
         }
+    }
+}
+
+/// The size of /dev/shm, which has to hold MEMORY_TARGET; `None` if unknown. The kernel shows it where it is not its default.
+pub(crate) fn dev_shm(root: &Root, meminfo: Option<&Meminfo>) -> Option<Bytes> {
+    let mount = mounts::seen_at(root, "/dev/shm").filter(|mount| mount.kind == "tmpfs")?;
+    match mount.options.iter().find_map(|option| option.strip_prefix("size=")) {
+        Some("0k") => Some(Bytes(u64::MAX)),
+        Some(size) => size::parse(size),
+        None => Some(Bytes(meminfo?.mem_total?.0 / 2)),
     }
 }
 
