@@ -107,6 +107,33 @@ fn memlock_decides_before_5_18() {
     }
 }
 
+/// With a limit of 64 kB at the last start: lines for groups and for everybody count, and what can't be known is no failure.
+#[test]
+fn memlock_of_groups_and_of_everybody() {
+    for (lines, nsswitch, outlook) in [
+        ("* soft memlock 60397977\n* hard memlock 60397977\n", "", Outlook::Hugetlb),
+        ("@dba - memlock unlimited\n", "", Outlook::Hugetlb),
+        ("@backupdba - memlock unlimited\n", "", Outlook::Fails),
+        ("@backupdba - memlock unlimited\n", "group: files ldap\n", Outlook::Unknown),
+        ("oracle - memlock 64\n* - memlock unlimited\n", "", Outlook::Fails),
+        ("54321: - memlock unlimited\n", "", Outlook::Unknown),
+    ] {
+        let host = host(KERNELS[1], "ONLY");
+        failed(&host, "64K", "ORA-27125: unable to create shared memory segment");
+        host.write("/etc/nsswitch.conf", nsswitch);
+        host.write("/etc/security/limits.conf", lines);
+        let survey = host.survey();
+        let down = stopped(&survey, "orcl");
+        assert_eq!(down.outlook(), outlook, "{lines} {nsswitch}: {} {:?}", down.message(), down.notes);
+    }
+    // An owner that only a directory service knows.
+    let host = host(KERNELS[1], "ONLY");
+    failed(&host, "64K", "ORA-27125: unable to create shared memory segment");
+    host.write("/etc/passwd", "root:x:0:0::/root:/bin/bash\n");
+    let survey = host.survey();
+    assert_eq!(stopped(&survey, "orcl").outlook(), Outlook::Unknown);
+}
+
 /// MEMORY_TARGET needs its size in /dev/shm, of which the log warns without an error.
 #[test]
 fn a_start_that_failed_for_dev_shm() {
