@@ -1,18 +1,26 @@
 //! The metrics of a surveyed host with all its instances.
 
+use hugepage_assess::assessment::Status;
 use hugepage_assess::metrics::{InstanceMetrics, MetricsSnapshot, StoppedMetrics};
 use hugepage_oracle::stopped::StoppedOracle;
 
+use crate::status_row::status_row;
 use crate::{Instance, Survey};
 
 impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
         // No user may raise an alert with a server of its own.
         let counted: Vec<_> = survey.instances.iter().collect();
+        let reserve_percent = counted.first().map_or(0, |instance| instance.status.facts.reserve_percent);
+        let sizings = survey.sizings(&survey.stopped_needs(), reserve_percent);
         let instances = counted.iter().map(|instance| InstanceMetrics {
             kind: instance.id.kind().to_string(),
             name: name(instance, &counted),
-            status: instance.status.clone(),
+            // One number for the host in all outputs: where not all servers fit, it is that of those that do.
+            status: Status {
+                recommended: status_row(instance, &sizings).recommended_nr_hugepages,
+                ..instance.status.clone()
+            },
             page_tables: Some(instance.memory.page_tables),
         });
         Self {

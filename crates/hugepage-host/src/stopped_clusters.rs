@@ -16,6 +16,7 @@ use hugepage_start::StartAnswer;
 use super::Survey;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::Configured;
+use super::postgresql_units::units;
 
 /// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`. `ask` answers what a start of
 /// one asks for.
@@ -29,7 +30,16 @@ pub fn stopped_clusters(
     let running: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.postgresql()?.inode).collect();
     let mut seen = BTreeSet::new();
     let mut stopped = Vec::new();
-    for cluster in given.iter().map(|directory| ClusterPaths::in_directory(directory)).chain(candidates(root, notes)) {
+    let services: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.service.as_deref()).collect();
+    let mut of_units = Vec::new();
+    for (unit, directory) in units(root, notes).into_iter().filter(|(unit, _)| !services.contains(unit.as_str())) {
+        match directory {
+            Ok(directory) => of_units.push(ClusterPaths::of_option(root, &directory, notes)),
+            Err(why) => stopped.push(ClusterPaths::in_directory(Path::new(&unit)).unknown(why)),
+        }
+    }
+    let given_clusters = given.iter().map(|directory| ClusterPaths::in_directory(directory));
+    for cluster in given_clusters.chain(candidates(root, notes)).chain(of_units) {
         let data = cluster.data.to_string_lossy();
         let files = InstanceFiles::of_owner(root, &data);
         let version = files.owner(&format!("{data}/PG_VERSION"));
@@ -55,11 +65,35 @@ struct ClusterPaths {
     data: PathBuf,
     /// The configuration file, if it is not in the data directory.
     config: Option<PathBuf>,
+    /// How it is started: `auto`, `manual`, `disabled` (pg_ctlcluster(1)).
+    start: String,
 }
 
 impl ClusterPaths {
     fn in_directory(data: &Path) -> Self {
-        Self { data: data.to_owned(), config: None }
+        Self { data: data.to_owned(), config: None, start: String::new() }
+    }
+
+    /// Of `-D` or PGDATA: the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).
+    fn of_option(root: &Root, directory: &str, notes: &mut Notes) -> Self {
+        let is_configured = root.exists(&format!("{directory}/postgresql.conf"));
+        let configured = is_configured.then(|| Self::of_configuration(root, directory, notes)).flatten();
+        configured.unwrap_or_else(|| Self::in_directory(Path::new(directory)))
+    }
+
+    /// Of a directory with the configuration alone; `None` if that names no data directory.
+    fn of_configuration(root: &Root, directory: &str, notes: &mut Notes) -> Option<Self> {
+        let config = PathBuf::from(format!("{directory}/postgresql.conf"));
+        let mut files = InstanceFiles::of_owner(root, directory);
+        if files.owner(directory).is_ok_and(|owner| owner.uid == 0) {
+            files = InstanceFiles::of_account(root, "postgres");
+        }
+        let mut configuration = Configuration::default();
+        configuration.add(&files, &config, notes);
+        let start = files.read_text(&format!("{directory}/start.conf"), limit::POSTMASTER_OPTS).unwrap_or_default();
+        let start = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+        let start = start.and_then(|line| line.split([' ', '#']).next()).unwrap_or_default().to_owned();
+        Some(Self { data: configuration.get("data_directory")?.into(), config: Some(config), start })
     }
 
     fn unknown(&self, why: String) -> StoppedDatabase {
@@ -67,7 +101,8 @@ impl ClusterPaths {
     }
 
     fn stopped(&self, page_size: Option<PageSize>, wants: Wants) -> StoppedDatabase {
-        StoppedDatabase { kind: "postgresql", name: self.data.display().to_string(), page_size, wants }
+        let (name, is_manual) = (self.data.display().to_string(), self.start == "manual");
+        StoppedDatabase { kind: "postgresql", name, page_size, wants, is_manual }
     }
 }
 
@@ -75,39 +110,14 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
     let mut candidates = Vec::new();
     for version in list(root, "/etc/postgresql", notes) {
         for cluster in list(root, &format!("/etc/postgresql/{version}"), notes) {
-            let config = PathBuf::from(format!("/etc/postgresql/{version}/{cluster}/postgresql.conf"));
-            let mut configuration = Configuration::default();
             let directory = format!("/etc/postgresql/{version}/{cluster}");
-            let mut files = InstanceFiles::of_owner(root, &directory);
-            if files.owner(&directory).is_ok_and(|owner| owner.uid == 0) {
-                files = InstanceFiles::of_account(root, "postgres");
-            }
-            configuration.add(&files, &config, notes);
-            if let Some(data) = configuration.get("data_directory") {
-                candidates.push(ClusterPaths { data: data.into(), config: Some(config) });
-            }
+            candidates.extend(ClusterPaths::of_configuration(root, &directory, notes));
         }
     }
-    for version in list(root, "/var/lib/pgsql", notes) {
-        candidates.push(ClusterPaths::in_directory(Path::new(&format!("/var/lib/pgsql/{version}/data"))));
-    }
-    candidates.push(ClusterPaths::in_directory(Path::new("/var/lib/pgsql/data")));
-    for directory in ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"] {
-        for unit in list(root, directory, notes)
-            .into_iter()
-            .filter(|unit| unit.contains("postgres") && unit.ends_with(".service"))
-        {
-            let text = root.read(&format!("{directory}/{unit}")).unwrap_or_default();
-            let data = text
-                .lines()
-                .filter_map(|line| line.trim().strip_prefix("Environment="))
-                .find_map(|assignment| assignment.trim_matches('"').strip_prefix("PGDATA=").map(str::to_owned));
-            // Skip templates: only their instances define %i.
-            candidates.extend(
-                data.filter(|data| data.starts_with('/') && !data.contains('%'))
-                    .map(|data| ClusterPaths::in_directory(Path::new(&data))),
-            );
-        }
+    for packages in ["/var/lib/pgsql", "/var/lib/edb"] {
+        let directories = list(root, packages, notes).into_iter().map(|version| format!("{packages}/{version}/data"));
+        let directories = directories.chain([format!("{packages}/data")]);
+        candidates.extend(directories.map(|directory| ClusterPaths::in_directory(Path::new(&directory))));
     }
     candidates
 }
@@ -141,6 +151,7 @@ fn inspect(
     let requested = requested_by_settings(|name| settings.get(name).map(|value| (*value).to_owned()), notes);
     let page_size = requested.huge_page_size.or(default_page_size);
     let wants = match page_size {
+        _ if cluster.start == "disabled" => Wants::None("disabled in its start.conf"),
         _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off"),
         _ if requested.never_in_huge_pages() => Wants::None("shared_memory_type = sysv"),
         None => Wants::Unknown("the size of huge pages is unknown".to_owned()),

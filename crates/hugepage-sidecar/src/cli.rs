@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use hugepage_kernel::Root;
 
-use crate::commands::{apply, capture, check, explain, metrics, oracle, report, size, status, watch};
+use crate::commands::{apply, check, explain, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
 use crate::host_options::{HostOptions, ReadingOptions};
 use crate::privileges::Needs;
@@ -51,8 +51,6 @@ pub enum Command {
     Apply(With<ReadingOptions, apply::ApplyOptions>),
     /// Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do
     Explain(explain::ExplainOptions),
-    /// Copy the files that were read, without secrets, for analysis elsewhere with --root
-    Capture(With<HostOptions, capture::CaptureOptions>),
     /// Write files for Oracle Database, and print the SQL that reads them
     #[command(subcommand)]
     Oracle(oracle::OracleCommand),
@@ -87,7 +85,6 @@ impl Cli {
             Command::Report(report) => report.options.needs(),
             Command::Apply(_) if self.root().is_some() => Needs::default(),
             Command::Apply(apply) => apply.options.needs(),
-            Command::Capture(capture) => capture.options.needs(),
             Command::Oracle(command) => command.needs(),
         }
     }
@@ -104,7 +101,6 @@ impl Cli {
             Command::Report(report) => report::run(root, &report.options),
             Command::Apply(apply) => apply::run(root, &apply.options),
             Command::Explain(options) => Ok(explain::run(options)),
-            Command::Capture(capture) => capture::run(root, &capture.options),
             Command::Oracle(command) => oracle::run(root, command),
         }
     }
@@ -120,7 +116,6 @@ impl Command {
             Self::Watch(watch) => Some(&watch.shared),
             Self::Metrics(metrics) => Some(&metrics.shared),
             Self::Report(report) => Some(&report.shared),
-            Self::Capture(capture) => Some(&capture.shared),
             Self::Oracle(command) => command.host(),
             Self::Apply(_) | Self::Explain(_) => None,
         }
