@@ -1,9 +1,9 @@
 //! The systemd service of a process, from its control group (systemd.unit(5), cgroups(7)).
 
-use crate::Root;
+use hugepage_kernel::Root;
 
 /// The service that started `pid`, as `oracle-ohasd.service`; `None` for what a user's session started, or if unknown.
-pub fn service_of(root: &Root, pid: i32) -> Option<String> {
+pub(crate) fn service_of(root: &Root, pid: i32) -> Option<String> {
     let paths = |text: &str| text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(in_path);
     root.read_once(&format!("/proc/{pid}/cgroup"), paths).ok()?
 }

@@ -138,15 +138,7 @@ impl Status {
 
     /// What will take huge pages away or make a start fail, although nothing has happened yet; the most severe first.
     pub fn threats(&self) -> Vec<Threat> {
-        let threat = |finding: &Finding| match finding {
-            Finding::CgroupBelowSegment => Some(Threat::CgroupLimit),
-            Finding::SharedLimit => Some(Threat::SharedLimit),
-            Finding::MemoryLimit => Some(Threat::MemoryLimit),
-            Finding::RestartFails => Some(Threat::RestartFails),
-            Finding::RestartLoses => Some(Threat::RestartLoses),
-            Finding::CrashLoses => Some(Threat::CrashLoses),
-            _ => None,
-        };
+        let threat = |finding: &Finding| Threat::ALL.into_iter().find(|threat| threat.finding() == *finding);
         self.findings.iter().filter_map(|(_, finding)| threat(finding)).collect()
     }
 
@@ -272,6 +264,9 @@ impl Status {
         }
         if facts.oom_group.is_some() {
             findings.push((Severity::Notice, Finding::OomGroup));
+        }
+        if let Some((path, count @ 1..)) = facts.pool_state.limits.as_ref().and_then(|limits| limits.refusals.clone()) {
+            findings.push((Severity::Notice, Finding::LimitHit { path, count }));
         }
         // The sort is stable, so findings of one severity keep the order above.
         findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
