@@ -54,7 +54,7 @@ def test_the_table_has_a_row_for_each_face_and_fits_a_terminal():
     assert cells[2:] == [["view, new session", "1000", "0", "0", "1000", "0"],
                          ["sidecar", "1000", "1000", "0", "0", "0"]]
     [row] = table(Tally(predictions), "crash").splitlines()[2:]
-    assert row.split("|")[1:4] == [" view, new session ", "  1000 ", "    0 "]
+    assert row.split("|")[1:4] == [" view, new session ", "    1000 ", "    0 "]
 
 
 def test_wrong_are_promises_and_alarms_and_not_what_is_unknown():
