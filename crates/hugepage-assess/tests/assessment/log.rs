@@ -49,7 +49,13 @@ fn blocks() {
             "the pages of shared memory could not be determined",
             None,
         ),
-        (Server { pool: PoolFact::Unknown, ..base }, None, true, "shared memory did not land in huge pages", None),
+        (
+            Server { pool: PoolFact::Unknown, ..base },
+            None,
+            true,
+            "shared memory did not land in huge pages",
+            Some("What helps depends on what could not be determined."),
+        ),
     ];
     for (server, lost, is_bad, message, hint) in cases {
         let block = allocated(&server.status(), lost.as_ref(), &["could not open /proc/x".to_owned()]);
