@@ -234,3 +234,35 @@ impl Status {
             || facts.own_at_least() < facts.own()
     }
 }
+
+impl Start {
+    /// The steps on the host, and what shared memory has to be reduced to; `None` if something is in the way that no step
+    /// removes. `others`: whether a pool of another size will do.
+    fn steps(mut self, status: &Status, others: bool) -> Option<Vec<Step>> {
+        let mut steps = self.ask_for_huge_pages();
+        let cause = self.forecast().cause;
+        let other = || other_pool::enough(status, &self).filter(|_| others);
+        match cause {
+            Some(Cause::PageSizeUnsupported) => {
+                let (step, start) = other().or_else(|| other_pool::default_size(status, &self))?;
+                steps.push(step);
+                self = start;
+            }
+            // A pool that lacks a few pages is easier to enlarge.
+            _ if cause == Some(Cause::NodeLimit) || self.lacks_most() || !self.may_fit(status) => {
+                if let Some((step, start)) = other() {
+                    steps.push(step);
+                    self = start;
+                }
+            }
+            _ => {}
+        }
+        let bytes = self.pool_state.huge_page_size?.times(self.forecast().needed?);
+        steps.extend(self.limits(status, bytes));
+        if let Some(lock) = self.pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
+            steps.push(start::permission(lock, bytes)?);
+        }
+        steps.extend(self.pages(status)?);
+        Some(steps)
+    }
+}

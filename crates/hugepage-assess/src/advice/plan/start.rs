@@ -3,11 +3,11 @@
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
-use super::{Step, other_pool};
+use super::Step;
 use crate::advice::shared_buffers;
 use crate::assessment::limits::{Excess, excesses};
 use crate::assessment::{Capacity, Forecast, Share, Status};
-use crate::model::{Cause, HugePages, LockLimit, Pending, PoolState, Product, Requested};
+use crate::model::{HugePages, LockLimit, Pending, PoolState, Product, Requested};
 
 /// A start of the server: what it asks for, and what it finds.
 #[derive(Clone, Debug)]
@@ -66,55 +66,25 @@ impl Start {
         steps
     }
 
-    /// The steps on the host, and what shared memory has to be reduced to; `None` if something is in the way that no step
-    /// removes. `others`: whether a pool of another size will do.
-    pub fn steps(mut self, status: &Status, others: bool) -> Option<Vec<Step>> {
-        let mut steps = self.ask_for_huge_pages();
-        let cause = self.forecast().cause;
-        let other = || other_pool::enough(status, &self).filter(|_| others);
-        match cause {
-            Some(Cause::PageSizeUnsupported) => {
-                let (step, start) = other().or_else(|| other_pool::default_size(status, &self))?;
-                steps.push(step);
-                self = start;
-            }
-            // A pool that lacks a few pages is easier to enlarge.
-            _ if cause == Some(Cause::NodeLimit) || self.lacks_most() || !self.may_fit(status) => {
-                if let Some((step, start)) = other() {
-                    steps.push(step);
-                    self = start;
-                }
-            }
-            _ => {}
-        }
-        let bytes = self.pool_state.huge_page_size?.times(self.forecast().needed?);
-        steps.extend(self.limits(status, bytes));
-        if let Some(lock) = self.pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
-            steps.push(permission(lock, bytes)?);
-        }
-        steps.extend(self.pages(status)?);
-        Some(steps)
-    }
-
     fn share(&self) -> Option<Share> {
         self.pool_state.pool.known().and_then(|pool| Share::of_server(pool, self.own))
     }
 
     /// Whether its pool has less than half of what it needs.
-    fn lacks_most(&self) -> bool {
+    pub fn lacks_most(&self) -> bool {
         let half = self.share().map(|share| share.guaranteed.saturating_add(share.guaranteed));
         half.zip(self.forecast().needed).is_some_and(|(half, needed)| half < needed)
     }
 
     /// Whether its pool has the pages, or can have them.
-    fn may_fit(&self, status: &Status) -> bool {
+    pub fn may_fit(&self, status: &Status) -> bool {
         let (Some(share), Some(needed)) = (self.share(), self.forecast().needed) else { return true };
         let most = self.capacity(status).map(|capacity| capacity.most);
         share.guaranteed >= needed || most.is_none_or(|most| self.pool_for_all(status, needed, share) <= most)
     }
 
     /// The limits that are too low for `bytes`, and those that the running segment exceeds, the gravest first.
-    fn limits(&self, status: &Status, bytes: Bytes) -> Vec<Step> {
+    pub fn limits(&self, status: &Status, bytes: Bytes) -> Vec<Step> {
         let own = self.pool_state.huge_page_size.map_or(Bytes(0), |size| size.times(self.own));
         let mut found: Vec<_> = status.excesses().into_iter().filter(|excess| excess.is_now).collect();
         let Some(limits) = &self.pool_state.limits else { return raise(&found) };
@@ -129,7 +99,7 @@ impl Start {
     }
 
     /// The pages that the start lacks, of its node or of its pool.
-    fn pages(&self, status: &Status) -> Option<Vec<Step>> {
+    pub fn pages(&self, status: &Status) -> Option<Vec<Step>> {
         let (pool, share, needed) = (self.pool_state.pool.known()?, self.share()?, self.forecast().needed?);
         let (facts, size) = (&status.facts, pool.page_size);
         let nodes = self.pool_state.nodes.as_ref();
