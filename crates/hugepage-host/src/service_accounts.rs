@@ -131,7 +131,8 @@ impl ServiceAccounts {
     }
 }
 
-fn listed(root: &Root) -> Result<Vec<String>, ReadError> {
+/// The lines of [`FILE`] without comments; none where there is no such file.
+pub fn listed(root: &Root) -> Result<Vec<String>, ReadError> {
     let text = if_there(root.read(FILE))?.unwrap_or_default();
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())

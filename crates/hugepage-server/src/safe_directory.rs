@@ -15,7 +15,7 @@ use rustix::path::Arg;
 use rustix::process::geteuid;
 
 use hugepage_kernel::Root;
-use hugepage_kernel::host::accounts;
+use hugepage_kernel::host::accounts::{self, Group};
 use hugepage_kernel::stranger::beneath::{self, Place};
 
 /// An open directory, and what this program does in it.
@@ -244,13 +244,9 @@ fn is_shared(place: &Place) -> bool {
 
 /// Whether the group with the number of the user `uid` has no other member.
 fn is_alone(root: &Root, uid: u32) -> bool {
-    let (Ok(accounts), Ok(groups)) = (accounts::accounts(root), root.read("/etc/group")) else { return false };
-    let has_others = |line: &str| {
-        let fields: Vec<_> = line.split(':').collect();
-        let [name, _, number, members] = fields[..] else { return false };
-        number.parse() == Ok(uid) && members.split(',').any(|member| !member.is_empty() && member != name)
-    };
-    !accounts.iter().any(|account| account.gid == uid && account.uid != uid) && !groups.lines().any(has_others)
+    let (Ok(accounts), Ok(Some(groups))) = (accounts::accounts(root), accounts::all_groups(root)) else { return false };
+    let has_others = |group: &Group| group.gid == uid && group.members.iter().any(|member| *member != group.name);
+    !accounts.iter().any(|account| account.gid == uid && account.uid != uid) && !groups.iter().any(has_others)
 }
 
 #[cfg(test)]
