@@ -10,7 +10,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 pub(super) use self::start::Start;
 use crate::assessment::{Finding, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Landing, NodePools, PagesOfStrangers, Pending};
+use crate::model::{Cause, CrashRecovery, Landing, NodePools, PagesOfStrangers};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -225,10 +225,7 @@ impl Status {
     /// Whether an outlook would stay unknown with any number of pages.
     fn hides_more_than_pages(&self) -> bool {
         let facts = &self.facts;
-        let pool_state = match &facts.pending {
-            Pending::Changed(_, pool_state) => pool_state,
-            _ => &facts.pool_state,
-        };
+        let pool_state = facts.pending.pool_state().unwrap_or(&facts.pool_state);
         pool_state.limits.as_ref().is_none_or(|limits| limits.hidden_levels)
             || pool_state.nodes.as_ref().is_some_and(NodePools::may_be_fewer)
             || facts.own_at_least() < facts.own()
