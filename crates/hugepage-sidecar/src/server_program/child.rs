@@ -1,5 +1,5 @@
-//! Runs a server's program on what may be hostile: as a user of the moment where this is root, without a terminal, with little memory and
-//! time, and with no process left behind.
+//! Runs a server's program on what may be hostile: as a user of the moment where this is root, without a terminal, with little
+//! memory and time, and with no process left behind.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -28,7 +28,8 @@ pub struct EmptyCluster {
 }
 
 impl EmptyCluster {
-    /// For the server `program` of version `major`. As root it runs as a user that no other process has. The error says why there is none.
+    /// For the server `program` of version `major`. As root it runs as a user that no other process has. The error says why there
+    /// is none.
     pub fn new(program: &Path, major: u32, wal_segment_mb: u32) -> Result<Self, String> {
         let program = trust::check_program(program)?;
         let bin = program.parent().unwrap_or(Path::new("/"));
