@@ -14,9 +14,9 @@ CREATE FUNCTION hugepage_status() RETURNS TABLE (
     pages_needed bigint, -- huge pages that the running segment needs
     pages_missing bigint, -- of these, pages that are not available now; 0 if it landed in huge pages
     nr_hugepages bigint, -- pages in the host's pool of that page size, surplus included
-    free_hugepages bigint, -- pages of the pool that are not in use, reserved ones included
-    resv_hugepages bigint, -- free pages that are reserved for a mapping
-    surplus_hugepages bigint, -- pages allocated beyond the configured size of the pool; freed after use
+    free_hugepages bigint, -- free pages, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved
+    surplus_hugepages bigint, -- pages beyond the configured size, which the kernel frees after use
     available_hugepages bigint, -- free pages that are not reserved
     page_tables_host bigint, -- page tables of the whole host, in bytes
     transparent_hugepage text, -- transparent huge pages: always, madvise or never; NULL if the kernel has none

@@ -143,10 +143,15 @@ def test_cluster_needs_valid_nodes(options):
     assert done.returncode in (3, 64) and done.stdout == "" and done.stderr
 
 
+def without_type(row: str) -> str:
+    return re.sub(r"^(\| \w+ \|) [^|]+\|", r"\1", row).replace("; NULL if unknown. |", ". |")
+
+
 def of_the_page(printed: str) -> str:
-    """Of what `oracle columns` prints, the columns of every view and those of hugepage_status, each once and without its type."""
+    """Of what `oracle columns` prints, the columns of every view and those of hugepage_status, each once. The page says once that NULL
+    means unknown, and gives no types."""
     views = [section.splitlines() for section in re.split(r"^### ", printed, flags=re.MULTILINE)[1:]]
-    rows = {name: [re.sub(r"^(\| \w+ \|) [^|]+\|", r"\1", line) for line in lines if line.startswith("| ")][2:] for name, *lines in views}
+    rows = {name: [without_type(line) for line in lines if line.startswith("| ")][2:] for name, *lines in views}
     [about] = [lines[1] for name, *lines in views if name == "hugepage_status"]
     shared = [row for row in rows["hugepage_status"] if all(row in others for others in rows.values())]
     own = [row for row in rows["hugepage_status"] if row not in shared]
@@ -162,6 +167,6 @@ def test_documents_list_the_columns():
 def test_a_column_of_every_view_is_written_once():
     head = "\n\n| column | type | meaning |\n| --- | --- | --- |\n"
     printed = f"### one\n\nOne.{head}| a | DATE | A. |\n| c | DATE | C. |\n\n### hugepage_status\n\nAll.{head}" \
-              "| a | DATE | A. |\n| b | VARCHAR2(1) | Y, or N. |\n"
+              "| a | DATE | A. |\n| b | VARCHAR2(1) | Y, or N; NULL if unknown. |\n"
     head = "\n\n| column | meaning |\n| --- | --- |\n"
     assert of_the_page(printed) == f"### In every view{head}| a | A. |\n\n### hugepage_status\n\nAll.{head}| b | Y, or N. |"
