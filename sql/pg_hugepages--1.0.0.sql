@@ -77,7 +77,7 @@ COMMENT ON COLUMN hugepage_backends.swap IS 'VmSwap: its private memory that is 
 
 -- src/views/findings.sql
 CREATE FUNCTION hugepage_findings() RETURNS TABLE (
-    finding text, -- name of the finding, such as restart_loses; see docs/verdicts.md
+    finding text, -- name of the finding, such as restart_loses; see docs/findings.md
     severity text, -- notice, warning or critical; NULL if it is not known whether a kernel advisory applies
     message text, -- one sentence on the state; of a kernel advisory what it says, and its source
     hint text -- the steps that help, NULL if there are none
@@ -96,7 +96,7 @@ REVOKE ALL ON FUNCTION hugepage_findings() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_findings() TO pg_monitor;
 REVOKE ALL ON hugepage_findings FROM PUBLIC;
 GRANT SELECT ON hugepage_findings TO pg_monitor;
-COMMENT ON COLUMN hugepage_findings.finding IS 'name of the finding, such as restart_loses; see docs/verdicts.md';
+COMMENT ON COLUMN hugepage_findings.finding IS 'name of the finding, such as restart_loses; see docs/findings.md';
 COMMENT ON COLUMN hugepage_findings.severity IS 'notice, warning or critical; NULL if it is not known whether a kernel advisory applies';
 COMMENT ON COLUMN hugepage_findings.message IS 'one sentence on the state; of a kernel advisory what it says, and its source';
 COMMENT ON COLUMN hugepage_findings.hint IS 'the steps that help, NULL if there are none';
@@ -121,7 +121,7 @@ CREATE FUNCTION hugepage_history() RETURNS TABLE (
     page_tables_host bigint, -- page tables of the whole host, in bytes
     restart_outlook text, -- pages that the next start would have landed in
     cause text, -- why shared memory was not in the pages that were asked for; NULL if it was
-    regression boolean, -- whether the record is worse than the one before it of this cluster on this machine
+    regression boolean, -- whether the record is worse than the one before it of this server
     detail text, -- what regressed or changed
     was_recorded_at timestamp with time zone, -- time of the better record before a regression; NULL for other records
     was_landed_in text, -- pages that shared memory was in before a regression
@@ -160,7 +160,7 @@ COMMENT ON COLUMN hugepage_history.surplus_hugepages IS 'pages beyond the config
 COMMENT ON COLUMN hugepage_history.page_tables_host IS 'page tables of the whole host, in bytes';
 COMMENT ON COLUMN hugepage_history.restart_outlook IS 'pages that the next start would have landed in';
 COMMENT ON COLUMN hugepage_history.cause IS 'why shared memory was not in the pages that were asked for; NULL if it was';
-COMMENT ON COLUMN hugepage_history.regression IS 'whether the record is worse than the one before it of this cluster on this machine';
+COMMENT ON COLUMN hugepage_history.regression IS 'whether the record is worse than the one before it of this server';
 COMMENT ON COLUMN hugepage_history.detail IS 'what regressed or changed';
 COMMENT ON COLUMN hugepage_history.was_recorded_at IS 'time of the better record before a regression; NULL for other records';
 COMMENT ON COLUMN hugepage_history.was_landed_in IS 'pages that shared memory was in before a regression';
@@ -314,7 +314,7 @@ CREATE FUNCTION hugepage_preflight(
     pages_missing bigint, -- pages needed beyond these
     cause text, -- why the segment would not be in huge pages
     detail text, -- why the server would not start, or why that is unknown
-    hint text, -- what to do so that the start gets huge pages; NULL if it gets them, or if nothing that is known here helps
+    hint text, -- what to do so that the start gets huge pages; NULL if it gets them, or if nothing is known to help
     page_tables_base bigint, -- page tables of max_connections backends on base pages, in bytes
     page_tables_huge bigint -- page tables of max_connections backends on huge pages, in bytes
 )
@@ -424,7 +424,7 @@ CREATE FUNCTION hugepage_status() RETURNS TABLE (
     generation bigint, -- number of allocations of shared memory by this postmaster, NULL if the library is not preloaded
     notes text[], -- what could not be read, and why
     crash_outlook text, -- what the restart after a crash of one process would land in, with the running settings: hugetlb, base, fails or unknown
-    boot_outlook text -- what the first start after the next boot of the host would land in: hugetlb, base, fails or unknown; NULL where nobody has looked what sets the pool then
+    boot_outlook text -- what the first start after the next boot would land in: hugetlb, base, fails or unknown; NULL if nobody has looked
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_status_wrapper';
@@ -465,4 +465,4 @@ COMMENT ON COLUMN hugepage_status.recommended_nr_hugepages IS 'recommended size 
 COMMENT ON COLUMN hugepage_status.generation IS 'number of allocations of shared memory by this postmaster, NULL if the library is not preloaded';
 COMMENT ON COLUMN hugepage_status.notes IS 'what could not be read, and why';
 COMMENT ON COLUMN hugepage_status.crash_outlook IS 'what the restart after a crash of one process would land in, with the running settings: hugetlb, base, fails or unknown';
-COMMENT ON COLUMN hugepage_status.boot_outlook IS 'what the first start after the next boot of the host would land in: hugetlb, base, fails or unknown; NULL where nobody has looked what sets the pool then';
+COMMENT ON COLUMN hugepage_status.boot_outlook IS 'what the first start after the next boot would land in: hugetlb, base, fails or unknown; NULL if nobody has looked';

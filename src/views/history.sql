@@ -17,7 +17,7 @@ CREATE FUNCTION hugepage_history() RETURNS TABLE (
     page_tables_host bigint, -- page tables of the whole host, in bytes
     restart_outlook text, -- pages that the next start would have landed in
     cause text, -- why shared memory was not in the pages that were asked for; NULL if it was
-    regression boolean, -- whether the record is worse than the one before it of this cluster on this machine
+    regression boolean, -- whether the record is worse than the one before it of this server
     detail text, -- what regressed or changed
     was_recorded_at timestamp with time zone, -- time of the better record before a regression; NULL for other records
     was_landed_in text, -- pages that shared memory was in before a regression
