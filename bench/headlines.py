@@ -1,4 +1,4 @@
-"""What is said of huge pages, measured: page tables, logins, reads, forks, restarts and the page cache, in base pages and in
+"""What is said of huge pages, measured: page tables, logins, reads, restarts and the page cache, in base pages and in
 pages of 2 MB and 1 GB, in turns within one run.
 
 One cluster for each size of shared_buffers is started again and again, in the next kind of pages each time.
@@ -21,7 +21,7 @@ from harness.cluster import Cluster, rows
 from harness.kernel import meminfo
 from harness.poll import until
 from harness.pool import PoolError, borrowed_pool
-from harness.processes import alive, page_tables, status_bytes
+from harness.processes import alive, page_tables
 from harness.reserved_host import ReservedHost
 from harness.units import GB, MB
 from servers import BASE_PER_TABLE, LANDED, OF_SESSION, IdleSessions, process_ids
@@ -48,7 +48,7 @@ class Plan:
         self.sessions = [5, 10, 20] if quick else [10, 100, 300, 500, 1000]
         self.cache_sessions = self.sessions[-1] if quick else CACHE_SESSIONS
         self.turns = 2 if quick else 5
-        self.logins, self.forks, self.seconds = (3, 20, 1.0) if quick else (9, 200, 10.0)
+        self.logins, self.seconds = (3, 1.0) if quick else (9, 10.0)
 
     @property
     def most(self) -> int:
@@ -131,8 +131,6 @@ def one(cluster: Cluster, size: int, plan: Plan) -> Iterator[Point]:
     if size == plan.most:
         yield {"figure": "prewarm", "value": seconds(lambda: cluster.sql("SELECT pg_prewarm('pgio')"))}
     yield {"figure": "login", "value": statistics.median(login(cluster) for _ in range(plan.logins))}
-    yield {"figure": "fork and exit", "value": statistics.median(connection(cluster) for _ in range(plan.forks)),
-           "of_postmaster": status_bytes(cluster.postmaster, "VmPTE")}
     if size == plan.most:
         yield {"figure": "hits", "value": hits_per_second(cluster, size, plan.seconds)}
         yield {"figure": "checkpoint", "value": checkpoint(cluster)}
@@ -156,18 +154,6 @@ def login(cluster: Cluster) -> float:
     took = seconds(work)
     session[0].close()
     return took
-
-
-def connection(cluster: Cluster) -> float:
-    """The seconds from a connection's beginning until its process has ended: a fork, a start and an exit."""
-    def work() -> None:
-        session = cluster.connect()
-        pid = session.info.backend_pid
-        session.close()
-        while alive(pid):
-            pass
-
-    return seconds(work)
 
 
 def hits_per_second(cluster: Cluster, size: int, duration: float) -> float:

@@ -36,39 +36,32 @@ def time_of(value: float) -> str:
 
 PICTURES = (
     Picture("page-tables", "Page tables", ("page tables",), "MB", bytes_of, by="sessions", scale=1 << 20, means=
-            "In base pages each session that has touched all of shared_buffers has page tables of 1/512 of it, and huge "
-            "pages need nearly none.", source=
-            "Pythian (2008, Oracle): 5 GB of page tables on a server of 20 GB with an SGA of 10 GB; a few hundred MB in huge "
-            "pages. A comment on Bobby's blog (Oracle): 701 MB, and 11.5 MB in huge pages."),
+            "In 4 kB pages each session that has touched all of shared_buffers has page tables of 1/512 of it.", source=
+            "Pythian (2008, Oracle): 5 GB of page tables with an SGA of 10 GB, a few hundred MB in huge pages. A reader of Bobby "
+            "Durrett's blog (Oracle): 701 MB, and 11.5 MB."),
     Picture("login", "A new session touches all of shared_buffers", ("login",), "ms", time_of, by="size", scale=1e-3, means=
             "The first access of a session to a page, or to a group of 16, costs a page fault.", source=
-            "Bobby (Oracle 11.2, SGA of 5 GB, pre_page_sga): a login took 2.5 s, and 0.15 s in huge pages."),
+            "Bobby Durrett (Oracle 11.2, SGA of 5 GB, pre_page_sga): 2.5 s, and 0.15 s in huge pages."),
     Picture("hits", f"Random reads that hit shared_buffers, {READERS} sessions", ("hits",), "thousand hits/s",
             lambda value: f"{value / 1e3:,.0f} thousand/s", scale=1e3, means=
-            "Reads at random addresses miss the TLB; huge pages need fewer entries and shorter walks.", source=
-            "dbi services (pgio, shared_buffers of 500 MB, 4 threads): 2.72 million a second in base pages, 3.02 in 2 MB."),
-    Picture("fork", "A connection that does nothing: fork, start and exit", ("fork and exit",), "ms", time_of, by="size", scale=1e-3, means=
-            "fork(2) does not copy the page tables of shared memory, so fork is no slower in base pages.", source=
-            "Published reports are of slow logins, not of slow forks."),
+            "Huge pages need fewer entries in the TLB.", source=
+            "dbi services (pgio, shared_buffers of 500 MB, 4 threads): 2.72 million a second, 3.02 in 2 MB pages."),
     Picture("restart", "The first touch after a start, pg_prewarm, a checkpoint and a crash restart", ("first touch", "prewarm", "checkpoint", "crash restart"),
-            "s", time_of, means="The first touch zeroes the memory, by pages of 4 kB or of 2 MB and 1 GB; on a "
-            "virtual machine it may also wait for the hypervisor. A checkpoint writes pages wherever they are (half of the "
-            "table here; fsync is off). A crash restart maps the segment anew.",
-            source="No source gives times for these."),
+            "s", time_of, means="The first touch zeroes the memory; on a virtual machine it may wait for the hypervisor. The checkpoint "
+            "writes half of the table, without fsync.", source=""),
     Picture("memory-left", "Memory that is available to the page cache", ("memory left",), "MB", bytes_of, scale=1 << 20, means=
-            "What page tables take is not there for the page cache. Each session has touched all of shared_buffers.",
-            source="Pythian (2008): free memory went from 78 MB to 4.7 GB within minutes while page tables were paged out."),
+            "Each session has touched all of shared_buffers.", source=
+            "Pythian (2008): free memory went from 78 MB to 4.7 GB within minutes while page tables were paged out."),
 )
 
 
 def measured_part(points: list[Point]) -> str:
-    """The text with its pictures, for docs/results.md."""
-    lines = ["Base pages, 2 MB and 1 GB were measured in turns; values are medians of the turns.", ""]
+    """The table, and the pictures with their sentences, for docs/results.md."""
+    lines = ["Medians of turns. `=`: no difference from 4 kB pages beyond the spread of the turns.", "", *table(points), ""]
     lines += [line for why in not_measured(points) for line in (why, "")]
     for picture in PICTURES:
         if any(values(points, figure) for figure in picture.figures):
-            lines += [f"### {picture.title}", "", f"![{picture.title}](results/{picture.name}.svg)", "",
-                      f"{picture.means} {picture.source}", "", *(f"- {line}" for line in sentences_of(picture, points)), ""]
+            lines += [f"![{picture.title}](results/{picture.name}.svg)", "", f"**{picture.title}.** {picture.means} {picture.source}".rstrip(), ""]
     return "\n".join(lines)
 
 
@@ -82,21 +75,25 @@ def not_measured(points: list[Point]) -> list[str]:
             for (size, pages, why), what in cases.items()]
 
 
-def sentences_of(picture: Picture, points: list[Point]) -> list[str]:
-    """What was measured, a sentence for each case."""
-    sentences = []
-    for figure in picture.figures:
-        for case in cases(figure, points):
-            found = values(points, figure, **case)
-            if "base" not in found:
-                continue
-            where = [f"{bytes_of(case['size'])} of shared_buffers", *([f"{case['sessions']} sessions"] if "sessions" in case else [])]
-            medians = ", ".join(f"{picture.show(statistics.median(took))} in {pages} pages" for pages, took in found.items())
-            same = [pages for pages, took in found.items() if pages != "base" and not differ(found["base"], took)]
-            verdict = f" No difference from base pages in {' and '.join(same)} pages, beyond the spread of the turns." if same else ""
-            name = f"{figure}, " if len(picture.figures) > 1 else ""
-            sentences.append(f"{name}{', '.join(where)}: {medians}.{verdict}")
-    return sentences
+def table(points: list[Point]) -> list[str]:
+    """A row for each figure and case that was measured in 4 kB pages."""
+    rows = ["| | shared_buffers | 4 kB pages | 2 MB pages | 1 GB pages |", "| --- | --- | --- | --- | --- |"]
+    for picture in PICTURES:
+        for figure in picture.figures:
+            for case in cases(figure, points):
+                found = values(points, figure, **case)
+                what = f"{figure}, {case['sessions']} sessions" if "sessions" in case else figure
+                cells = [cell(picture, found, pages) for pages in COLORS]
+                rows.append(f"| {' | '.join([what, bytes_of(case['size']), *cells])} |")
+    return rows
+
+
+def cell(picture: Picture, found: dict[str, list[float]], pages: str) -> str:
+    """The median in one kind of pages, and whether it differs; a dash without one."""
+    if pages not in found:
+        return "-"
+    same = pages != "base" and not differ(found["base"], found[pages])
+    return picture.show(statistics.median(found[pages])) + " =" * same
 
 
 def cases(figure: str, points: list[Point]) -> list[dict[str, Any]]:

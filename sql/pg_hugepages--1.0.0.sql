@@ -77,7 +77,7 @@ COMMENT ON COLUMN hugepage_backends.swap IS 'VmSwap: its private memory that is 
 
 -- src/views/findings.sql
 CREATE FUNCTION hugepage_findings() RETURNS TABLE (
-    finding text, -- name of the finding, such as restart_loses; see docs/verdicts.md
+    finding text, -- name of the finding, such as restart_loses; see docs/findings.md
     severity text, -- notice, warning or critical; NULL if it is not known whether a kernel advisory applies
     message text, -- one sentence on the state; of a kernel advisory what it says, and its source
     hint text -- the steps that help, NULL if there are none
@@ -96,7 +96,7 @@ REVOKE ALL ON FUNCTION hugepage_findings() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_findings() TO pg_monitor;
 REVOKE ALL ON hugepage_findings FROM PUBLIC;
 GRANT SELECT ON hugepage_findings TO pg_monitor;
-COMMENT ON COLUMN hugepage_findings.finding IS 'name of the finding, such as restart_loses; see docs/verdicts.md';
+COMMENT ON COLUMN hugepage_findings.finding IS 'name of the finding, such as restart_loses; see docs/findings.md';
 COMMENT ON COLUMN hugepage_findings.severity IS 'notice, warning or critical; NULL if it is not known whether a kernel advisory applies';
 COMMENT ON COLUMN hugepage_findings.message IS 'one sentence on the state; of a kernel advisory what it says, and its source';
 COMMENT ON COLUMN hugepage_findings.hint IS 'the steps that help, NULL if there are none';
@@ -115,13 +115,13 @@ CREATE FUNCTION hugepage_history() RETURNS TABLE (
     shared_memory bigint, -- size of the main segment, in bytes
     pages_needed bigint, -- huge pages that the segment needed
     nr_hugepages bigint, -- pages in the pool, surplus included
-    free_hugepages bigint, -- pages of the pool that are not in use, reserved ones included
-    resv_hugepages bigint, -- free pages that are reserved for a mapping
-    surplus_hugepages bigint, -- pages allocated beyond the configured size of the pool
+    free_hugepages bigint, -- free pages, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved
+    surplus_hugepages bigint, -- pages beyond the configured size
     page_tables_host bigint, -- page tables of the whole host, in bytes
     restart_outlook text, -- pages that the next start would have landed in
     cause text, -- why shared memory was not in the pages that were asked for; NULL if it was
-    regression boolean, -- whether the record is worse than the one before it of this cluster on this machine
+    regression boolean, -- whether the record is worse than the one before it of this server
     detail text, -- what regressed or changed
     was_recorded_at timestamp with time zone, -- time of the better record before a regression; NULL for other records
     was_landed_in text, -- pages that shared memory was in before a regression
@@ -154,13 +154,13 @@ COMMENT ON COLUMN hugepage_history.page_size IS 'page size of the mapping, in by
 COMMENT ON COLUMN hugepage_history.shared_memory IS 'size of the main segment, in bytes';
 COMMENT ON COLUMN hugepage_history.pages_needed IS 'huge pages that the segment needed';
 COMMENT ON COLUMN hugepage_history.nr_hugepages IS 'pages in the pool, surplus included';
-COMMENT ON COLUMN hugepage_history.free_hugepages IS 'pages of the pool that are not in use, reserved ones included';
-COMMENT ON COLUMN hugepage_history.resv_hugepages IS 'free pages that are reserved for a mapping';
-COMMENT ON COLUMN hugepage_history.surplus_hugepages IS 'pages allocated beyond the configured size of the pool';
+COMMENT ON COLUMN hugepage_history.free_hugepages IS 'free pages, reserved ones included';
+COMMENT ON COLUMN hugepage_history.resv_hugepages IS 'free pages that are reserved';
+COMMENT ON COLUMN hugepage_history.surplus_hugepages IS 'pages beyond the configured size';
 COMMENT ON COLUMN hugepage_history.page_tables_host IS 'page tables of the whole host, in bytes';
 COMMENT ON COLUMN hugepage_history.restart_outlook IS 'pages that the next start would have landed in';
 COMMENT ON COLUMN hugepage_history.cause IS 'why shared memory was not in the pages that were asked for; NULL if it was';
-COMMENT ON COLUMN hugepage_history.regression IS 'whether the record is worse than the one before it of this cluster on this machine';
+COMMENT ON COLUMN hugepage_history.regression IS 'whether the record is worse than the one before it of this server';
 COMMENT ON COLUMN hugepage_history.detail IS 'what regressed or changed';
 COMMENT ON COLUMN hugepage_history.was_recorded_at IS 'time of the better record before a regression; NULL for other records';
 COMMENT ON COLUMN hugepage_history.was_landed_in IS 'pages that shared memory was in before a regression';
@@ -197,9 +197,9 @@ CREATE FUNCTION hugepage_nodes() RETURNS TABLE (
     node integer, -- NUMA node
     page_size bigint, -- page size of the pool that this server uses or would use, in bytes
     nr_hugepages bigint, -- pages in the node's pool, surplus included
-    free_hugepages bigint, -- pages of the node's pool that are not in use, reserved ones included
-    resv_hugepages bigint, -- free pages that are reserved for a mapping; NULL if there are several nodes: the kernel counts them for the host
-    surplus_hugepages bigint, -- pages allocated beyond the configured size of the node's pool; freed after use
+    free_hugepages bigint, -- free pages, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved; NULL if there are several nodes
+    surplus_hugepages bigint, -- pages beyond the configured size, which the kernel frees after use
     memory bigint, -- memory of the node, in bytes
     segment_pages bigint, -- huge pages of the main segment that are on the node, each counted once; 0 in base pages, NULL if the kernel does not say
     allowed boolean -- whether the cpuset and the memory policy of this server allow the node; NULL if unknown
@@ -220,9 +220,9 @@ COMMENT ON VIEW hugepage_nodes IS 'the NUMA nodes of this host: pool and pages o
 COMMENT ON COLUMN hugepage_nodes.node IS 'NUMA node';
 COMMENT ON COLUMN hugepage_nodes.page_size IS 'page size of the pool that this server uses or would use, in bytes';
 COMMENT ON COLUMN hugepage_nodes.nr_hugepages IS 'pages in the node''s pool, surplus included';
-COMMENT ON COLUMN hugepage_nodes.free_hugepages IS 'pages of the node''s pool that are not in use, reserved ones included';
-COMMENT ON COLUMN hugepage_nodes.resv_hugepages IS 'free pages that are reserved for a mapping; NULL if there are several nodes: the kernel counts them for the host';
-COMMENT ON COLUMN hugepage_nodes.surplus_hugepages IS 'pages allocated beyond the configured size of the node''s pool; freed after use';
+COMMENT ON COLUMN hugepage_nodes.free_hugepages IS 'free pages, reserved ones included';
+COMMENT ON COLUMN hugepage_nodes.resv_hugepages IS 'free pages that are reserved; NULL if there are several nodes';
+COMMENT ON COLUMN hugepage_nodes.surplus_hugepages IS 'pages beyond the configured size, which the kernel frees after use';
 COMMENT ON COLUMN hugepage_nodes.memory IS 'memory of the node, in bytes';
 COMMENT ON COLUMN hugepage_nodes.segment_pages IS 'huge pages of the main segment that are on the node, each counted once; 0 in base pages, NULL if the kernel does not say';
 COMMENT ON COLUMN hugepage_nodes.allowed IS 'whether the cpuset and the memory policy of this server allow the node; NULL if unknown';
@@ -267,9 +267,9 @@ CREATE FUNCTION hugepage_pools() RETURNS TABLE (
     page_size bigint, -- page size of the pool, in bytes
     is_default boolean, -- whether it is the default page size, for mappings that ask for no size
     nr_hugepages bigint, -- pages in the pool, surplus included
-    free_hugepages bigint, -- pages of the pool that are not in use, reserved ones included
-    resv_hugepages bigint, -- free pages that are reserved for a mapping
-    surplus_hugepages bigint, -- pages allocated beyond the configured size of the pool; freed after use
+    free_hugepages bigint, -- free pages, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved
+    surplus_hugepages bigint, -- pages beyond the configured size, which the kernel frees after use
     nr_overcommit_hugepages bigint, -- surplus pages that the kernel may allocate
     available_hugepages bigint, -- free pages that are not reserved
     cgroup_limit bigint, -- the cgroup limit that leaves the least, in bytes; NULL if none is visible
@@ -292,9 +292,9 @@ COMMENT ON VIEW hugepage_pools IS 'the huge page pools of this host, by page siz
 COMMENT ON COLUMN hugepage_pools.page_size IS 'page size of the pool, in bytes';
 COMMENT ON COLUMN hugepage_pools.is_default IS 'whether it is the default page size, for mappings that ask for no size';
 COMMENT ON COLUMN hugepage_pools.nr_hugepages IS 'pages in the pool, surplus included';
-COMMENT ON COLUMN hugepage_pools.free_hugepages IS 'pages of the pool that are not in use, reserved ones included';
-COMMENT ON COLUMN hugepage_pools.resv_hugepages IS 'free pages that are reserved for a mapping';
-COMMENT ON COLUMN hugepage_pools.surplus_hugepages IS 'pages allocated beyond the configured size of the pool; freed after use';
+COMMENT ON COLUMN hugepage_pools.free_hugepages IS 'free pages, reserved ones included';
+COMMENT ON COLUMN hugepage_pools.resv_hugepages IS 'free pages that are reserved';
+COMMENT ON COLUMN hugepage_pools.surplus_hugepages IS 'pages beyond the configured size, which the kernel frees after use';
 COMMENT ON COLUMN hugepage_pools.nr_overcommit_hugepages IS 'surplus pages that the kernel may allocate';
 COMMENT ON COLUMN hugepage_pools.available_hugepages IS 'free pages that are not reserved';
 COMMENT ON COLUMN hugepage_pools.cgroup_limit IS 'the cgroup limit that leaves the least, in bytes; NULL if none is visible';
@@ -314,7 +314,7 @@ CREATE FUNCTION hugepage_preflight(
     pages_missing bigint, -- pages needed beyond these
     cause text, -- why the segment would not be in huge pages
     detail text, -- why the server would not start, or why that is unknown
-    hint text, -- what to do so that the start gets huge pages; NULL if it gets them, or if nothing that is known here helps
+    hint text, -- what to do so that the start gets huge pages; NULL if it gets them, or if nothing is known to help
     page_tables_base bigint, -- page tables of max_connections backends on base pages, in bytes
     page_tables_huge bigint -- page tables of max_connections backends on huge pages, in bytes
 )
@@ -413,9 +413,9 @@ CREATE FUNCTION hugepage_status() RETURNS TABLE (
     pages_needed bigint, -- huge pages that the running segment needs
     pages_missing bigint, -- of these, pages that are not available now; 0 if it landed in huge pages
     nr_hugepages bigint, -- pages in the host's pool of that page size, surplus included
-    free_hugepages bigint, -- pages of the pool that are not in use, reserved ones included
-    resv_hugepages bigint, -- free pages that are reserved for a mapping
-    surplus_hugepages bigint, -- pages allocated beyond the configured size of the pool; freed after use
+    free_hugepages bigint, -- free pages, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved
+    surplus_hugepages bigint, -- pages beyond the configured size, which the kernel frees after use
     available_hugepages bigint, -- free pages that are not reserved
     page_tables_host bigint, -- page tables of the whole host, in bytes
     transparent_hugepage text, -- transparent huge pages: always, madvise or never; NULL if the kernel has none
@@ -424,7 +424,7 @@ CREATE FUNCTION hugepage_status() RETURNS TABLE (
     generation bigint, -- number of allocations of shared memory by this postmaster, NULL if the library is not preloaded
     notes text[], -- what could not be read, and why
     crash_outlook text, -- what the restart after a crash of one process would land in, with the running settings: hugetlb, base, fails or unknown
-    boot_outlook text -- what the first start after the next boot of the host would land in: hugetlb, base, fails or unknown; NULL where nobody has looked what sets the pool then
+    boot_outlook text -- what the first start after the next boot would land in: hugetlb, base, fails or unknown; NULL if nobody has looked
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_status_wrapper';
@@ -454,9 +454,9 @@ COMMENT ON COLUMN hugepage_status.huge_page_size IS 'the huge page size in effec
 COMMENT ON COLUMN hugepage_status.pages_needed IS 'huge pages that the running segment needs';
 COMMENT ON COLUMN hugepage_status.pages_missing IS 'of these, pages that are not available now; 0 if it landed in huge pages';
 COMMENT ON COLUMN hugepage_status.nr_hugepages IS 'pages in the host''s pool of that page size, surplus included';
-COMMENT ON COLUMN hugepage_status.free_hugepages IS 'pages of the pool that are not in use, reserved ones included';
-COMMENT ON COLUMN hugepage_status.resv_hugepages IS 'free pages that are reserved for a mapping';
-COMMENT ON COLUMN hugepage_status.surplus_hugepages IS 'pages allocated beyond the configured size of the pool; freed after use';
+COMMENT ON COLUMN hugepage_status.free_hugepages IS 'free pages, reserved ones included';
+COMMENT ON COLUMN hugepage_status.resv_hugepages IS 'free pages that are reserved';
+COMMENT ON COLUMN hugepage_status.surplus_hugepages IS 'pages beyond the configured size, which the kernel frees after use';
 COMMENT ON COLUMN hugepage_status.available_hugepages IS 'free pages that are not reserved';
 COMMENT ON COLUMN hugepage_status.page_tables_host IS 'page tables of the whole host, in bytes';
 COMMENT ON COLUMN hugepage_status.transparent_hugepage IS 'transparent huge pages: always, madvise or never; NULL if the kernel has none';
@@ -465,4 +465,4 @@ COMMENT ON COLUMN hugepage_status.recommended_nr_hugepages IS 'recommended size 
 COMMENT ON COLUMN hugepage_status.generation IS 'number of allocations of shared memory by this postmaster, NULL if the library is not preloaded';
 COMMENT ON COLUMN hugepage_status.notes IS 'what could not be read, and why';
 COMMENT ON COLUMN hugepage_status.crash_outlook IS 'what the restart after a crash of one process would land in, with the running settings: hugetlb, base, fails or unknown';
-COMMENT ON COLUMN hugepage_status.boot_outlook IS 'what the first start after the next boot of the host would land in: hugetlb, base, fails or unknown; NULL where nobody has looked what sets the pool then';
+COMMENT ON COLUMN hugepage_status.boot_outlook IS 'what the first start after the next boot would land in: hugetlb, base, fails or unknown; NULL if nobody has looked';

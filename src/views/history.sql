@@ -11,13 +11,13 @@ CREATE FUNCTION hugepage_history() RETURNS TABLE (
     shared_memory bigint, -- size of the main segment, in bytes
     pages_needed bigint, -- huge pages that the segment needed
     nr_hugepages bigint, -- pages in the pool, surplus included
-    free_hugepages bigint, -- pages of the pool that are not in use, reserved ones included
-    resv_hugepages bigint, -- free pages that are reserved for a mapping
-    surplus_hugepages bigint, -- pages allocated beyond the configured size of the pool
+    free_hugepages bigint, -- free pages, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved
+    surplus_hugepages bigint, -- pages beyond the configured size
     page_tables_host bigint, -- page tables of the whole host, in bytes
     restart_outlook text, -- pages that the next start would have landed in
     cause text, -- why shared memory was not in the pages that were asked for; NULL if it was
-    regression boolean, -- whether the record is worse than the one before it of this cluster on this machine
+    regression boolean, -- whether the record is worse than the one before it of this server
     detail text, -- what regressed or changed
     was_recorded_at timestamp with time zone, -- time of the better record before a regression; NULL for other records
     was_landed_in text, -- pages that shared memory was in before a regression

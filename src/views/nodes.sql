@@ -2,9 +2,9 @@ CREATE FUNCTION hugepage_nodes() RETURNS TABLE (
     node integer, -- NUMA node
     page_size bigint, -- page size of the pool that this server uses or would use, in bytes
     nr_hugepages bigint, -- pages in the node's pool, surplus included
-    free_hugepages bigint, -- pages of the node's pool that are not in use, reserved ones included
-    resv_hugepages bigint, -- free pages that are reserved for a mapping; NULL if there are several nodes: the kernel counts them for the host
-    surplus_hugepages bigint, -- pages allocated beyond the configured size of the node's pool; freed after use
+    free_hugepages bigint, -- free pages, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved; NULL if there are several nodes
+    surplus_hugepages bigint, -- pages beyond the configured size, which the kernel frees after use
     memory bigint, -- memory of the node, in bytes
     segment_pages bigint, -- huge pages of the main segment that are on the node, each counted once; 0 in base pages, NULL if the kernel does not say
     allowed boolean -- whether the cpuset and the memory policy of this server allow the node; NULL if unknown

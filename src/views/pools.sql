@@ -2,9 +2,9 @@ CREATE FUNCTION hugepage_pools() RETURNS TABLE (
     page_size bigint, -- page size of the pool, in bytes
     is_default boolean, -- whether it is the default page size, for mappings that ask for no size
     nr_hugepages bigint, -- pages in the pool, surplus included
-    free_hugepages bigint, -- pages of the pool that are not in use, reserved ones included
-    resv_hugepages bigint, -- free pages that are reserved for a mapping
-    surplus_hugepages bigint, -- pages allocated beyond the configured size of the pool; freed after use
+    free_hugepages bigint, -- free pages, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved
+    surplus_hugepages bigint, -- pages beyond the configured size, which the kernel frees after use
     nr_overcommit_hugepages bigint, -- surplus pages that the kernel may allocate
     available_hugepages bigint, -- free pages that are not reserved
     cgroup_limit bigint, -- the cgroup limit that leaves the least, in bytes; NULL if none is visible

@@ -10,7 +10,7 @@ CREATE FUNCTION hugepage_preflight(
     pages_missing bigint, -- pages needed beyond these
     cause text, -- why the segment would not be in huge pages
     detail text, -- why the server would not start, or why that is unknown
-    hint text, -- what to do so that the start gets huge pages; NULL if it gets them, or if nothing that is known here helps
+    hint text, -- what to do so that the start gets huge pages; NULL if it gets them, or if nothing is known to help
     page_tables_base bigint, -- page tables of max_connections backends on base pages, in bytes
     page_tables_huge bigint -- page tables of max_connections backends on huge pages, in bytes
 )

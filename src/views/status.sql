@@ -14,9 +14,9 @@ CREATE FUNCTION hugepage_status() RETURNS TABLE (
     pages_needed bigint, -- huge pages that the running segment needs
     pages_missing bigint, -- of these, pages that are not available now; 0 if it landed in huge pages
     nr_hugepages bigint, -- pages in the host's pool of that page size, surplus included
-    free_hugepages bigint, -- pages of the pool that are not in use, reserved ones included
-    resv_hugepages bigint, -- free pages that are reserved for a mapping
-    surplus_hugepages bigint, -- pages allocated beyond the configured size of the pool; freed after use
+    free_hugepages bigint, -- free pages, reserved ones included
+    resv_hugepages bigint, -- free pages that are reserved
+    surplus_hugepages bigint, -- pages beyond the configured size, which the kernel frees after use
     available_hugepages bigint, -- free pages that are not reserved
     page_tables_host bigint, -- page tables of the whole host, in bytes
     transparent_hugepage text, -- transparent huge pages: always, madvise or never; NULL if the kernel has none
@@ -25,7 +25,7 @@ CREATE FUNCTION hugepage_status() RETURNS TABLE (
     generation bigint, -- number of allocations of shared memory by this postmaster, NULL if the library is not preloaded
     notes text[], -- what could not be read, and why
     crash_outlook text, -- what the restart after a crash of one process would land in, with the running settings: hugetlb, base, fails or unknown
-    boot_outlook text -- what the first start after the next boot of the host would land in: hugetlb, base, fails or unknown; NULL where nobody has looked what sets the pool then
+    boot_outlook text -- what the first start after the next boot would land in: hugetlb, base, fails or unknown; NULL if nobody has looked
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_status_wrapper';

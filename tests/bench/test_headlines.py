@@ -20,20 +20,18 @@ def turns(figure: str, size: int, base: list[float], huge: list[float], **case: 
 
 POINTS = [*turns("page tables", GB, [20 * MB], [4 * MB], sessions=10), *turns("page tables", GB, [2100 * MB], [90 * MB], sessions=1000),
           *turns("login", GB, [0.25, 0.27, 0.26], [0.11, 0.10, 0.12]),
-          *turns("fork and exit", GB, [0.0030, 0.0034, 0.0031], [0.0031, 0.0033, 0.0030]),
+          *turns("first touch", GB, [3.0, 3.4, 3.1], [3.1, 3.3, 3.0]),
           *({"pages": "1 GB", "size": GB, "what": what, "skipped": "the memory has no free gigabyte"} for what in ("turn 2 of 2", "many sessions")),
           {"pages": "base", "size": GB, "what": "2000 sessions", "skipped": "the memory of this machine does not hold them"}]
 
 
-def test_sentences():
-    """Of many sessions the most, and where nothing differs that is said."""
-    by_name = {picture.name: picture for picture in pictures.PICTURES}
-    assert pictures.sentences_of(by_name["page-tables"], POINTS) == \
-        ["1 GB of shared_buffers, 1000 sessions: 2.05 GB in base pages, 90 MB in 2 MB pages."]
-    assert pictures.sentences_of(by_name["login"], POINTS) == ["1 GB of shared_buffers: 260 ms in base pages, 110 ms in 2 MB pages."]
-    [fork] = pictures.sentences_of(by_name["fork"], POINTS)
-    assert fork.startswith("1 GB of shared_buffers: 3.1 ms in base pages, 3.1 ms in 2 MB pages. No difference from base pages in 2 MB pages")
+def test_the_page():
+    """Of many sessions the most, and where nothing differs that is marked."""
+    assert pictures.table(POINTS)[2:] == [
+        "| page tables, 1000 sessions | 1 GB | 2.05 GB | 90 MB | - |", "| login | 1 GB | 260 ms | 110 ms | - |",
+        "| first touch | 1 GB | 3.10 s | 3.10 s = | - |"]
     part = pictures.measured_part(POINTS)
+    assert all(row in part for row in pictures.table(POINTS))
     assert "Not measured with 1 GB of shared_buffers in 1 GB pages (turn 2 of 2, many sessions): the memory has no free gigabyte." in part
     assert "Not measured with 1 GB of shared_buffers in base pages (2000 sessions): the memory of this machine does not hold them." in part
     assert part.count("![") == 3 and "Random reads" not in part
@@ -46,7 +44,7 @@ def test_a_difference_is_beyond_the_turns(huge, expected):
 
 def test_pictures(tmp_path):
     written = pictures.draw(tmp_path, POINTS)
-    assert sorted(path.name for path in written) == ["fork.svg", "login.svg", "page-tables.svg"]
+    assert sorted(path.name for path in written) == ["login.svg", "page-tables.svg", "restart.svg"]
     assert "2 MB pages" in (tmp_path / "login.svg").read_text()
     # No line leaves its panel.
     two = [*turns("page tables", GB, [20 * MB], [4 * MB], sessions=10), *turns("page tables", 4 * GB, [80 * MB], [4 * MB], sessions=10)]
@@ -60,7 +58,7 @@ def test_a_server(monkeypatch):
         def __init__(self, quick: bool) -> None:
             super().__init__(quick)
             self.sizes, self.sessions, self.cache_sessions = [16 * MB], [2], 2
-            self.turns, self.logins, self.forks, self.seconds = 1, 1, 2, 0.2
+            self.turns, self.logins, self.seconds = 1, 1, 0.2
 
     monkeypatch.setattr(headlines, "Plan", Small)
     monkeypatch.setattr(headlines, "KINDS", {"base": None})
