@@ -46,6 +46,6 @@ pub use next_start::{AskStart, ServerStart, StartProgram};
 pub use observe::ObservedMemory;
 pub use past::{RecallPast, no_past};
 pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
-pub use stopped_clusters::stopped_clusters;
+pub use stopped_clusters::{StoppedCluster, stopped_clusters};
 pub use strangers::{Stranger, Strangers};
 pub use survey::{InspectedHost, Survey, survey};

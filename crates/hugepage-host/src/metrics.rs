@@ -1,25 +1,30 @@
 //! The metrics of a surveyed host with all its instances.
 
+use hugepage_assess::assessment::Outlook;
+use hugepage_assess::assessment::status::MIN_WARNING_SIZE;
+use hugepage_assess::assessment::stopped::{StoppedState, severity};
 use hugepage_assess::metrics::{InstanceMetrics, MetricsSnapshot, StoppedMetrics};
+use hugepage_assess::model::Landing;
 use hugepage_oracle::stopped::StoppedOracle;
 
-use crate::{Instance, Survey};
+use crate::{Instance, StoppedCluster, Survey};
 
 impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
-        // No user may raise an alert with a server of its own.
-        let counted: Vec<_> = survey.instances.iter().collect();
-        let instances = counted.iter().map(|instance| InstanceMetrics {
+        let instances = survey.instances.iter().map(|instance| InstanceMetrics {
             kind: instance.id.kind().to_string(),
-            name: name(instance, &counted),
+            name: name(instance, &survey.instances),
             status: instance.status.clone(),
             page_tables: Some(instance.memory.page_tables),
+            last_regression: None,
         });
         Self {
             stopped: survey.stopped.iter().map(stopped_metrics).collect(),
             instances: instances.collect(),
             pools: survey.pools.clone(),
             meminfo: survey.meminfo.clone(),
+            uninspected: survey.instances.iter().filter(|one| one.landed_in() == Landing::Unknown).count() as u64,
+            survey_duration: None,
         }
     }
 }
@@ -41,9 +46,28 @@ fn stopped_metrics(stopped: &StoppedOracle) -> StoppedMetrics {
     }
 }
 
+impl From<&StoppedCluster> for StoppedMetrics {
+    fn from(stopped: &StoppedCluster) -> Self {
+        let StoppedCluster { database, starts_at_boot, forecast } = stopped;
+        let outlook = forecast.as_ref().map(|forecast| forecast.outlook);
+        // As for one that runs, base pages are no warning if they are few.
+        let size = forecast.as_ref().and_then(|forecast| Some(forecast.huge_page_size?.times(database.wants.pages()?)));
+        let matters = outlook == Some(Outlook::Fails) || size.is_some_and(|size| size >= MIN_WARNING_SIZE);
+        Self {
+            kind: database.kind.to_owned(),
+            name: database.name.clone(),
+            state: StoppedState::Stopped,
+            severity: severity(StoppedState::Stopped, *starts_at_boot && matters, outlook),
+            outlook: outlook.unwrap_or(if database.wants.pages().is_some() { Outlook::Base } else { Outlook::Unknown }),
+            needed: database.wants.pages(),
+            missing: forecast.as_ref().and_then(|forecast| forecast.missing),
+        }
+    }
+}
+
 /// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes the
 /// whole text invalid.
-fn name(instance: &Instance, all: &[&Instance]) -> String {
+fn name(instance: &Instance, all: &[Instance]) -> String {
     let same: Vec<_> = all
         .iter()
         .filter(|other| (other.id.kind(), &other.id.name) == (instance.id.kind(), &instance.id.name))
@@ -65,8 +89,12 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::survey;
-    use hugepage_kernel::Root;
+    use crate::stopped_clusters::pool_found;
+    use crate::{stopped_clusters, survey};
+    use hugepage_assess::assessment::{Forecast, Severity};
+    use hugepage_assess::model::requested_by_settings;
+    use hugepage_assess::stopped_databases::Wants;
+    use hugepage_kernel::{Notes, PageSize, Pages, Root};
 
     /// A host with a postmaster for each pair of pid and data directory, its shared memory in base pages.
     fn host(servers: &[(i32, &str)]) -> tempfile::TempDir {
@@ -98,5 +126,56 @@ mod tests {
             names(&tree),
             ["postgresql /pg/15", "postgresql /data (process 20)", "postgresql /data (process 30)"]
         );
+    }
+
+    /// Debian's clusters, those of a unit and those of Red Hat's packages; a pool that is too small for what starts at boot.
+    #[test]
+    fn stopped_clusters_that_start_at_boot() {
+        let tree = host(&[]);
+        for (name, start) in [("auto", "auto\n"), ("manual", "# by hand\nmanual\n")] {
+            let directory = tree.path().join(format!("etc/postgresql/17/{name}"));
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("start.conf"), start).unwrap();
+            fs::write(directory.join("postgresql.conf"), format!("data_directory = '/srv/{name}'\nhuge_pages = on\n"))
+                .unwrap();
+        }
+        for data in ["srv/auto", "srv/manual", "var/lib/pgsql/16/data", "var/lib/pgsql/15/data"] {
+            fs::create_dir_all(tree.path().join(data)).unwrap();
+            fs::write(tree.path().join(data).join("PG_VERSION"), "17\n").unwrap();
+            fs::write(tree.path().join(data).join("postgresql.conf"), "huge_pages = on\n").unwrap();
+        }
+        let wants = tree.path().join("etc/systemd/system/multi-user.target.wants");
+        fs::create_dir_all(&wants).unwrap();
+        for unit in ["postgresql.service", "postgresql-16.service"] {
+            std::os::unix::fs::symlink(format!("/usr/lib/systemd/system/{unit}"), wants.join(unit)).unwrap();
+        }
+        let root = &Root::at(tree.path());
+        let mut found = stopped_clusters(root, &survey(root, 20), &[], None, &mut Notes::default());
+        found.sort_by_key(|cluster| cluster.database.name.clone());
+        let starts: Vec<_> = found.iter().map(|one| (one.database.name.as_str(), one.starts_at_boot)).collect();
+        let expected = [("/srv/auto", true), ("/srv/manual", false)];
+        assert_eq!(starts[..2], expected);
+        assert_eq!(starts[2..], [("/var/lib/pgsql/15/data", false), ("/var/lib/pgsql/16/data", true)]);
+
+        // Nobody is asked what they need.
+        let metrics = StoppedMetrics::from(&found[0]);
+        assert_eq!((metrics.severity, metrics.outlook, metrics.needed), (Severity::Notice, Outlook::Unknown, None));
+        let asks = |setting: &str| {
+            requested_by_settings(|name| (name == "huge_pages").then(|| setting.to_owned()), &mut Notes::default())
+        };
+        let size = PageSize::from_kib(2048).unwrap();
+        let pool_state = pool_found(&survey(root, 20), size);
+        for (index, setting, pages, severity) in [
+            (0, "on", 70, Severity::Warning),
+            (1, "on", 70, Severity::Notice),
+            (0, "try", 70, Severity::Notice),
+            (0, "try", 700, Severity::Warning),
+        ] {
+            let (cluster, pages) = (&mut found[index], Pages(pages));
+            cluster.database.wants = Wants::Pages(pages, "postgres -C");
+            cluster.forecast = Some(Forecast::of_start(&asks(setting), Some(size.times(pages)), &pool_state, Pages(0)));
+            let metrics = StoppedMetrics::from(&*cluster);
+            assert_eq!((metrics.severity, metrics.needed), (severity, Some(pages)), "{setting} {metrics:?}");
+        }
     }
 }

@@ -1,196 +1,176 @@
 //! Every metric: name, unit, HELP, and where its value comes from. docs/monitoring.md shows the same list.
 
 use std::fmt::Display;
+use std::time::UNIX_EPOCH;
 
-use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::{Family, InstanceMetrics, Labels, MetricsSnapshot, Sample, StoppedMetrics};
+use super::metric::Metric;
+use super::{Family, InstanceMetrics, MetricsSnapshot, StoppedMetrics};
 use crate::assessment::stopped::StoppedState;
 use crate::assessment::{Finding, Outlook, Severity};
 use crate::model::{Cause, Landing};
 use crate::pools::PoolRow;
 
-/// A metric of a `T`. Its full name ends with the unit.
-struct Metric<T> {
-    name: &'static str,
-    unit: Option<&'static str>,
-    help: &'static str,
-    value: Value<T>,
-}
-
-/// Where the value comes from.
-enum Value<T> {
-    /// One number; `None` is unknown.
-    Number(fn(&T) -> Option<u64>),
-    /// A number for each text that the label can have.
-    Each(&'static str, fn(&T) -> Vec<(String, u64)>),
-    /// 1, with facts that do not change while the server runs as labels.
-    Info(fn(&T) -> Labels),
-}
-
-const fn number<T>(
-    name: &'static str,
-    unit: Option<&'static str>,
-    help: &'static str,
-    value: fn(&T) -> Option<u64>,
-) -> Metric<T> {
-    Metric { name, unit, help, value: Value::Number(value) }
-}
-
-const fn each<T>(
-    name: &'static str,
-    help: &'static str,
-    label: &'static str,
-    values: fn(&T) -> Vec<(String, u64)>,
-) -> Metric<T> {
-    Metric { name, unit: None, help, value: Value::Each(label, values) }
-}
-
-const fn info<T>(name: &'static str, help: &'static str, labels: fn(&T) -> Labels) -> Metric<T> {
-    Metric { name, unit: None, help, value: Value::Info(labels) }
-}
-
 const BYTES: Option<&str> = Some("bytes");
 const HUGEPAGES: Option<&str> = Some("hugepages");
 
 const INSTANCE: &[Metric<InstanceMetrics>] = &[
-    number("hugepage_verdict", None, "Gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.", |instance| {
+    Metric::number("hugepage_verdict", None, "Gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.", |instance| {
         Some(level(instance.status.verdict().0))
     }),
-    each(
+    Metric::each(
         "hugepage_finding_severity",
         "Severity of each possible finding: 0 not found, 1 notice, 2 warning, 3 critical.",
         "finding",
         findings,
     ),
-    each(
+    Metric::states(
         "hugepage_landed_in",
         "Pages that shared memory is in: 1 for the present state, else 0.",
-        "landed_in",
         |instance| states(&Landing::ALL, Some(instance.status.facts.landing())),
     ),
-    each(
+    Metric::states(
         "hugepage_fallback_cause",
         "Why shared memory is not in huge pages: 1 for the cause; all 0 in huge pages.",
-        "reason",
         |instance| states(&Cause::ALL, instance.status.cause),
     ),
-    each(
+    Metric::states(
         "hugepage_restart_outlook",
         "Pages that the next start with the configuration on disk would get: 1 for the expected state, else 0.",
-        "lands_in",
         |instance| states(&Outlook::ALL, Some(instance.status.outlook)),
     ),
-    each(
+    Metric::states(
         "hugepage_crash_outlook",
         "Pages that a restart after a crash of one process would get, of PostgreSQL alone: 1 for the expected state, else 0.",
-        "lands_in",
         |instance| states(&Outlook::ALL, instance.status.crash_outlook()),
     ),
-    info("hugepage_instance_info", "The settings huge_pages and huge_page_size in effect, always 1.", |instance| {
-        let facts = &instance.status.facts;
-        let size = facts.pool_state.huge_page_size.map_or(String::new(), page_size);
-        vec![("huge_pages", facts.requested.huge_pages.to_string()), ("huge_page_size", size)]
-    }),
-    number("hugepage_shared_buffers", BYTES, "Size of the buffer pool.", |instance| {
+    Metric::info(
+        "hugepage_instance_info",
+        "The settings huge_pages and huge_page_size in effect, always 1.",
+        |instance| {
+            let facts = &instance.status.facts;
+            let size = facts.pool_state.huge_page_size.map_or(String::new(), page_size);
+            vec![("huge_pages", facts.requested.huge_pages.to_string()), ("huge_page_size", size)]
+        },
+    ),
+    Metric::number("hugepage_shared_buffers", BYTES, "Size of the buffer pool.", |instance| {
         bytes(Some(instance.status.facts.requested.shared_buffers))
     }),
-    number("hugepage_shared_memory", BYTES, "Size of the main shared memory segment.", |instance| {
+    Metric::number("hugepage_shared_memory", BYTES, "Size of the main shared memory segment.", |instance| {
         bytes(instance.status.facts.segment_size())
     }),
-    number("hugepage_page_size", BYTES, "Page size of the main segment.", |instance| {
+    Metric::number("hugepage_page_size", BYTES, "Page size of the main segment.", |instance| {
         bytes(instance.status.facts.page_size().map(PageSize::bytes))
     }),
-    number("hugepage_pages_needed", None, "Huge pages that the running segment has or would need.", |instance| {
-        pages(instance.status.needed)
-    }),
-    number("hugepage_pages_missing", None, "Of these, pages that are unavailable now; 0 in huge pages.", |instance| {
-        pages(instance.status.missing)
-    }),
-    number(
+    Metric::number(
+        "hugepage_pages_needed",
+        None,
+        "Huge pages that the running segment has or would need.",
+        |instance| pages(instance.status.needed),
+    ),
+    Metric::number(
+        "hugepage_pages_missing",
+        None,
+        "Of these, pages that are unavailable now; 0 in huge pages.",
+        |instance| pages(instance.status.missing),
+    ),
+    Metric::number(
         "hugepage_recommended_nr",
         HUGEPAGES,
         "Recommended pool of the whole host, in pages of the size that this instance uses.",
         |instance| pages(instance.status.recommended),
     ),
-    number(
+    Metric::number(
         "hugepage_cgroup_limit",
         BYTES,
         "The hugetlb cgroup limit of the instance with the least room; no sample without a limit.",
         |instance| bytes(instance.status.facts.pool_state.limits.as_ref()?.tightest().map(|l| l.limit)),
     ),
-    number("hugepage_cgroup_usage", BYTES, "Usage that counts against that limit.", |instance| {
+    Metric::number("hugepage_cgroup_usage", BYTES, "Usage that counts against that limit.", |instance| {
         bytes(instance.status.facts.pool_state.limits.as_ref()?.tightest().map(|l| l.usage))
     }),
-    number("hugepage_page_tables_processes", None, "Processes of the instance.", |instance| {
+    Metric::number("hugepage_page_tables_processes", None, "Processes of the instance.", |instance| {
         instance.page_tables.as_ref().map(|tables| tables.processes)
     }),
-    number("hugepage_page_tables_total", BYTES, "Page tables of all processes of the instance.", |instance| {
+    Metric::number("hugepage_page_tables", BYTES, "Page tables of all processes of the instance.", |instance| {
         bytes(instance.page_tables.as_ref()?.total)
     }),
-    number("hugepage_page_tables_max", BYTES, "Page tables of the process with the most.", |instance| {
+    Metric::number("hugepage_page_tables_max", BYTES, "Page tables of the process with the most.", |instance| {
         bytes(instance.page_tables.as_ref()?.max)
     }),
-    number(
+    Metric::number(
         "hugepage_page_tables_saving",
         BYTES,
         "Lower bound of what huge pages would free of the instance's page tables.",
         |instance| bytes(instance.page_tables.as_ref()?.of_shared_memory),
     ),
+    Metric::number(
+        "hugepage_last_regression_timestamp",
+        Some("seconds"),
+        "When the history has the last loss of huge pages, in seconds since 1970; no sample without one.",
+        |instance| Some(instance.last_regression?.duration_since(UNIX_EPOCH).ok()?.as_secs()),
+    ),
 ];
 
 /// Names of their own: what is said of running instances has no samples of others.
 const STOPPED: &[Metric<StoppedMetrics>] = &[
-    each(
+    Metric::states(
         "hugepage_stopped_state",
-        "An Oracle instance of oratab that does not run: 1 for its state, else 0.",
-        "state",
+        "An instance that is configured and does not run: 1 for its state, else 0.",
         |stopped| states(&StoppedState::ALL, Some(stopped.state)),
     ),
-    number("hugepage_stopped_verdict", None, "How severe that is: 0 ok, 1 notice, 2 warning, 3 critical.", |stopped| {
-        Some(level(stopped.severity))
-    }),
-    each(
+    Metric::number(
+        "hugepage_stopped_verdict",
+        None,
+        "How severe that is: 0 ok, 1 notice, 2 warning, 3 critical.",
+        |stopped| Some(level(stopped.severity)),
+    ),
+    Metric::states(
         "hugepage_stopped_restart_outlook",
         "Pages that its next start would get: 1 for the expected state, else 0.",
-        "lands_in",
         |stopped| states(&Outlook::ALL, Some(stopped.outlook)),
     ),
-    number(
+    Metric::number(
         "hugepage_stopped_pages_needed",
         None,
         "Huge pages that its next start needs; 0 if it asks for none.",
         |stopped| pages(stopped.needed),
     ),
-    number("hugepage_stopped_pages_missing", None, "Of these, pages that the pool could not give it now.", |stopped| {
-        pages(stopped.missing)
-    }),
+    Metric::number(
+        "hugepage_stopped_pages_missing",
+        None,
+        "Of these, pages that the pool could not give it now.",
+        |stopped| pages(stopped.missing),
+    ),
 ];
 
 const POOL: &[Metric<PoolRow>] = &[
-    number("hugepage_pool_nr", HUGEPAGES, "Pages in the pool of the host, surplus included.", |row| {
+    Metric::number("hugepage_pool_nr", HUGEPAGES, "Pages in the pool of the host, surplus included.", |row| {
         pages(Some(row.pool.nr))
     }),
-    number("hugepage_pool_free", HUGEPAGES, "Of these, pages not yet touched; they may be reserved.", |row| {
+    Metric::number("hugepage_pool_free", HUGEPAGES, "Of these, pages not yet touched; they may be reserved.", |row| {
         pages(Some(row.pool.free))
     }),
-    number("hugepage_pool_resv", HUGEPAGES, "Of the free pages, those reserved by a mapping.", |row| {
+    Metric::number("hugepage_pool_resv", HUGEPAGES, "Of the free pages, those reserved by a mapping.", |row| {
         pages(row.pool.resv)
     }),
-    number(
+    Metric::number(
         "hugepage_pool_surplus",
         HUGEPAGES,
         "Pages above the configured pool size; they are freed when their user stops.",
         |row| pages(row.pool.surplus),
     ),
-    number("hugepage_pool_nr_overcommit", HUGEPAGES, "Maximum of surplus pages that the kernel may add.", |row| {
-        pages(row.pool.overcommit)
-    }),
-    number("hugepage_pool_available", HUGEPAGES, "Pages that are free and not reserved.", |row| {
+    Metric::number(
+        "hugepage_pool_nr_overcommit",
+        HUGEPAGES,
+        "Maximum of surplus pages that the kernel may add.",
+        |row| pages(row.pool.overcommit),
+    ),
+    Metric::number("hugepage_pool_available", HUGEPAGES, "Pages that are free and not reserved.", |row| {
         pages(row.pool.available())
     }),
-    number(
+    Metric::number(
         "hugepage_pool_obtainable",
         HUGEPAGES,
         "Pages that free memory can still provide without compaction.",
@@ -199,17 +179,33 @@ const POOL: &[Metric<PoolRow>] = &[
 ];
 
 const NODE: &[Metric<PoolRow>] = &[
-    number("hugepage_node_nr", HUGEPAGES, "Pages of the pool on this NUMA node.", |row| pages(Some(row.pool.nr))),
-    number("hugepage_node_free", HUGEPAGES, "Of these, pages not yet touched.", |row| pages(Some(row.pool.free))),
-    number("hugepage_node_surplus", HUGEPAGES, "Pages of this node above the configured pool size.", |row| {
+    Metric::number("hugepage_node_nr", HUGEPAGES, "Pages of the pool on this NUMA node.", |row| {
+        pages(Some(row.pool.nr))
+    }),
+    Metric::number("hugepage_node_free", HUGEPAGES, "Of these, pages not yet touched.", |row| {
+        pages(Some(row.pool.free))
+    }),
+    Metric::number("hugepage_node_surplus", HUGEPAGES, "Pages of this node above the configured pool size.", |row| {
         pages(row.pool.surplus)
     }),
 ];
 
-const HOST: &[Metric<Meminfo>] = &[
-    number("hugepage_host_page_tables", BYTES, "Page tables of the whole host.", |meminfo| bytes(meminfo.page_tables)),
-    number("hugepage_host_memory", BYTES, "Memory of the host, huge pages included.", |meminfo| {
-        bytes(meminfo.mem_total)
+const HOST: &[Metric<MetricsSnapshot>] = &[
+    Metric::number("hugepage_host_page_tables", BYTES, "Page tables of the whole host.", |host| {
+        bytes(host.meminfo.as_ref()?.page_tables)
+    }),
+    Metric::number("hugepage_host_memory", BYTES, "Memory of the host, huge pages included.", |host| {
+        bytes(host.meminfo.as_ref()?.mem_total)
+    }),
+    Metric::number(
+        "hugepage_uninspected_instances",
+        None,
+        "Instances that run and whose shared memory could not be inspected.",
+        |host| Some(host.uninspected),
+    ),
+    Metric::seconds("hugepage_survey_duration", "Time that the survey of the host took.", |host| host.survey_duration),
+    Metric::info("hugepage_build_info", "The version that is installed, always 1.", |_| {
+        vec![("version", env!("CARGO_PKG_VERSION").to_owned())]
     }),
 ];
 
@@ -222,7 +218,6 @@ pub(super) fn families(snapshot: &MetricsSnapshot) -> Vec<Family> {
         |row: &PoolRow| [of_pool(row), row.node.map(|node| ("node", node.to_string())).into_iter().collect()].concat();
     let (pools, nodes): (Vec<&PoolRow>, Vec<&PoolRow>) = snapshot.pools.iter().partition(|row| row.node.is_none());
     let instances: Vec<_> = snapshot.instances.iter().collect();
-    let host: Vec<_> = snapshot.meminfo.iter().collect();
     let mut families = Vec::new();
     families.extend(INSTANCE.iter().map(|metric| metric.family(&instances, of_instance)));
     let stopped: Vec<_> = snapshot.stopped.iter().collect();
@@ -230,28 +225,9 @@ pub(super) fn families(snapshot: &MetricsSnapshot) -> Vec<Family> {
     families.extend(STOPPED.iter().map(|metric| metric.family(&stopped, of_stopped)));
     families.extend(POOL.iter().map(|metric| metric.family(&pools, of_pool)));
     families.extend(NODE.iter().map(|metric| metric.family(&nodes, of_node)));
-    families.extend(HOST.iter().map(|metric| metric.family(&host, |_| Vec::new())));
+    families.extend(HOST.iter().map(|metric| metric.family(&[snapshot], |_| Vec::new())));
     families.retain(|family| !family.samples.is_empty());
     families
-}
-
-impl<T> Metric<T> {
-    /// The samples of all `things`, each with its labels.
-    fn family(&self, things: &[&T], labels: impl Fn(&T) -> Labels) -> Family {
-        let samples = things.iter().flat_map(|thing| self.samples(thing, labels(thing))).collect();
-        Family { name: self.name, unit: self.unit, help: self.help, samples }
-    }
-
-    fn samples(&self, thing: &T, labels: Labels) -> Vec<Sample> {
-        match &self.value {
-            Value::Number(number) => number(thing).map(|value| Sample { labels, value }).into_iter().collect(),
-            Value::Info(more) => vec![Sample { labels: [labels, more(thing)].concat(), value: 1 }],
-            Value::Each(label, each) => {
-                let sample = |(text, value)| Sample { labels: [&labels[..], &[(*label, text)]].concat(), value };
-                each(thing).into_iter().map(sample).collect()
-            }
-        }
-    }
 }
 
 /// The severity of each possible finding.

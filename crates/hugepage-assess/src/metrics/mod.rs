@@ -2,10 +2,14 @@
 //!
 //! Each metric is defined once, in [`definitions`]: its name, its unit, its HELP, and the source of its value. All are
 //! gauges. A metric of a state has a series for each possible state, 1 for the present one. The result is OpenMetrics that
-//! node_exporter's textfile collector, which knows only the older text format, can also read. Unknown values have no sample.
+//! node_exporter's textfile collector can also read. That knows only the older text format, which has no types for infos and
+//! sets of states. Unknown values have no sample.
 
 mod definitions;
+mod metric;
 mod openmetrics;
+
+use std::time::{Duration, SystemTime};
 
 use hugepage_kernel::Pages;
 use hugepage_kernel::memory::meminfo::Meminfo;
@@ -26,6 +30,10 @@ pub struct MetricsSnapshot {
     pub pools: Vec<PoolRow>,
     /// The host's memory; `None` if it could not be read.
     pub meminfo: Option<Meminfo>,
+    /// The instances whose shared memory could not be inspected.
+    pub uninspected: u64,
+    /// The time that the survey took; `None` for captured files.
+    pub survey_duration: Option<Duration>,
 }
 
 /// One instance of a database system.
@@ -39,6 +47,8 @@ pub struct InstanceMetrics {
     pub status: Status,
     /// The page tables of its processes; `None` if they were not read.
     pub page_tables: Option<PageTables>,
+    /// When its history has the last loss of huge pages; `None` without one.
+    pub last_regression: Option<SystemTime>,
 }
 
 /// An instance that is configured and does not run: an Oracle instance of oratab.
@@ -73,7 +83,13 @@ pub(crate) struct Family {
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     labels: Labels,
-    value: u64,
+    value: Number,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Number {
+    Whole(u64),
+    Seconds(f64),
 }
 
 type Labels = Vec<(&'static str, String)>;

@@ -4,11 +4,11 @@ use std::fmt;
 
 use hugepage_kernel::escape;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, GaugeValueEncoder, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::Family;
+use super::{Family, Number};
 
 #[derive(Debug)]
 struct Families(Vec<Family>);
@@ -41,5 +41,14 @@ impl Collector for Families {
             }
         }
         Ok(())
+    }
+}
+
+impl EncodeGaugeValue for Number {
+    fn encode(&self, encoder: &mut GaugeValueEncoder<'_>) -> Result<(), fmt::Error> {
+        match self {
+            Self::Whole(number) => number.encode(encoder),
+            Self::Seconds(number) => number.encode(encoder),
+        }
     }
 }

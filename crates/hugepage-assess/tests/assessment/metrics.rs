@@ -1,6 +1,7 @@
 //! The metrics of a host: what the text says of facts, and that each name means one thing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, UNIX_EPOCH};
 
 use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::assessment::{Finding, Status};
@@ -13,7 +14,13 @@ use hugepage_kernel::{Bytes, Pages};
 use super::{GIB, MIB, Server, fault, known, pool, reservation};
 
 fn instance(name: &str, status: Status) -> InstanceMetrics {
-    InstanceMetrics { kind: "postgresql".to_owned(), name: name.to_owned(), status, page_tables: None }
+    InstanceMetrics {
+        kind: "postgresql".to_owned(),
+        name: name.to_owned(),
+        status,
+        page_tables: None,
+        last_regression: None,
+    }
 }
 
 fn row(node: Option<u32>, pool: Pool) -> PoolRow {
@@ -27,6 +34,8 @@ fn host(instances: Vec<InstanceMetrics>) -> String {
         stopped: Vec::new(),
         pools: vec![row(None, pool(512, 12, 2)), row(Some(0), pool(512, 12, 0))],
         meminfo,
+        uninspected: 2,
+        survey_duration: Some(Duration::from_millis(1500)),
     })
 }
 
@@ -48,10 +57,10 @@ fn one_server_as_requested() {
     let samples = samples(&text);
     for (name, labels, value) in [
         ("hugepage_verdict", "", "0"),
-        ("hugepage_landed_in", ",landed_in=\"hugetlb\"", "1"),
-        ("hugepage_landed_in", ",landed_in=\"base\"", "0"),
-        ("hugepage_restart_outlook", ",lands_in=\"hugetlb\"", "1"),
-        ("hugepage_fallback_cause", ",reason=\"pool_empty\"", "0"),
+        ("hugepage_landed_in", ",hugepage_landed_in=\"hugetlb\"", "1"),
+        ("hugepage_landed_in", ",hugepage_landed_in=\"base\"", "0"),
+        ("hugepage_restart_outlook", ",hugepage_restart_outlook=\"hugetlb\"", "1"),
+        ("hugepage_fallback_cause", ",hugepage_fallback_cause=\"pool_empty\"", "0"),
         ("hugepage_instance_info", ",huge_pages=\"try\",huge_page_size=\"2097152\"", "1"),
         ("hugepage_shared_memory_bytes", "", "1073741824"),
         ("hugepage_page_size_bytes", "", "2097152"),
@@ -66,6 +75,9 @@ fn one_server_as_requested() {
         ("hugepage_node_free_hugepages{page_size=\"2097152\",node=\"0\"}", "12"),
         ("hugepage_host_memory_bytes", "17179869184"),
         ("hugepage_host_page_tables_bytes", "67108864"),
+        ("hugepage_uninspected_instances", "2"),
+        ("hugepage_survey_duration_seconds", "1.5"),
+        (concat!("hugepage_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}"), "1"),
     ] {
         assert_eq!(samples.get(series), Some(&value), "{series} in\n{text}");
     }
@@ -113,13 +125,23 @@ fn unknown_has_no_sample() {
     for name in ["hugepage_shared_memory_bytes", "hugepage_page_size_bytes", "hugepage_pages_needed"] {
         assert_eq!(sample(&samples, name, ""), None, "{name}");
     }
-    for name in ["hugepage_cgroup_limit_bytes", "hugepage_page_tables_total_bytes"] {
+    for name in ["hugepage_cgroup_limit_bytes", "hugepage_page_tables_bytes"] {
         assert!(!text.contains(name), "{name} in\n{text}");
     }
-    assert_eq!(sample(&samples, "hugepage_landed_in", ",landed_in=\"unknown\""), Some("1"));
+    assert_eq!(sample(&samples, "hugepage_landed_in", ",hugepage_landed_in=\"unknown\""), Some("1"));
 
-    let nothing = MetricsSnapshot { instances: Vec::new(), stopped: Vec::new(), pools: Vec::new(), meminfo: None };
-    assert_eq!(hugepage_assess::metrics::text(&nothing), "# EOF\n");
+    let nothing = MetricsSnapshot {
+        instances: Vec::new(),
+        stopped: Vec::new(),
+        pools: Vec::new(),
+        meminfo: None,
+        uninspected: 0,
+        survey_duration: None,
+    };
+    let text = hugepage_assess::metrics::text(&nothing);
+    let names: Vec<_> =
+        text.lines().filter_map(|line| line.split(['{', ' ']).next().filter(|name| *name != "#")).collect();
+    assert_eq!(names, ["hugepage_uninspected_instances", "hugepage_build_info"], "{text}");
 }
 
 #[test]
@@ -132,14 +154,17 @@ fn what_is_counted_elsewhere() {
         of_shared_memory: Some(Bytes(600)),
     };
     let limited = Server { limits: reservation(&[(2 * GIB, GIB)]), ..Server::default() };
-    let counted = InstanceMetrics { page_tables: Some(sum), ..instance("/pg", limited.status()) };
+    let lost = Some(UNIX_EPOCH + Duration::from_secs(1_700_000_000));
+    let counted =
+        InstanceMetrics { page_tables: Some(sum), last_regression: lost, ..instance("/pg", limited.status()) };
     let text = host(vec![counted]);
     let samples = samples(&text);
     for (name, value) in [
         ("hugepage_page_tables_processes", "7"),
-        ("hugepage_page_tables_total_bytes", "700"),
+        ("hugepage_page_tables_bytes", "700"),
         ("hugepage_page_tables_max_bytes", "300"),
         ("hugepage_page_tables_saving_bytes", "600"),
+        ("hugepage_last_regression_timestamp_seconds", "1700000000"),
         ("hugepage_cgroup_limit_bytes", "2147483648"),
         ("hugepage_cgroup_usage_bytes", "1073741824"),
     ] {

@@ -85,9 +85,15 @@ fn metrics_of_stopped_instances() {
             text.lines().filter_map(|line| line.strip_prefix(&format!("hugepage_stopped_{name}{{kind=\"oracle\",")));
         samples.filter(|sample| !sample.ends_with("} 0")).map(|sample| sample.replace('"', "")).collect()
     };
-    assert_eq!(of("state"), ["name=boot,state=stopped} 1", "name=off,state=stopped} 1", "name=dark,state=stopped} 1"]);
+    assert_eq!(
+        of("state"),
+        ["boot", "off", "dark"].map(|name| format!("name={name},hugepage_stopped_state=stopped}} 1"))
+    );
     assert_eq!(of("verdict"), ["name=boot} 2", "name=off} 1", "name=dark} 1"]);
-    let outlooks = ["name=boot,lands_in=fails} 1", "name=off,lands_in=base} 1", "name=dark,lands_in=unknown} 1"];
+    let outlooks = ["boot fails", "off base", "dark unknown"].map(|text| {
+        let (name, outlook) = text.split_once(' ').unwrap();
+        format!("name={name},hugepage_stopped_restart_outlook={outlook}}} 1")
+    });
     assert_eq!(of("restart_outlook"), outlooks);
     assert_eq!(
         (of("pages_needed"), of("pages_missing")),
