@@ -8,6 +8,7 @@
 #   DESTDIR       where a packager wants the files; for make image, where they were installed, or a package was unpacked
 #   BUILD_PROFILE cargo's: release, or quick, which is sooner compiled (default: release)
 #   BUILD_DIR     what `make` leaves for `make install` (default: build/pgN; the profile is part of the name, if not release)
+#   DEBFULLNAME, DEBEMAIL  who answers for it in that metadata (default: the developers)
 #   PROJECT_URL   the project's page in the metadata for PGXN, which is also that of its repository (default: none)
 #   IMAGE_DIR     where make image puts the image's files (default: build/pgN-image)
 #   IMAGE_OS      the distribution that the library was compiled on (default: this one's code name)
@@ -108,10 +109,13 @@ uninstall-sidecar:
 uninstall-library:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so' $(INSTALLED_SCRIPTS)
 
-RESOURCES = $(if $(PROJECT_URL),"resources": { "homepage": "$(PROJECT_URL)"$(comma) "repository": { "url": "$(PROJECT_URL).git"$(comma) "type": "git" } }$(comma))
+RESOURCES = $(if $(PROJECT_URL),"resources": { "homepage": "$(PROJECT_URL)"$(comma) "bugtracker": { "web": "$(PROJECT_URL)/issues" }$(comma) "repository": { "url": "$(PROJECT_URL).git"$(comma) "type": "git" } }$(comma))
 comma = ,
+# A version with a hyphen is one before a release: 2.0.0-rc1.
+STATUS = $(if $(findstring -,$(EXTVERSION)),testing,stable)
+MAINTAINER = $(if $(DEBEMAIL),$(DEBFULLNAME) <$(DEBEMAIL)>,the pg_hugepages developers)
 META.json: META.json.in Cargo.toml
-	sed 's/@VERSION@/$(EXTVERSION)/g; s|@RESOURCES@|$(RESOURCES)|' $< >$@
+	sed 's/@VERSION@/$(EXTVERSION)/g; s/@STATUS@/$(STATUS)/; s|@MAINTAINER@|$(MAINTAINER)|; s|@RESOURCES@|$(RESOURCES)|' $< >$@
 
 # CloudNativePG's layout: lib and share/extension at the root. Nothing else of the server or the distribution.
 IMAGE_DIR ?= build/pg$(PG_MAJOR)-image
@@ -124,7 +128,7 @@ image:
 	$(INSTALL_SHLIB) '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so' '$(IMAGE_DIR)/lib/'
 	$(INSTALL_DATA) '$(DESTDIR)$(datadir)/$(MODULEDIR)/$(EXTNAME).control' '$(DESTDIR)$(datadir)/$(MODULEDIR)/$(EXTNAME)'--*.sql \
 		'$(IMAGE_DIR)/share/extension/'
-	$(INSTALL_DATA) LICENSE '$(IMAGE_DIR)/licenses/$(EXTNAME)/copyright'
+	$(INSTALL_DATA) packaging/licences/$(EXTNAME).copyright '$(IMAGE_DIR)/licenses/$(EXTNAME)/copyright'
 	for file in Dockerfile metadata.hcl; do \
 		sed 's/@VERSION@/$(EXTVERSION)/g; s/@MAJOR@/$(PG_MAJOR)/g; s/@OS@/$(IMAGE_OS)/g' packaging/image/$$file.in \
 			>'$(IMAGE_DIR)'/$$file || exit; \
@@ -137,6 +141,7 @@ dist: META.json
 	$(MKDIR_P) build/dist/$(DIST)/.cargo
 	git archive HEAD | tar -x -C build/dist/$(DIST)
 	cp META.json build/dist/$(DIST)/
+	$(if $(PROJECT_URL),sed -i '/^\[package\]$$/a repository = "$(PROJECT_URL)"' build/dist/$(DIST)/Cargo.toml)
 	cd build/dist/$(DIST) && cargo vendor --locked --versioned-dirs vendor >.cargo/config.toml
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$$(git log -1 --format=%ct)" -C build/dist -cJf $(DIST)-vendored.tar.xz $(DIST)
 

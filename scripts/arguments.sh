@@ -6,19 +6,23 @@ check_arguments() {
     local command=$1 major
     shift
     case $command in
-        demo | lint | book | pictures | sql | setup | build | install | supply-chain | dist | sbom | reproducible)
+        demo | lint | book | pictures | sql | setup | build | install | dist | sbom | reproducible)
             [ $# -eq 0 ] || fail "'$command' takes no arguments, such as '$1'"
             ;;
+        supply-chain) [[ "$*" =~ ^(--advisories)?$ ]] || fail "'supply-chain' takes --advisories, not '$*'" ;;
         matrix)
             for major in "$@"; do
                 supported "$major" || fail "no major is called '$major'; there are: $SUPPORTED"
             done
             ;;
         package)
+            [[ -n "${DEBFULLNAME:-}" && -n "${DEBEMAIL:-}" ]] ||
+                fail "who answers for the packages? Set DEBFULLNAME and DEBEMAIL to a name and an address"
             [[ ! "$*" =~ ^sidecar(\ arm64)?$ ]] || return 0
             for major in "$@"; do
                 supported "$major" || fail "'package' takes sidecar, or majors of $SUPPORTED, not '$major'"
-                [ "$major" != 16 ] || fail "Debian has no PostgreSQL 16, so nothing a package could depend on"
+                [ "$major" != 16 ] || [ -n "${PGDG_SUITE:-}" ] ||
+                    fail "Debian has no PostgreSQL 16, so nothing a package could depend on; PGDG_SUITE=bookworm takes PostgreSQL's own"
             done
             ;;
         soak)

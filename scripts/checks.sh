@@ -69,12 +69,13 @@ run_lint() {
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
     check_targets
-    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/try-rpms scripts/try-role scripts/try-tar scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck packaging/debian/hugepage-sidecar.prerm \
+    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/no-glibc scripts/try-rpms scripts/try-role scripts/try-tar scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck packaging/debian/hugepage-sidecar.prerm \
         tests/fuzz/run
     check_workflows
-    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/prose scripts/pictures scripts/sql scripts/mutants
+    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/prose scripts/pictures scripts/sql scripts/mutants scripts/licences
     step "budgets of lines" scripts/budgets
     step "the SQL scripts are what src/ has" scripts/sql --check
+    step "licences of the linked crates" scripts/licences --check
     step "sentences and links of the documents" scripts/prose
     make_book
 }

@@ -19,7 +19,7 @@ LAB_ARM64='6.1-arm64 6.12-arm64-16k'
 declare -A LAB_FLAVOURS=([6.1-arm64]=cloud-arm64 [6.12-arm64-16k]=arm64-16k)
 LAB_ARM64_TARGET=aarch64-unknown-linux-gnu
 
-run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--captures DIRECTORY] [--steps N [--seed S]], or: remove
+run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--steps N [--seed S]], or: remove
     local series architecture architectures wanted=() arguments=() short=''
     while [ $# -gt 0 ]; do
         case $1 in
@@ -29,8 +29,6 @@ run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--captures DIRECTORY] 
             --docs) arguments+=(--docs) ;;
             --steps | --seed) [[ ${2-} =~ ^[1-9][0-9]*$ ]] || fail "$1 takes a number"
                 arguments+=("$1" "$2") && shift ;;
-            --captures) [ $# -gt 1 ] || fail "--captures takes a directory"
-                arguments+=(--captures "$2") && shift ;;
             remove) rm -rf --one-file-system "$LAB" && return ;;
             *) [[ " $LAB_KERNELS $LAB_ARM64 " == *" $1 "* ]] || fail "no kernel is called '$1'; there are: $LAB_KERNELS $LAB_ARM64"
                 wanted+=("$1") ;;

@@ -3,11 +3,13 @@
 # out on a bare Debian.
 
 run_package() {    # [MAJOR...]
-    local major suite out="$CACHE/packages" version profiles='' failed=0 passed=0
-    version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)
-    # Debian has no server of 16 that a package could depend on.
+    local major suite target out="$CACHE/packages" version profiles='' failed=0 passed=0
+    # Of two packages for one major the name of the file tells the suite.
+    version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)${PGDG_SUITE:++$PGDG_SUITE}
+    # Debian has no server of 16 that a package could depend on; PostgreSQL's own packages have each major.
     # shellcheck disable=SC2086
-    [ $# -gt 0 ] || set -- ${SUPPORTED/16 /}
+    if [ $# -eq 0 ] && [ -n "${PGDG_SUITE:-}" ]; then set -- $SUPPORTED; elif [ $# -eq 0 ]; then set -- ${SUPPORTED/16 /}; fi
+    target=$(release_target "$(uname -m)") || exit
     take_trees
     find_toolchain
     rm -rf "$out"/[0-9]*    # not the sidecar's for hosts without Debian
@@ -15,16 +17,16 @@ run_package() {    # [MAJOR...]
         say "PostgreSQL $major"
         suite=$(suite_of "$major")
         mkdir -p "$out/$major" "$TREES/$suite.cache"
-        tree_for "$major" build package "package-$major"
+        tree_for "$major" build package "package-${PGDG_SUITE:+pgdg-}$major"
         step "Making the package for PostgreSQL $major" in_tree "${TOOLCHAIN[@]}" \
-            --rw "$TREES/$suite.cache=/var/cache/build" --rw "$out/$major=/var/results" "$TREES/pg$major" \
+            --rw "$TREES/$suite.cache=/var/cache/build" --rw "$out/$major=/var/results" "$(tree_of "$major")" \
             "${TOOLCHAIN_ENV[@]}" CARGO_TARGET_DIR=/var/cache/build/package DEB_BUILD_PROFILES="$profiles" \
-            DEBFULLNAME="${DEBFULLNAME:-}" DEBEMAIL="${DEBEMAIL:-}" PROJECT_URL="${PROJECT_URL:-}" SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \
+            DEBFULLNAME="$DEBFULLNAME" DEBEMAIL="$DEBEMAIL" PROJECT_URL="${PROJECT_URL:-}" SIDECAR_TARGET="$target" SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \
             scripts/tree/package "$major" "$version" /var/results
         # The sidecar's package is the same for all: the first suite, which is the oldest, compiles it.
         profiles=pkg.pg-hugepages.nosidecar
         if in_tree --rw "$out=/var/results" "$TREES/$suite" /usr/bin/env -i \
-            PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+            PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 PGDG="${PGDG_SUITE:-}" \
             scripts/tree/try-package "$major" /var/results; then
             passed=$((passed + 1))
         else

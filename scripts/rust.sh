@@ -75,6 +75,13 @@ rust_packages() {    # WANTED NEED...
     fi
 }
 
+# Prints the target of a released sidecar; fails where Rust has no musl for it.
+release_target() {    # ARCHITECTURE
+    local target=$1-unknown-linux-musl
+    has_target "$target" || fail "a released sidecar is linked with musl: Rust's standard library for $target is not here, and rustup could not fetch it"
+    echo "$target"
+}
+
 # has_target TARGET: whether Rust's standard library for it is there. rustup fetches it where it can; nothing depends on that.
 has_target() {
     compgen -G "$(rustc --print target-libdir --target "$1")/libstd-*.rlib" >/dev/null && return

@@ -4,17 +4,18 @@
 # cross-compiled, and the program runs in an emulator.
 
 run_sidecar_packages() {    # [arm64]
-    local out=$CACHE/packages/sidecar${1:+-$1} version architecture release target='' emulator=''
+    local out=$CACHE/packages/sidecar${1:+-$1} version architecture release target emulator=''
     have_root "install RPMs in a root of their own" || fail "this needs root (or sudo): it installs RPMs in a root of their own"
     version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)
     architecture=$(uname -m)
     if [ -n "${1-}" ] && [ "$architecture" != aarch64 ]; then
-        architecture=aarch64 target=aarch64-unknown-linux-gnu emulator=qemu-aarch64-static
-        has_target "$target" || fail "Rust has no standard library for $target here, and rustup could not fetch it"
-        export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+        architecture=aarch64 emulator=qemu-aarch64-static
+        export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=aarch64-linux-gnu-gcc
     fi
+    target=$(release_target "$architecture") || exit
     rm -rf "$out" && mkdir -p "$out"
-    step "Compiling the sidecar" make --no-print-directory sidecar PG_CONFIG="$PG_CONFIG" BUILD_DIR="$out/build" ${target:+SIDECAR_TARGET="$target"}
+    step "Compiling the sidecar" make --no-print-directory sidecar PG_CONFIG="$PG_CONFIG" BUILD_DIR="$out/build" SIDECAR_TARGET="$target"
+    step "It holds nothing of glibc" scripts/no-glibc "$out/build/hugepage-sidecar"
     for release in 1 2; do
         step "Making the RPMs, release $release" make_rpms "$out" "$version" "$release" "$architecture"
     done
@@ -38,13 +39,13 @@ make_rpms() {
     local out=$1 version=$2 release=$3 sources=$1/build/sources old epoch
     epoch=$(git log -1 --format=%ct)
     rm -rf "$sources" && mkdir -p "$sources"
-    cp -pR "$out/build/hugepage-sidecar" packaging/systemd/hugepage-sidecar.service packaging/man docs LICENSE "$sources"
+    cp -pR "$out/build/hugepage-sidecar" packaging/systemd/hugepage-sidecar.service packaging/man docs LICENSE packaging/licences/hugepage-sidecar.copyright "$sources"
     chmod -R u=rwX,go=rX "$sources/docs"
     make --no-print-directory install-sidecar-share PG_CONFIG="$PG_CONFIG" DESTDIR="$sources/share"
     for old in '' 1; do
         SOURCE_DATE_EPOCH=$epoch rpmbuild -bb --quiet --target "$4" --define "_topdir $out/build/rpm" --define "_sourcedir $sources" \
             --define "_rpmdir $out/rpm-$release" --define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' \
-            --define "version $version" --define "release $release" ${old:+--define 'old_systemd 1'} \
+            --define "version $version" --define "release $release" --define "maintainer $DEBFULLNAME <$DEBEMAIL>" ${old:+--define 'old_systemd 1'} \
             --define "changelog_date $(LC_ALL=C date -ud "@$epoch" '+%a %b %d %Y')" --define '_buildhost localhost' \
             ${PROJECT_URL:+--define "project_url $PROJECT_URL"} --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
             packaging/rpm/hugepage-sidecar.spec

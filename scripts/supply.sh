@@ -13,10 +13,16 @@ find_tool() {
     rm -rf "$CACHE/$name-build"
 }
 
-# Licences and sources of all crates, by deny.toml. Advisories need their database, which GitHub's workflow asks.
+# run_supply_chain [--advisories]: licences, sources and advisories of all crates, by deny.toml. Without the database of
+# advisories only --advisories fails.
 run_supply_chain() {
     find_tool cargo-deny 0.20.2
     step "Licences and sources of the crates" "$TOOL" --locked check licenses bans sources
+    if [ $# -eq 0 ] && ! "$TOOL" --locked fetch db >>"$LOG" 2>&1; then
+        say "-- Advisories are not checked: skipped, their database could not be fetched. --advisories makes that a failure."
+        return
+    fi
+    step "Advisories" "$TOOL" --locked check advisories -D advisory-not-detected
 }
 
 # docs as HTML.
@@ -64,6 +70,8 @@ cyclonedx() {    # DIRECTORY
     local copy=$1/source list
     rm -rf "$1"
     copy_sources "$copy"
+    [ -z "${PROJECT_URL:-}" ] ||
+        sed -i "/^\[package\]\$/a repository = \"$PROJECT_URL\"" "$copy/Cargo.toml" "$copy/crates/hugepage-sidecar/Cargo.toml"
     (cd "$copy" && SOURCE_DATE_EPOCH=$(git -C "$OLDPWD" log -1 --format=%ct) "$TOOL" cyclonedx --format json \
         --spec-version 1.5 --no-build-deps --no-default-features --features "pg$PG_MAJOR" --override-filename bom)
     for list in pg_hugepages:bom hugepage-sidecar:crates/hugepage-sidecar/bom; do
@@ -81,8 +89,20 @@ check_dist() {
     step "Unpacking the one with the crates" tar -xJf "$name-vendored.tar.xz" -C "$place" --strip-components 1
     step "Compiling it with nothing else" env CARGO_HOME="$place/empty" CARGO_NET_OFFLINE=true CARGO_TARGET_DIR="$place/compiled" \
         make --no-print-directory -C "$place" PG_CONFIG="$PG_CONFIG" BUILD_PROFILE=quick
+    step "Compiling its library as packaging/README.md says" as_documented "$place"
     rm -rf "$place"
     stat -c "%s bytes  $PWD/%n" "$name.zip" "$name-vendored.tar.xz"
+}
+
+# as_documented DIRECTORY: runs the cargo command of packaging/README.md there, for our PostgreSQL, and not optimized.
+as_documented() {
+    local command
+    command=$(sed -n '/^    PGRX_PG_CONFIG_PATH=/{:more;/\\$/{N;b more};p}' packaging/README.md)
+    [ -n "$command" ]
+    command=${command//\/usr\/lib\/postgresql\/17\/bin\/pg_config/$PG_CONFIG}
+    command=${command//pg17/pg$PG_MAJOR}
+    (cd "$1" && CARGO_HOME=$1/empty CARGO_TARGET_DIR=$1/compiled CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+        CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 bash -euc "$command" && [ -s "$1/compiled/release/libpg_hugepages.so" ])
 }
 
 # Builds twice, in places that have nothing in common but the toolchain, and compares the libraries.

@@ -9,8 +9,10 @@ TREES=$CACHE/trees
 # No suite of Debian has 16; the Python package index has a complete build of it.
 WHEEL_OF_16='pgserver==0.1.4 --hash=sha256:d595789b47624a3d963aa9aa6359da9be31beb7e61f1a45541953242068b8813'
 
-# The suite of Debian that has a major's server, or that its server runs on.
+# The suite of Debian that has a major's server, or that its server runs on: with PGDG_SUITE that one, and the server is of
+# PostgreSQL's own packages for it.
 suite_of() {
+    [ -z "${PGDG_SUITE:-}" ] || { echo "$PGDG_SUITE" && return; }
     case $1 in
         15 | 16) echo bookworm ;;
         17) echo trixie ;;
@@ -26,9 +28,12 @@ bare_tree() {
     step "Making a tree of ${2:-Debian} $1" as_root env PATH="$PATH" scripts/tree/make "$1" "$TREES/$1" "${2:-Debian}"
 }
 
-# tree_for MAJOR NEED...: makes $TREES/pgMAJOR if it is not there, and installs what it lacks of packages_for them.
+tree_of() { echo "$TREES/pg$1${PGDG_SUITE:+-$PGDG_SUITE}"; }    # MAJOR
+
+# tree_for MAJOR NEED...: makes the major's tree if it is not there, and installs what it lacks of packages_for them.
 tree_for() {
-    local major=$1 tree=$TREES/pg$1 suite
+    local major=$1 tree suite
+    tree=$(tree_of "$1")
     shift
     suite=$(suite_of "$major")
     if [ ! -d "$tree" ]; then
@@ -60,7 +65,9 @@ copy_tree() {
 
 server_into_tree() {
     local major=$1 tree=$2
-    if [ "$major" = 16 ]; then
+    if [ -n "${PGDG_SUITE:-}" ]; then
+        in_tree --keep "$tree" env PGDG=yes scripts/tree/server "$major" "postgresql-server-dev-$major"
+    elif [ "$major" = 16 ]; then
         "$PYTHON" -m pip download -q --no-deps --only-binary :all: --python-version 3.11 --implementation cp \
             --platform manylinux2014_x86_64 --require-hashes -r <(echo "$WHEEL_OF_16") -d "$CACHE/wheels"
         as_root scripts/tree/unpack-16 "$CACHE"/wheels/pgserver-*.whl "$tree"

@@ -14,7 +14,7 @@ use pgrx::prelude::*;
 
 use super::convert::text;
 use super::rows;
-use crate::{history, memory, settings};
+use crate::{history, memory, settings, shmem};
 
 #[pg_extern(sql = false)]
 fn hugepage_history(call: pg_sys::FunctionCallInfo) {
@@ -54,6 +54,9 @@ fn hugepage_history(call: pg_sys::FunctionCallInfo) {
 /// The records of this cluster on this machine, the oldest first. The file is read once to count them and once for the rows,
 /// so that no session ever holds all of it.
 fn records(notes: &mut Notes) -> impl Iterator<Item = Record> + use<> {
+    if shmem::generation().is_none() {
+        notes.add("nothing is recorded: pg_hugepages is not in shared_preload_libraries");
+    }
     let instance = history::instance(notes);
     let is_ours = move |record: &Record| record.instance.is_past_of(&instance);
     let (found, count) = match counted(&is_ours, notes) {

@@ -21,6 +21,7 @@ fn hugepage_page_tables(call: pg_sys::FunctionCallInfo) {
         let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
         let memory_total = meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
         let at_max = mapping.and_then(|mapping| sum.at(server::max_connections(), mapping.size(), mapping.page_size?));
+        let share = |total: f64, memory: f64| (total / memory * 1e6).round() / 1e6;
         Some((
             i64::try_from(processes.len()).unwrap_or(i64::MAX),
             bigint(sum.total),
@@ -28,7 +29,7 @@ fn hugepage_page_tables(call: pg_sys::FunctionCallInfo) {
             bigint(meminfo.as_ref().and_then(|meminfo| meminfo.page_tables)),
             bigint(memory_total),
             #[allow(clippy::cast_precision_loss)]
-            sum.total.zip(memory_total).map(|(total, memory)| total.bigint() as f64 / memory.bigint() as f64),
+            sum.total.zip(memory_total).map(|(total, memory)| share(total.bigint() as f64, memory.bigint() as f64)),
             bigint(sum.on_huge_pages()),
             bigint(sum.of_shared_memory),
             bigint(at_max),

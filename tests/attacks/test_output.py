@@ -107,7 +107,7 @@ def test_watch_replaces_no_device(root, tmp_path):
     assert (tmp_path / "new.json").stat().st_mode & 0o777 == 0o644 and answer.status in (OK, 1, 2, 3)
 
 
-@pytest.mark.parametrize("arguments", [["report", "--html"], ["metrics", "--textfile"], ["capture"], ["watch", "--once", "--json"],
+@pytest.mark.parametrize("arguments", [["report", "--html"], ["metrics", "--textfile"], ["watch", "--once", "--json"],
                                        ["watch", "--once", "--state-dir"]])
 @pytest.mark.parametrize("who", ["owner", "everybody", "link"])
 def test_nothing_is_written_where_a_stranger_could_exchange_it(root, tmp_path, arguments, who):

@@ -96,7 +96,7 @@ def test_five_runs(new_cluster, pool, how, overcommit):
         [row] = [row for row in sidecar.run("status", "--format", "json").json()["instances"] if row["pid"] == server.postmaster]
         # The number alone gives the server nothing, and no output says so.
         assert row["hint"].startswith("Free ") and "huge pages that" in row["hint"], row
-        named = f"thief ({USER})"
+        named = f"thief (uid {USER})"
         assert (named in row["hint"]) == (named in sidecar.run("size").stdout) == (how == "touched")
     # The advice is true: now a restart is enough.
     server.restart()

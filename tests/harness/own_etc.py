@@ -22,9 +22,9 @@ exec "$@"
 """
 
 
-def start_with_etc(server: Cluster, files: Mapping[str, str | Path]) -> Cluster:
-    """Start the server with these files by their names below /etc: a text is the content, a path what the file is a link to."""
-    place = server.root / "etc"
+def through_etc(place: Path, files: Mapping[str, str | Path]) -> list[str]:
+    """The beginning of a command line that runs the rest with these files by their names below /etc: a text is the content, a path what
+    the file is a link to. They are kept in `place`."""
     (place / "layers").mkdir(parents=True)
     for name, content in files.items():
         file = place / "files" / name
@@ -34,7 +34,12 @@ def start_with_etc(server: Cluster, files: Mapping[str, str | Path]) -> Cluster:
         else:
             file.write_text(content)
     (place / "files").mkdir(exist_ok=True)
-    return server.start(through=["unshare", "--mount", "sh", "-c", _MOUNT, "sh", str(place)])
+    return ["unshare", "--mount", "sh", "-c", _MOUNT, "sh", str(place)]
+
+
+def start_with_etc(server: Cluster, files: Mapping[str, str | Path]) -> Cluster:
+    """Start the server with these files, as of `through_etc`."""
+    return server.start(through=through_etc(server.root / "etc", files))
 
 
 def etc_of(server: Cluster) -> Path:

@@ -5,9 +5,7 @@ not in vain; scenarios that a run leaves out keep what an earlier run with --doc
 """
 
 import argparse
-import base64
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -16,9 +14,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from booted import ENVIRONMENT, GUESTS, booted, kernel_of, log_of
-from captures import DIRECTORY
 from command_lines import pools_of_every_command_line
-from harness.guest import Guest, GuestFailed, Kernel
+from harness.guest import GuestFailed, Kernel
 from harness.kernel import meminfo
 from harness.signals import unwind_on_signals
 from harness.units import GB, MB
@@ -56,9 +53,8 @@ def wanted_scenarios(part: str | None, short: bool) -> Wanted:
     return found
 
 
-def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
-                 captures: Path | None = None) -> tuple[dict[str, Outcome], str | None]:
-    """The outcomes by node, and what the guest says its kernel is; None if it did not boot. Captures go to `captures`.
+def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path) -> tuple[dict[str, Outcome], str | None]:
+    """The outcomes by node, and what the guest says its kernel is; None if it did not boot.
 
     A guest that ends too early is booted again for the scenarios that are left.
     """
@@ -69,14 +65,13 @@ def run_in_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
         left = [node for node in nodes if node not in outcomes]
         if not left:
             break
-        reported, booted_release, why = run_in_one_guest(kernel, boot, left, lab, captures)
+        reported, booted_release, why = run_in_one_guest(kernel, boot, left, lab)
         outcomes |= reported
         release = release or booted_release
     return {node: outcomes.get(node, Outcome("failed", why)) for node in nodes}, release
 
 
-def run_in_one_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
-                     captures: Path | None) -> tuple[dict[str, Outcome], str | None, str]:
+def run_in_one_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path) -> tuple[dict[str, Outcome], str | None, str]:
     """The outcomes of the nodes that were reported, the kernel's release, and why the others were not."""
     outcomes: dict[str, Outcome] = {}
     release = None
@@ -100,8 +95,6 @@ def run_in_one_guest(kernel: Kernel, boot: Boot, nodes: list[str], lab: Path,
                 release = guest.run("uname -r", seconds=60).output
                 guest.run(" ".join([PYTEST, *(f"/mnt/tests/{node}" for node in nodes)]),
                           seconds=SECONDS_A_SCENARIO, each_line=read)
-                if captures:
-                    take_captures(guest, captures / kernel.name)
             why = "it was not reported: see the log"
         except GuestFailed as error:
             print(error, file=log)
@@ -120,14 +113,7 @@ def run_command_lines(kernel: Kernel, node: str, lab: Path) -> tuple[dict[str, O
     return {node: Outcome("failed" if found else "passed", reason, time.monotonic() - began)}, release
 
 
-def take_captures(guest: Guest, directory: Path) -> None:
-    """Bring the archives that the scenarios have kept into `directory`."""
-    packed = guest.run(f"mkdir -p {DIRECTORY} && tar -C {DIRECTORY} -c . | base64", seconds=60)
-    directory.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["tar", "-x", "-C", directory], input=base64.b64decode(packed.output), check=True)
-
-
-def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], None], captures: Path | None = None) -> Column:
+def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], None]) -> Column:
     """All wanted scenarios on one kernel, in a guest for each boot; the column so far is written after each."""
     kernel = kernel_of(lab, name)
     column = Column(name, date=datetime.now(timezone.utc).date().isoformat())
@@ -148,7 +134,7 @@ def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], N
         if boot == COMMAND_LINES and nodes:
             outcomes, release = run_command_lines(kernel, nodes[0], lab)
         else:
-            outcomes, release = run_in_guest(kernel, boot, nodes, lab, captures)
+            outcomes, release = run_in_guest(kernel, boot, nodes, lab)
         outcomes |= impossible
         column.release = release or column.release or kernel.release
         for machine, scenarios in machines:
@@ -169,7 +155,6 @@ def main() -> int:
     parser.add_argument("-k", dest="part")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--docs", action="store_true", help="write what was seen into the table of docs/tested-on.md")
-    parser.add_argument("--captures", type=Path, metavar="DIRECTORY", help="keep a capture of each kernel and machine there")
     parser.add_argument("--steps", type=int, help="take the random walks of ./dev foretell instead, of so many steps on each kernel and machine")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
@@ -186,7 +171,7 @@ def main() -> int:
         if asked.docs:
             write_table(column, Path("docs/tested-on.md"))
 
-    columns = [run_kernel(name, wanted, asked.lab, write, asked.captures) for name in asked.kernels.split()]
+    columns = [run_kernel(name, wanted, asked.lab, write) for name in asked.kernels.split()]
     counts = {outcome: sum(cell[0] == outcome for column in columns for cell in column.cells.values())
               for outcome in ("passed", "failed", "skipped")}
     missing = [column.name for column in columns if column.missing]

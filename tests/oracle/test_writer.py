@@ -78,10 +78,10 @@ def test_unsafe_parent_directory(directory, root):
     assert "may rename" in refused(inner)
     inner.parent.chmod(0o755)
     os.chown(inner.parent, 65534, -1)
-    assert "belongs to user 65534" in refused(inner)
+    assert "belongs to uid 65534" in refused(inner)
     os.chown(inner.parent, 0, -1)
     os.chown(inner, 65534, -1)
-    assert "belongs to user 65534" in refused(inner)
+    assert "belongs to uid 65534" in refused(inner)
 
 
 def test_invalid_paths(directory):

@@ -99,7 +99,7 @@ def test_grows_and_shrinks(small):
         answer = apply("--pages", wanted)
         assert (answer.status, answer.stderr) == (OK, "")
         assert small.persistent() == wanted == pool_numbers(2 * MB).nr
-        assert f"keeps {wanted} pages of 2 MB" in answer.stdout
+        assert f"has {wanted} pages of 2 MB" in answer.stdout
 
 
 def test_other_sizes(pool):
@@ -117,7 +117,7 @@ def test_other_sizes(pool):
 def test_dry_run_changes_nothing(small, settings):
     before, content = small.numbers(), SYSCTL_FILE.exists()
     answer = apply("--pages", before.nr + 100, "--persist", "--dry-run")
-    assert answer.status == OK and f"would keep {before.nr + 100} pages" in answer.stdout
+    assert answer.status == OK and f"would have {before.nr + 100} pages" in answer.stdout
     assert f"vm.nr_hugepages = {before.nr + 100}" in answer.stdout
     assert (small.numbers(), SYSCTL_FILE.exists()) == (before, content)
     refused = apply("--pages", 10**9, "--dry-run")
@@ -146,7 +146,7 @@ def test_nothing_changes_without_consent(small, settings):
     for answer in ("\n", "n\n", "yes, no\n"):
         refused = answered(answer, "--pages", wanted, "--persist")
         assert refused.status == UNKNOWN and "[y/N]" in refused.stderr and "nothing was changed" in refused.stderr
-        assert f"would keep {wanted} pages" in refused.stdout and f"vm.nr_hugepages = {wanted}" in refused.stdout
+        assert f"would have {wanted} pages" in refused.stdout and f"vm.nr_hugepages = {wanted}" in refused.stdout
     assert (small.numbers(), SYSCTL_FILE.exists()) == (before, content)
     done = answered("y\n", "--pages", wanted)
     assert done.status == OK and small.persistent() == wanted
@@ -184,7 +184,7 @@ def test_recommended(new_cluster, pool):
     assert f"pages are missing for {server.data}." in dry.stdout
     assert apply("--recommended").status == OK
     wanted = borrowed.persistent()
-    assert f"keep {wanted} pages" in dry.stdout and wanted > held
+    assert f"would have {wanted} pages" in dry.stdout and wanted > held
     server.restart()
     assert main_mapping(server.postmaster).landed_in == "hugetlb"
     server.stop()
@@ -396,8 +396,8 @@ def test_without_the_right_to(small):
          *sidecar.command("apply", "--yes", "--pages", wanted)], capture_output=True, text=True)
     assert container.returncode == UNKNOWN
     assert "read-only, as in containers" in container.stderr and "on the host itself" in container.stderr
-    captured = Path(__file__).parents[1] / "fixtures/rhel7"
-    elsewhere = apply("--pages", wanted, "--root", captured)
+    tree = Path(__file__).parents[1] / "fixtures/rhel7"
+    elsewhere = apply("--pages", wanted, "--root", tree)
     assert elsewhere.status == USAGE
     for wrong in (["--pages", "x"], [], ["--pages", "1", "--page-size", "2"], ["--pages", "1", "--reserve-percent", "101"]):
         assert apply(*wrong).status in (USAGE, UNKNOWN)

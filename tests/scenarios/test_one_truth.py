@@ -165,7 +165,10 @@ class Faces:
         is_hidden = self.status["landed_in"] == "unknown"
         status = {"warning": sidecar.WARNING, "critical": sidecar.CRITICAL}.get(
             verdict, sidecar.UNKNOWN if is_hidden else sidecar.OK)
-        text = " ".join(text for text in texts.values() if text)
+        # What is no warning needs no command.
+        shown = texts.values() if status != sidecar.OK else [texts["message"]]
+        text = " ".join(text for text in shown if text)
+        assert ("OK (notice) - " in self.check.stdout) == (status == sidecar.OK and verdict == "notice")
         assert (self.check.status, text in self.check.stdout) == (status, True), (self.check, self.status)
 
 

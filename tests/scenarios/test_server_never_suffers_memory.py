@@ -102,8 +102,9 @@ def assert_worker_ends_in_order(server: Cluster, change: Callable[[int], int]) -
 
     def started() -> tuple[int, int]:
         pid = await_worker(server)
+        before = waits_so_far(pid)
         server.sql("SELECT pg_reload_conf()")
-        rounds(pid, waits_so_far(pid))
+        rounds(pid, before)
         return pid, status_bytes(pid, "VmPeak")
 
     def rounds(pid: int, before: int) -> None:

@@ -91,7 +91,6 @@ def test_cyclic_links(oracle, tmp_path):
     instance.alert_log.unlink()
     instance.alert_log.write_bytes(live(instance))
     assert told(tmp_path, "TEST1")["use_large_pages"] == "ONLY"
-    assert sidecar.run("capture", tmp_path / "tree").status == OK
 
 
 STORM = """

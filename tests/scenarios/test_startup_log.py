@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from harness.cluster import Cluster
+from harness.cluster import Cluster, rows
 from harness.next_boot import well
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_answer, await_worker, events, history, worker
@@ -173,7 +173,9 @@ def test_preloaded_or_created_alone(new_cluster):
     at = len(server.log())
     create_extension(server.start())
     assert checked_status(server)["generation"] is None
-    assert history(server) == [] and worker(server) is None
+    session = server.connect()
+    assert rows(session, "SELECT * FROM hugepage_history") == [] and worker(server) is None
+    assert session.notices == ["NOTICE:  pg_hugepages: nothing is recorded: pg_hugepages is not in shared_preload_libraries\n"]
     assert not (server.data / "pg_hugepages.history").exists() and new_messages(server, at) == []
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import Install
+from harness.host_tree import Host
 from harness.sidecar import OK, PROGRAM, UNKNOWN, run, static_binary
+from harness.units import KB, MB
 
 pytestmark = pytest.mark.any_major
 
@@ -42,20 +44,20 @@ def test_without_proc_and_sys_it_says_what_is_missing(empty):
     applied = within(empty, "apply", "--pages", "1", "--dry-run")
     assert applied.returncode == UNKNOWN
     assert "/sys/kernel/mm/hugepages" in applied.stderr and "No such file or directory" in applied.stderr
-    captured = within(empty, "capture", "/captured")
-    assert (captured.returncode, captured.stderr) == (OK, "")
-    assert (empty / "captured/README").exists() and not (empty / "captured/proc/meminfo").exists()
+    said = within(empty, "status")
+    assert (said.returncode, said.stderr) == (UNKNOWN, "")
+    text = " ".join(said.stdout.split())
+    assert 'could not open "/proc' in text and text.endswith("UNKNOWN: /proc of this host could not be read.")
 
 
-def test_a_capture_is_read_there(root, tmp_path):
-    """What was captured on one machine can be examined on one that has nothing else."""
-    tree = tmp_path / "tree"
-    assert run("capture", tree).status == OK
-    shutil.copy(static_binary(), tmp_path / PROGRAM)
-    again = within(tmp_path, "--root", "/tree", "capture", "/again")
-    assert (again.returncode, again.stderr) == (OK, "")
-    for file in ("proc/meminfo", "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"):
-        assert (tmp_path / "again" / file).read_text() == (tree / file).read_text()
+def test_a_tree_is_read_there(empty):
+    """The files of one machine can be examined on one that has nothing else."""
+    tree = Host(empty / "tree")
+    tree.postgresql("/data", 64 * MB, 4 * KB)
+    outside = run("--root", tree.directory, "status", "--format", "json", "--state-dir", "/none")
+    inside = within(empty, "--root", "/tree", "status", "--format", "json", "--state-dir", "/none")
+    assert (inside.returncode, inside.stdout, inside.stderr) == (outside.status, outside.stdout, "")
+    assert [instance["name"] for instance in outside.json()["instances"]] == ["/data"]
 
 
 def test_the_library_has_no_code_of_oracle():

@@ -127,4 +127,7 @@ def test_notices(new_cluster):
         session = server.connect()
         rows(session, f"SELECT * FROM {call}")
         notices_of[call] = set(session.notices)
+    # Without the worker nobody records.
+    [unrecorded] = notices_of.pop("hugepage_history") - hidden
+    assert "nothing is recorded" in unrecorded
     assert all(notices <= hidden for notices in notices_of.values()) and notices_of["hugepage_pools"] == hidden, notices_of

@@ -11,12 +11,24 @@ from machine import Machine
     (["package", "sidecars"], "'package' takes sidecar, or majors of 15 16 17 18 19, not 'sidecars'"),
     (["package", "sidecar", "ppc64"], "'package' takes sidecar, or majors of 15 16 17 18 19, not 'sidecar'"),
     (["package", "16"], "Debian has no PostgreSQL 16"),
+    (["supply-chain", "now"], "'supply-chain' takes --advisories, not 'now'"),
     (["soak"], "'soak' takes a number of hours first, not ''"),
     (["soak", "--seed", "1"], "'soak' takes a number of hours first, not '--seed'"),
 ])
 def test_a_wrong_argument_costs_nothing(tmp_path, words, message):
-    outcome = Machine(tmp_path).dev(*words)
+    machine = Machine(tmp_path)
+    machine.variables |= {"DEBFULLNAME": "a test", "DEBEMAIL": "test@example.invalid"}
+    outcome = machine.dev(*words)
     assert outcome.status == 1 and message in outcome.output
+    assert not outcome.apt_get and not outcome.compiled_for
+
+
+@pytest.mark.parametrize("words", [["package"], ["package", "17"], ["package", "sidecar"]])
+def test_packages_are_somebodys(tmp_path, words):
+    machine = Machine(tmp_path)
+    machine.variables["DEBFULLNAME"] = "a test"
+    outcome = machine.dev(*words)
+    assert outcome.status == 1 and "Set DEBFULLNAME and DEBEMAIL" in outcome.output
     assert not outcome.apt_get and not outcome.compiled_for
 
 

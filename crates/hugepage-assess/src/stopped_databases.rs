@@ -15,6 +15,8 @@ pub struct StoppedDatabase {
     pub page_size: Option<PageSize>,
     /// What it needs of them.
     pub wants: Wants,
+    /// Whether only people start it: `manual` in the start.conf of Debian.
+    pub is_manual: bool,
 }
 
 /// What a server that does not run will ask for.

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
@@ -14,13 +13,12 @@ use hugepage_oracle::equal_sids::{Pmons, Whose};
 use hugepage_oracle::readers::{OracleInstance, OracleProcess, OracleRole};
 
 use super::container::container;
+use super::server_names::{Seen, ServerName, arguments};
 use super::service_accounts::ServiceAccounts;
 use super::strangers::Strangers;
 
 /// The most processes beside servers of which it is kept that they have huge pages.
 const MAX_HOLDERS: usize = 1000;
-/// What is kept of the arguments of a postmaster, in bytes.
-const MAX_ARGUMENT_BYTES: usize = 64 << 10;
 
 /// The kind of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +36,7 @@ pub struct DiscoveredServer {
     pub who: DiscoveredKind,
     /// The postmaster, or PMON.
     pub pid: i32,
-    /// Its users; `None` in old captures.
+    /// Its users; `None` in a tree that does not tell them.
     pub users: Option<Credentials>,
     /// The status of each of its processes, the process `pid` first.
     pub processes: Vec<ProcessStatus>,
@@ -74,11 +72,11 @@ impl DiscoveredHost {
             host: Self::default(),
             sessions: Vec::new(),
             children: BTreeMap::new(),
+            parents: BTreeMap::new(),
+            unnamed: Vec::new(),
         };
-        let quiet = root.unrecorded();
-        let quiet = Processes::open(&quiet);
         for pid in pids {
-            let glance = quiet.glance(pid);
+            let glance = pass.all.glance(pid);
             if glance.as_ref().is_err_and(ReadError::is_unanswered) {
                 notes.add(format!("whether process {pid} is a server is unknown: it does not answer"));
             }
@@ -102,16 +100,39 @@ struct Pass<'a> {
     sessions: Vec<(i32, OracleInstance, Option<Credentials>, ProcessStatus)>,
     /// The processes that may be PostgreSQL's, by their parent.
     children: BTreeMap<i32, Vec<ProcessStatus>>,
+    /// The parents of backends, each with the name of a backend's program: the parent's, until one runs another program.
+    parents: BTreeMap<i32, String>,
+    /// Processes that may be postmasters under any name, and whether each is of a service account.
+    unnamed: Vec<(i32, ProcessGlance, bool)>,
 }
 
 impl Pass<'_> {
     fn add(&mut self, pid: i32, glance: ProcessGlance) {
         let users = glance.credentials.as_ref();
         let is_of_service = users.is_none_or(|users| self.accounts.is_service(self.root, users.effective));
-        let is_of_root = users.is_some_and(|users| users.users().iter().all(|uid| *uid == 0));
-        if self.is_of_server(pid, &glance, is_of_service) {
-            return;
+        let (name, may_be) = (ServerName::of_program(&glance.name), may_be_in_server(&glance));
+        // The images of root's container runtimes name programs as they like.
+        if !is_of_service && !((name.is_some() || may_be) && container(self.root, pid).is_some()) {
+            if let Some(name) = name {
+                let once = name == ServerName::Member;
+                self.host.strangers.add(self.root, self.accounts, pid, &glance, None, once);
+            }
+            return self.add_other(pid, glance, is_of_service);
         }
+        let is_added = match self.all.command_line(pid, Seen::parse).ok().flatten().flatten() {
+            Some(seen) => self.is_added(pid, &glance, seen),
+            None if may_be => return self.unnamed.push((pid, glance, is_of_service)),
+            None => false,
+        };
+        if !is_added {
+            self.add_other(pid, glance, is_of_service);
+        }
+    }
+
+    /// Adds a process that is of no server.
+    fn add_other(&mut self, pid: i32, glance: ProcessGlance, is_of_service: bool) {
+        let users = glance.credentials.as_ref();
+        let is_of_root = users.is_some_and(|users| users.users().iter().all(|uid| *uid == 0));
         if is_of_root && glance.status.rss_anon.is_some() {
             self.host.of_root.push((pid, glance.status.hugetlb_pages.unwrap_or_default()));
         }
@@ -123,33 +144,23 @@ impl Pass<'_> {
         let sum = if counts { &mut self.host.held_by_services } else { &mut self.host.held_by_strangers };
         *sum = sum.saturating_add(glance.status.hugetlb_pages.unwrap_or_default());
         if self.host.holders.len() < MAX_HOLDERS {
-            process::keep_status(self.root, pid);
             self.host.holders.push((pid, glance, counts));
         }
     }
 
     /// Whether a process is one of a server that counts, which is added.
-    fn is_of_server(&mut self, pid: i32, glance: &ProcessGlance, is_of_service: bool) -> bool {
-        let name = ServerName::of_program(&glance.name);
-        if !is_of_service && (name.is_none() || container(self.root, pid).is_none()) {
-            if let Some(name) = name {
-                let once = name == ServerName::Member;
-                self.host.strangers.add(self.root, self.accounts, pid, glance, None, once);
-            }
-            return false;
-        }
-        let Ok(Some(Some(seen))) = self.all.command_line(pid, Seen::parse) else { return false };
+    fn is_added(&mut self, pid: i32, glance: &ProcessGlance, seen: Seen) -> bool {
         let who = match seen {
             Seen::Oracle(OracleProcess { instance, role: OracleRole::Pmon }) => DiscoveredKind::Oracle(instance),
             Seen::Postmaster(arguments) => DiscoveredKind::PostgreSql(arguments),
             Seen::Oracle(process) => {
-                process::keep_status(self.root, pid);
                 self.sessions.push((pid, process.instance, glance.credentials.clone(), glance.status));
                 return true;
             }
             Seen::Backend => {
-                process::keep_status(self.root, pid);
-                self.children.entry(glance.status.parent.unwrap_or(0)).or_default().push(glance.status);
+                let parent = glance.status.parent.unwrap_or(0);
+                self.parents.entry(parent).or_insert_with(|| glance.name.clone());
+                self.children.entry(parent).or_default().push(glance.status);
                 return true;
             }
         };
@@ -168,7 +179,15 @@ impl Pass<'_> {
     }
 
     /// Gives each server its processes.
-    fn finish(self) -> DiscoveredHost {
+    fn finish(mut self) -> DiscoveredHost {
+        for (pid, glance, is_of_service) in std::mem::take(&mut self.unnamed) {
+            let is_head = self.parents.get(&pid) == Some(&glance.name);
+            let found = is_head.then(|| self.all.command_line(pid, arguments)).and_then(Result::ok).flatten();
+            if !found.is_some_and(|found| self.is_added(pid, &glance, Seen::Postmaster(found))) {
+                self.add_other(pid, glance, is_of_service);
+            }
+        }
+        self.host.servers.sort_by_key(|found| found.pid);
         let Self { root, accounts, mut host, sessions, mut children, .. } = self;
         let found = &mut host.servers;
         keep_postmasters(found);
@@ -226,59 +245,9 @@ impl DiscoveredServer {
     }
 }
 
-/// What the name of its program says of a process: at most 15 bytes, which it can choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ServerName {
-    /// A postmaster or PMON; backends have the name of their postmaster.
-    Head,
-    /// Another process of Oracle, or PMON under the name of its program.
-    Member,
-}
-
-impl ServerName {
-    fn of_program(name: &str) -> Option<Self> {
-        let of_oracle = || OracleProcess::parse(name).map(|process| process.role);
-        match name {
-            "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster" => Some(Self::Head),
-            name if of_oracle() == Some(OracleRole::Pmon) || name.starts_with("ora_pmon_") => Some(Self::Head),
-            name => {
-                let is_numbered =
-                    || name.strip_prefix("oracle_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-                (name == "oracle" || is_numbered() || of_oracle().is_some()).then_some(Self::Member)
-            }
-        }
-    }
-}
-
-/// What a command line shows.
-enum Seen {
-    Oracle(OracleProcess),
-    Postmaster(Vec<String>),
-    Backend,
-}
-
-impl Seen {
-    fn parse(cmdline: &str) -> Option<Self> {
-        if let Some(process) = OracleProcess::parse(cmdline) {
-            return Some(Self::Oracle(process));
-        }
-        if cmdline.starts_with("postgres: ") {
-            return Some(Self::Backend);
-        }
-        let mut words = cmdline.trim_end_matches('\0').split('\0');
-        let program = words.next()?.rsplit('/').next()?;
-        if !matches!(program, "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster") {
-            return None;
-        }
-        let mut left = MAX_ARGUMENT_BYTES;
-        let is_kept = |word: &&str| {
-            let fits = word.len() < left;
-            left = left.saturating_sub(word.len() + 1);
-            fits
-        };
-        let arguments: Vec<String> = words.take_while(is_kept).map(str::to_owned).collect();
-        postmaster_opts::serves(&arguments).then_some(Self::Postmaster(arguments))
-    }
+/// Whether a process may be one of a server's, all of which share memory.
+fn may_be_in_server(glance: &ProcessGlance) -> bool {
+    glance.holds_huge_pages() || glance.status.rss_shmem.is_none_or(|memory| memory > Bytes(0))
 }
 
 #[cfg(test)]
@@ -328,6 +297,53 @@ mod tests {
         assert_eq!(shown, [(10, 4, 15), (20, 1, 16), (30, 3, 7), (40, 1, 8)]);
         assert_eq!(found[0].who, DiscoveredKind::PostgreSql(vec!["-D".to_owned(), "/data".to_owned()]));
         assert!(notes.into_vec().is_empty() && strangers.first.is_empty());
+    }
+
+    /// Nix, and images that call the program as they like; the parent of a backend has another name where it is its init.
+    #[test]
+    fn servers_under_any_name() {
+        let tree = host(&[]);
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("etc/passwd", "root:x:0:0:::\npostgres:x:26:26:::\n");
+        for (pid, parent, name, uid, cgroup, cmdline) in [
+            (9, 1, "dumb-init", 101, "docker-77aa.scope", "dumb-init\0"),
+            (10, 9, ".postgres-wrapp", 101, "docker-77aa.scope", "/nix/store/x/bin/.postgres-wrapped\0-D\0/a\0"),
+            (11, 10, ".postgres-wrapp", 101, "docker-77aa.scope", "postgres: checkpointer \0"),
+            (12, 9, ".postgres-wrapp", 101, "docker-77aa.scope", "postgres: orphan \0"),
+            (20, 1, "database", 102, "docker-88bb.scope", "/opt/app/database\0-D\0/b\0"),
+            (21, 20, "database", 102, "docker-88bb.scope", "postgres: main: checkpointer \0"),
+            (22, 1, "cache", 102, "docker-88bb.scope", "/opt/app/cache\0"),
+            (30, 1, "database", 26, "own.service", "/opt/app/database\0-D\0/c\0"),
+            (31, 30, "database", 26, "own.service", "postgres: checkpointer \0"),
+            (40, 1, ".postgres-wrapp", 1000, "x.service", "postgres\0-D\0/d\0"),
+            (50, 1, "database", 1000, "x.service", "database\0"),
+            (51, 50, "database", 1000, "x.service", "postgres: checkpointer \0"),
+        ] {
+            let status = format!(
+                "Name:\t{name}\nPPid:\t{parent}\nUid:\t{uid} {uid} {uid} {uid}\nGid:\t1 1 1 1\nRssShmem:\t8 kB\nHugetlbPages:\t8 kB\n"
+            );
+            write(&format!("proc/{pid}/status"), &status);
+            write(&format!("proc/{pid}/cgroup"), &format!("0::/system.slice/{cgroup}\n"));
+            write(&format!("proc/{pid}/cmdline"), cmdline);
+        }
+        let mut notes = Notes::default();
+        let root = Root::at(tree.path());
+        let found = DiscoveredHost::look(&root, &ServiceAccounts::read(&root, &[], &mut notes), &mut notes);
+        let arguments = |server: &DiscoveredServer| match &server.who {
+            DiscoveredKind::PostgreSql(arguments) => arguments.join(" "),
+            DiscoveredKind::Oracle(_) => String::new(),
+        };
+        let shown: Vec<_> = found.servers.iter().map(|one| (one.pid, one.processes.len(), arguments(one))).collect();
+        let expected = [(10, 2, "-D /a"), (20, 2, "-D /b"), (30, 2, "-D /c")];
+        assert_eq!(shown, expected.map(|(pid, count, words)| (pid, count, words.to_owned())));
+        assert_eq!(found.strangers.first.iter().map(|one| one.pid).collect::<Vec<_>>(), [40]);
+        // What is of no server holds its pages.
+        let holders: BTreeMap<_, _> = found.holders.iter().map(|(pid, _, counts)| (*pid, *counts)).collect();
+        assert_eq!(holders.into_keys().collect::<Vec<_>>(), [9, 22, 40, 50, 51]);
     }
 
     fn discovered(tree: &tempfile::TempDir, notes: &mut Notes) -> (Vec<DiscoveredServer>, Strangers) {
@@ -381,12 +397,5 @@ mod tests {
         let first = &strangers.first[0];
         assert_eq!((first.pid, first.uid, &*first.name, first.resident.0), (10, Some(1000), "postgres", 4096));
         assert_eq!(first.to_string(), "process 10 (postgres, 4 kB) runs as alice");
-    }
-
-    #[test]
-    fn long_arguments() {
-        let long = format!("postgres\0-D\0{}\0-c\0a=b\0", "x".repeat(1 << 20));
-        let Some(Seen::Postmaster(arguments)) = Seen::parse(&long) else { panic!() };
-        assert_eq!(arguments, ["-D"], "cut before the argument that is too long");
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::mapping::maps::{self, Mapping};
+use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::hugetlb_files::{self, HugetlbFile};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::proc::credentials::Credentials;
@@ -24,24 +25,29 @@ const MAX_HOLDERS: usize = 10;
 const MAX_PROCESSES: usize = 100;
 
 /// The programs that have huge pages and are no database server, by their names and users, the largest first. A process may
-/// have more than it shows, because processes share page tables of huge pages (`HugetlbPages` in proc(5)), and a page that
-/// several have mapped counts for each.
+/// have more than it shows, because processes share page tables of huge pages (`HugetlbPages` in proc(5)).
 pub(super) fn holders(
     root: &Root,
     accounts: &ServiceAccounts,
     pools: &[PoolRow],
+    devices: &Devices,
     processes: &[(i32, ProcessGlance, bool)],
 ) -> Vec<PoolHolder> {
     let mut found: BTreeMap<(String, String, bool), (u64, Bytes)> = BTreeMap::new();
-    for (_, process, counts) in processes {
+    let is_looked_at = processes.len() <= MAX_PROCESSES;
+    let mut mapped = Mapped { is_incomplete: !is_looked_at, ..Mapped::default() };
+    let in_use = |row: &PoolRow| row.pool.page_size.times(row.pool.nr.saturating_sub(row.pool.free));
+    let in_use = pools::of_host(pools).map(in_use).fold(Bytes(0), Bytes::saturating_add);
+    for (pid, process, counts) in processes {
         let user = match &process.credentials {
-            Some(Credentials { real, .. }) => accounts
-                .account_name(root, *real)
-                .map_or_else(|| real.to_string(), |name| escape::line(name).into_owned()),
+            Some(Credentials { real, .. }) => escape::line(&accounts.name(root, *real)).into_owned(),
             None => "unknown user".to_owned(),
         };
+        let before = if is_looked_at { mapped.add(root, devices, *pid) } else { Bytes(0) };
+        let touched = process.status.hugetlb_pages.unwrap_or_default().saturating_sub(before);
         let sum = found.entry((escape::line(&process.name).into_owned(), user, *counts)).or_default();
-        *sum = (sum.0 + 1, sum.1.saturating_add(process.status.hugetlb_pages.unwrap_or_default()));
+        // Pages that cannot be told apart are counted for each process, but no more than there are.
+        *sum = (sum.0 + 1, sum.1.saturating_add(touched).min(in_use));
     }
     // The kernel does not say of which pool they are.
     let size = size_in_use(pools);
@@ -53,7 +59,7 @@ pub(super) fn holders(
         pages: size.map(|size| size.pages_within(memory)),
         counts,
     };
-    let files = files_without_process(root, processes).into_iter().map(|(point, memory)| PoolHolder {
+    let files = mapped.files_of_others(root).into_iter().map(|(point, memory)| PoolHolder {
         name: format!("files in {}", escape::line(&point)),
         user: "hugetlbfs".to_owned(),
         processes: 0,
@@ -67,27 +73,47 @@ pub(super) fn holders(
     holders
 }
 
-/// The memory of files at each mount point of hugetlbfs that none of these processes has mapped: all that have huge pages, but for
-/// database servers, which map no such files. Empty where a process may not be looked at.
-fn files_without_process(root: &Root, processes: &[(i32, ProcessGlance, bool)]) -> Vec<(String, Bytes)> {
-    let mounted = hugetlb_files::mounted(root);
-    if mounted.iter().all(|(_, files)| files.is_empty()) || processes.len() > MAX_PROCESSES {
-        return Vec::new();
+/// The files and shared memory that these processes have mapped.
+#[derive(Default)]
+struct Mapped {
+    /// By device and inode.
+    all: BTreeSet<((u32, u32), u64)>,
+    /// Whether one of the processes may not be looked at.
+    is_incomplete: bool,
+}
+
+impl Mapped {
+    /// Adds what `pid` has mapped. Returns what that is of huge pages that a process before it has mapped, too.
+    fn add(&mut self, root: &Root, devices: &Devices, pid: i32) -> Bytes {
+        let Ok(mapped) = if_there(maps::read(root, &maps::path(pid), |mapping| mapping.inode > 0)) else {
+            self.is_incomplete = true;
+            return Bytes(0);
+        };
+        let mapped = mapped.unwrap_or_default();
+        let is_huge = |one: &&Mapping| {
+            let size = devices.page_size(one.device);
+            size.is_some_and(|size| size > PageSize::base()) || one.path.starts_with("/anon_hugepage")
+        };
+        let before = mapped.iter().filter(|one| self.all.contains(&(one.device, one.inode))).filter(is_huge);
+        let before = before.map(Mapping::size).fold(Bytes(0), Bytes::saturating_add);
+        self.all.extend(mapped.iter().map(|one| (one.device, one.inode)));
+        before
     }
-    let mut mapped = BTreeSet::new();
-    for (pid, ..) in processes {
-        match if_there(maps::read(root, &maps::path(*pid), |mapping| mapping.inode > 0)) {
-            Ok(mappings) => mapped.extend(mappings.into_iter().flatten().map(|one| (one.device, one.inode))),
-            Err(_) => return Vec::new(),
+
+    /// The memory of files at each mount point of hugetlbfs that none of these processes has mapped: all that have huge pages, but
+    /// for database servers, which map no such files. Empty where a process may not be looked at.
+    fn files_of_others(mut self, root: &Root) -> Vec<(String, Bytes)> {
+        if self.is_incomplete {
+            return Vec::new();
         }
+        // A file system may be mounted at several points.
+        let mut unmapped = |files: Vec<HugetlbFile>| {
+            let files = files.into_iter().filter(|file| self.all.insert(file.id));
+            files.fold(Bytes(0), |sum, file| sum.saturating_add(file.memory))
+        };
+        let sums = hugetlb_files::mounted(root).into_iter().map(|(point, files)| (point, unmapped(files)));
+        sums.filter(|(_, memory)| *memory > Bytes(0)).collect()
     }
-    // A file system may be mounted at several points.
-    let mut unmapped = |files: Vec<HugetlbFile>| {
-        let files = files.into_iter().filter(|file| mapped.insert(file.id));
-        files.fold(Bytes(0), |sum, file| sum.saturating_add(file.memory))
-    };
-    let sums = mounted.into_iter().map(|(point, files)| (point, unmapped(files)));
-    sums.filter(|(_, memory)| *memory > Bytes(0)).collect()
 }
 
 /// What no service account has of `pool`, of the pages in use that are none of these servers'. All that is not seen to be a service
@@ -120,7 +146,7 @@ pub(super) fn strangers(
 /// What root's processes have mapped of pages of `size` and not touched: these pages may be promised to them. Only root's are looked
 /// at: whoever is hostile could have as many mappings as it likes.
 fn promised_to_root(host: &InspectContext<'_>, size: PageSize, processes: &[(i32, Bytes)]) -> Bytes {
-    let root = &host.root.unrecorded();
+    let root = host.root;
     let promised = |(pid, touched): &(i32, Bytes)| {
         if container(root, *pid).is_some() {
             return Bytes(0);

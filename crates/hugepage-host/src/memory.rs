@@ -12,7 +12,7 @@ use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
 pub enum PageSizeSource {
     /// The kernel, asked for each mapping (`PROCMAP_QUERY`, Linux 6.11).
     Kernel,
-    /// The smaps file of a captured host.
+    /// The smaps file of a tree.
     Smaps,
     /// The devices that the mappings are on.
     Devices,

@@ -1,20 +1,27 @@
 //! The metrics of a surveyed host with all its instances.
 
-use hugepage_assess::assessment::Outlook;
 use hugepage_assess::assessment::status::MIN_WARNING_SIZE;
 use hugepage_assess::assessment::stopped::{StoppedState, severity};
+use hugepage_assess::assessment::{Outlook, Status};
 use hugepage_assess::metrics::{InstanceMetrics, MetricsSnapshot, StoppedMetrics};
 use hugepage_assess::model::Landing;
 use hugepage_oracle::stopped::StoppedOracle;
 
+use crate::status_row::status_row;
 use crate::{Instance, StoppedCluster, Survey};
 
 impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
+        let reserve_percent = survey.instances.first().map_or(0, |instance| instance.status.facts.reserve_percent);
+        let sizings = survey.sizings(&survey.stopped_needs(), reserve_percent);
         let instances = survey.instances.iter().map(|instance| InstanceMetrics {
             kind: instance.id.kind().to_string(),
             name: name(instance, &survey.instances),
-            status: instance.status.clone(),
+            // One number for the host in all outputs: where not all servers fit, it is that of those that do.
+            status: Status {
+                recommended: status_row(instance, &sizings).recommended_nr_hugepages,
+                ..instance.status.clone()
+            },
             page_tables: Some(instance.memory.page_tables),
             last_regression: None,
         });
@@ -146,6 +153,9 @@ mod tests {
         }
         let wants = tree.path().join("etc/systemd/system/multi-user.target.wants");
         fs::create_dir_all(&wants).unwrap();
+        let unit = "[Service]\nEnvironment=PGDATA=/var/lib/pgsql/16/data/\nExecStart=/usr/bin/postgres -D ${PGDATA}\n";
+        fs::create_dir_all(tree.path().join("usr/lib/systemd/system")).unwrap();
+        fs::write(tree.path().join("usr/lib/systemd/system/postgresql-16.service"), unit).unwrap();
         for unit in ["postgresql.service", "postgresql-16.service"] {
             std::os::unix::fs::symlink(format!("/usr/lib/systemd/system/{unit}"), wants.join(unit)).unwrap();
         }

@@ -53,8 +53,8 @@ impl ServiceAccounts {
         }
     }
 
-    /// Why the server with the process `pid` does not count; `None` if it does. `users`: those of the process, which captures of
-    /// old versions do not tell.
+    /// Why the server with the process `pid` does not count; `None` if it does. `users`: those of the process, which a tree
+    /// may not tell.
     pub(super) fn why_not(&self, root: &Root, pid: i32, users: Option<&Credentials>) -> Option<String> {
         let Some(users) = users else {
             return (!root.is_tree()).then(|| "its user could not be determined".to_owned());
@@ -71,7 +71,7 @@ impl ServiceAccounts {
             return None;
         }
         if let Some(uid) = users.users().into_iter().find(|uid| !is_service(*uid)) {
-            return (!is_registered_capture(root, pid)).then(|| format!("runs as {}", self.name(root, uid)));
+            return (!is_registered(root, pid)).then(|| format!("runs as {}", self.name(root, uid)));
         }
         // Without privilege the program of another user's process is not seen.
         let program = if container.is_none() { program::file(root, pid)? } else { return None };
@@ -85,7 +85,7 @@ impl ServiceAccounts {
     pub(super) fn is_service(&self, root: &Root, uid: u32) -> bool {
         let known = self.known.borrow().get(&uid).copied();
         known.unwrap_or_else(|| {
-            // A capture without accounts says nothing of them.
+            // A tree without accounts says nothing of them.
             let is_untold = || root.is_tree() && !root.exists("/etc/passwd");
             let is_service = uid == 0
                 || self.is_listed(&uid.to_string())
@@ -155,8 +155,8 @@ fn listed(root: &Root) -> Result<Vec<String>, ReadError> {
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
 
-/// Whether it runs the program of an ORACLE_HOME that oratab has, in a capture, which does not tell who owns the home.
-fn is_registered_capture(root: &Root, pid: i32) -> bool {
+/// Whether it runs the program of an ORACLE_HOME that oratab has, in a tree, which does not tell who owns the home.
+fn is_registered(root: &Root, pid: i32) -> bool {
     let program = process::link(root, pid, "exe").ok().flatten().filter(|_| root.is_tree());
     let home = program.as_deref().and_then(home_of);
     home.is_some_and(|home| oratab::read(root, &mut Notes::default()).iter().any(|entry| entry.home == home))
@@ -238,15 +238,15 @@ mod tests {
         let (_tree, root) = host(&of_uids(1000, 1000), ON_HOST, IDENTITY);
         assert_eq!((why_not(&root, &["alice"]), why_not(&root, &["1000"])), (None, None));
         let (tree, root) = host("Name:\tx\n", ON_HOST, IDENTITY);
-        assert_eq!(why_not(&root, &[]), None, "an old capture does not tell");
+        assert_eq!(why_not(&root, &[]), None, "a tree that does not tell");
         fs::write(tree.path().join("proc/7/status"), of_uids(999, 999)).unwrap();
         fs::remove_file(tree.path().join("etc/passwd")).unwrap();
-        assert_eq!(why_not(&root, &[]), None, "a capture without accounts tells nothing of them");
+        assert_eq!(why_not(&root, &[]), None, "a tree without accounts tells nothing of them");
     }
 
-    /// Of a home of oratab a capture does not tell the owner.
+    /// Of a home of oratab a tree does not tell the owner.
     #[test]
-    fn a_home_of_oratab_in_a_capture() {
+    fn a_home_of_oratab_in_a_tree() {
         for (exe, uid, counts) in [
             ("/u01/home/bin/oracle", 20002, true),
             ("/home/alice/bin/oracle", 1000, false),

@@ -19,6 +19,7 @@ use hugepage_start::StartAnswer;
 use super::Survey;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::Configured;
+use super::postgresql_units::units;
 
 /// A cluster that does not run.
 #[derive(Clone, Debug)]
@@ -43,7 +44,22 @@ pub fn stopped_clusters(
     let running: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.postgresql()?.inode).collect();
     let mut seen = BTreeSet::new();
     let mut stopped = Vec::new();
-    for cluster in given.iter().map(|directory| ClusterPaths::in_directory(directory)).chain(candidates(root, notes)) {
+    let services: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.service.as_deref()).collect();
+    let enabled = list(root, "/etc/systemd/system/multi-user.target.wants", notes);
+    let is_enabled = |unit: &str| enabled.iter().any(|name| name == unit);
+    let (mut of_units, mut at_boot) = (Vec::new(), BTreeSet::new());
+    for (unit, directory) in units(root, notes).into_iter().filter(|(unit, _)| !services.contains(unit.as_str())) {
+        match directory {
+            Ok(directory) => {
+                let cluster = ClusterPaths::of_option(root, &directory, notes);
+                at_boot.extend(is_enabled(&unit).then(|| cluster.data.clone()));
+                of_units.push(cluster);
+            }
+            Err(why) => stopped.push(ClusterPaths::in_directory(Path::new(&unit)).unknown(why)),
+        }
+    }
+    let given_clusters = given.iter().map(|directory| ClusterPaths::in_directory(directory));
+    for cluster in given_clusters.chain(candidates(root, notes)).chain(of_units) {
         let data = cluster.data.to_string_lossy();
         let files = InstanceFiles::of_owner(root, &data);
         let version = files.owner(&format!("{data}/PG_VERSION"));
@@ -52,13 +68,17 @@ pub fn stopped_clusters(
         if is_absent || inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode)) {
             continue;
         }
-        stopped.push(match version {
+        let mut found = match version {
             Ok(_) => inspect(root, &cluster, survey, ask, notes),
             Err(error) if error.is_not_found() => {
                 cluster.unknown("it is not a PostgreSQL data directory: it has no PG_VERSION".to_owned())
             }
             Err(error) => cluster.unknown(format!("whether it is a data directory is unknown: {error}")),
-        });
+        };
+        // Debian's unit starts the clusters that have the word `auto`.
+        let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
+        found.starts_at_boot = is_automatic || at_boot.contains(&cluster.data);
+        stopped.push(found);
     }
     stopped
 }
@@ -69,13 +89,35 @@ struct ClusterPaths {
     data: PathBuf,
     /// The configuration file, if it is not in the data directory.
     config: Option<PathBuf>,
-    /// Whether systemd starts it at boot.
-    starts_at_boot: bool,
+    /// How it is started: `auto`, `manual`, `disabled` (pg_ctlcluster(1)).
+    start: String,
 }
 
 impl ClusterPaths {
     fn in_directory(data: &Path) -> Self {
-        Self { data: data.to_owned(), config: None, starts_at_boot: false }
+        Self { data: data.to_owned(), config: None, start: String::new() }
+    }
+
+    /// Of `-D` or PGDATA: the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).
+    fn of_option(root: &Root, directory: &str, notes: &mut Notes) -> Self {
+        let is_configured = root.exists(&format!("{directory}/postgresql.conf"));
+        let configured = is_configured.then(|| Self::of_configuration(root, directory, notes)).flatten();
+        configured.unwrap_or_else(|| Self::in_directory(Path::new(directory)))
+    }
+
+    /// Of a directory with the configuration alone; `None` if that names no data directory.
+    fn of_configuration(root: &Root, directory: &str, notes: &mut Notes) -> Option<Self> {
+        let config = PathBuf::from(format!("{directory}/postgresql.conf"));
+        let mut files = InstanceFiles::of_owner(root, directory);
+        if files.owner(directory).is_ok_and(|owner| owner.uid == 0) {
+            files = InstanceFiles::of_account(root, "postgres");
+        }
+        let mut configuration = Configuration::default();
+        configuration.add(&files, &config, notes);
+        let start = files.read_text(&format!("{directory}/start.conf"), limit::POSTMASTER_OPTS).unwrap_or_default();
+        let start = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+        let start = start.and_then(|line| line.split([' ', '#']).next()).unwrap_or_default().to_owned();
+        Some(Self { data: configuration.get("data_directory")?.into(), config: Some(config), start })
     }
 
     fn unknown(&self, why: String) -> StoppedCluster {
@@ -83,57 +125,24 @@ impl ClusterPaths {
     }
 
     fn stopped(&self, page_size: Option<PageSize>, wants: Wants, forecast: Option<Forecast>) -> StoppedCluster {
-        let name = self.data.display().to_string();
-        let database = StoppedDatabase { kind: "postgresql", name, page_size, wants };
-        StoppedCluster { database, starts_at_boot: self.starts_at_boot, forecast }
+        let (name, is_manual) = (self.data.display().to_string(), self.start == "manual");
+        let database = StoppedDatabase { kind: "postgresql", name, page_size, wants, is_manual };
+        StoppedCluster { database, starts_at_boot: false, forecast }
     }
 }
 
 fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
     let mut candidates = Vec::new();
-    let enabled = list(root, "/etc/systemd/system/multi-user.target.wants", notes);
-    let is_enabled = |unit: &str| enabled.iter().any(|name| name == unit);
     for version in list(root, "/etc/postgresql", notes) {
         for cluster in list(root, &format!("/etc/postgresql/{version}"), notes) {
-            let config = PathBuf::from(format!("/etc/postgresql/{version}/{cluster}/postgresql.conf"));
-            let mut configuration = Configuration::default();
             let directory = format!("/etc/postgresql/{version}/{cluster}");
-            let mut files = InstanceFiles::of_owner(root, &directory);
-            if files.owner(&directory).is_ok_and(|owner| owner.uid == 0) {
-                files = InstanceFiles::of_account(root, "postgres");
-            }
-            configuration.add(&files, &config, notes);
-            if let Some(data) = configuration.get("data_directory") {
-                // Debian's unit starts the clusters that have the word `auto`.
-                let start = root.read(&format!("{directory}/start.conf")).unwrap_or_default();
-                let starts_at_boot =
-                    is_enabled("postgresql.service") && start.lines().any(|line| line.trim() == "auto");
-                candidates.push(ClusterPaths { data: data.into(), config: Some(config), starts_at_boot });
-            }
+            candidates.extend(ClusterPaths::of_configuration(root, &directory, notes));
         }
     }
-    for version in list(root, "/var/lib/pgsql", notes) {
-        let starts_at_boot = is_enabled(&format!("postgresql-{version}.service"));
-        let data = format!("/var/lib/pgsql/{version}/data");
-        candidates.push(ClusterPaths { starts_at_boot, ..ClusterPaths::in_directory(Path::new(&data)) });
-    }
-    let starts_at_boot = is_enabled("postgresql.service");
-    candidates.push(ClusterPaths { starts_at_boot, ..ClusterPaths::in_directory(Path::new("/var/lib/pgsql/data")) });
-    for directory in ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"] {
-        for unit in list(root, directory, notes)
-            .into_iter()
-            .filter(|unit| unit.contains("postgres") && unit.ends_with(".service"))
-        {
-            let text = root.read(&format!("{directory}/{unit}")).unwrap_or_default();
-            let data = text
-                .lines()
-                .filter_map(|line| line.trim().strip_prefix("Environment="))
-                .find_map(|assignment| assignment.trim_matches('"').strip_prefix("PGDATA=").map(str::to_owned));
-            // Skip templates: only their instances define %i.
-            candidates.extend(data.filter(|data| data.starts_with('/') && !data.contains('%')).map(|data| {
-                ClusterPaths { starts_at_boot: is_enabled(&unit), ..ClusterPaths::in_directory(Path::new(&data)) }
-            }));
-        }
+    for packages in ["/var/lib/pgsql", "/var/lib/edb"] {
+        let directories = list(root, packages, notes).into_iter().map(|version| format!("{packages}/{version}/data"));
+        let directories = directories.chain([format!("{packages}/data")]);
+        candidates.extend(directories.map(|directory| ClusterPaths::in_directory(Path::new(&directory))));
     }
     candidates
 }
@@ -167,6 +176,7 @@ fn inspect(
     let requested = requested_by_settings(|name| settings.get(name).map(|value| (*value).to_owned()), notes);
     let page_size = requested.huge_page_size.or(survey.default_page_size());
     let wants = match page_size {
+        _ if cluster.start == "disabled" => Wants::None("disabled in its start.conf"),
         _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off"),
         _ if requested.never_in_huge_pages() => Wants::None("shared_memory_type = sysv"),
         None => Wants::Unknown("the size of huge pages is unknown".to_owned()),

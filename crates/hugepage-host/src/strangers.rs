@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use hugepage_kernel::proc::glance::ProcessGlance;
-use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, Root};
 use serde::Serialize;
 
@@ -74,8 +73,6 @@ impl Strangers {
         }
         let of_user = || uid.map(|uid| format!("runs as {}", accounts.name(root, uid)));
         let reason = reason.or_else(of_user).unwrap_or_default();
-        // A capture has the status of a stranger, and nothing else of it.
-        process::keep_status(root, pid);
         self.first.push(Stranger { pid, uid, name: glance.name.clone(), resident: glance.resident(), reason });
     }
 }

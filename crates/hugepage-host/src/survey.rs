@@ -36,7 +36,7 @@ use crate::{AskStart, Instance, ServerIdentity, holders, memory};
 pub struct Survey {
     /// The host's name.
     pub host_name: Option<String>,
-    /// When this was read; for captured files when they were written.
+    /// When this was read; for a tree when its files were written.
     pub taken_at: SystemTime,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
@@ -141,7 +141,7 @@ impl InspectedHost {
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
         let stopped = stopped::stopped(&of_starts, &running, &mut notes);
-        let holders = holders::holders(root, &host.accounts, &host.pools, &found.holders);
+        let holders = holders::holders(root, &host.accounts, &host.pools, &host.devices, &found.holders);
         let is_in_container = namespace::shows_container_alone(root);
         // What cannot be seen may be a service account's.
         let sees_all = root.is_live()

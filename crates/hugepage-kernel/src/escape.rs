@@ -36,34 +36,6 @@ pub fn lines(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// One line of text that [`restored`] turns back: besides what [`line`] shows as numbers, a backslash has another one before it.
-pub fn reversible(text: &str) -> String {
-    let shown = |c: char| match c {
-        '\\' => "\\\\".to_owned(),
-        c if is_hidden(c) => format!("\\u{{{:x}}}", u32::from(c)),
-        c => c.to_string(),
-    };
-    text.chars().map(shown).collect()
-}
-
-/// The text that [`reversible`] has made a line of; `None` if it has not.
-pub fn restored(line: &str) -> Option<String> {
-    let (mut text, mut rest) = (String::new(), line);
-    while let Some((before, escaped)) = rest.split_once('\\') {
-        text.push_str(before);
-        let (c, after) = match escaped.strip_prefix("u{") {
-            None => ('\\', escaped.strip_prefix('\\')?),
-            Some(number) => {
-                let (number, after) = number.split_once('}')?;
-                (char::from_u32(u32::from_str_radix(number, 16).ok()?)?, after)
-            }
-        };
-        text.push(c);
-        rest = after;
-    }
-    Some(text + rest)
-}
-
 /// A JSON document in which such characters are escaped as JSON does it, `\u009b`. They can only be in its strings, and JSON
 /// itself asks for the escape of those below U+0020 alone.
 pub fn json(document: &str) -> Cow<'_, str> {
@@ -96,18 +68,6 @@ mod tests {
             assert_eq!(line(text), shown);
         }
         assert_eq!(lines("a\nb\u{1b}"), "a\nb\\x1b");
-    }
-
-    #[test]
-    fn what_is_escaped_comes_back() {
-        for text in ["/data", "/a\\b\n13 forged\u{1b}[31m\u{202e}ü", "\\\\u{1b}", "\\"] {
-            let line = reversible(text);
-            assert!(!line.contains(is_hidden), "{line}");
-            assert_eq!(restored(&line).as_deref(), Some(text));
-        }
-        for line in ["\\", "\\x1b", "\\u{", "\\u{110000}"] {
-            assert_eq!(restored(line), None);
-        }
     }
 
     #[test]

@@ -2,8 +2,7 @@
 //!
 //! A reader takes a [`Root`], the live host or a tree of files, and never the name of a file alone. A field that the running
 //! kernel does not have is `None`; what could not be read is a [`ReadError`] with its path, never zero. Files of database
-//! servers, whose owners are strangers, are opened by [`InstanceFiles`] and in no other way. What a program writes itself is in a
-//! [`SafeDirectory`].
+//! servers, whose owners are strangers, are opened by [`InstanceFiles`] and in no other way.
 //!
 //! ```
 //! use hugepage_kernel::memory::meminfo::Meminfo;
@@ -27,14 +26,12 @@ pub mod next_boot;
 pub mod notes;
 pub mod postgresql;
 pub mod proc;
-pub mod safe_directory;
 pub mod source;
 pub mod stranger;
 pub mod units;
 
 pub use error::ReadError;
 pub use notes::Notes;
-pub use safe_directory::SafeDirectory;
 pub use source::Root;
 pub use stranger::InstanceFiles;
 pub use units::{Bytes, PageSize, Pages};

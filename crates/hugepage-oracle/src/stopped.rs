@@ -60,7 +60,7 @@ impl StoppedOracle {
     /// What `size` counts.
     pub fn database(&self) -> StoppedDatabase {
         let kind = if self.kind == OracleKind::Asm { "asm" } else { "oracle" };
-        StoppedDatabase { kind, name: self.name.clone(), page_size: None, wants: self.wants.clone() }
+        StoppedDatabase { kind, name: self.name.clone(), page_size: None, wants: self.wants.clone(), is_manual: false }
     }
 
     /// What its next start would get; `Base` if it asks for no huge pages.

@@ -1,7 +1,8 @@
 //! Gathers the facts about one server and the pools of its host, from files that each are read once.
 //!
 //! What can't be read is a note and an unknown fact, never a guess. Nothing here decides what a fact means: that is
-//! `hugepage_assess`. [`history`] is the file in which a server keeps its records.
+//! `hugepage_assess`. [`history`] is the file in which a server keeps its records. What a program writes itself is in a
+//! [`SafeDirectory`].
 //!
 //! ```
 //! use hugepage_kernel::{Notes, Root};
@@ -20,8 +21,11 @@ pub mod kernel_facts;
 pub mod nodes;
 pub mod placement;
 pub mod pools;
+pub mod safe_directory;
 pub mod segments;
 pub mod server;
+
+pub use safe_directory::SafeDirectory;
 
 use hugepage_kernel::cgroups::cgroup::{CgroupLimits, Hierarchy};
 use hugepage_kernel::notes::Notes;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use hugepage_kernel::SafeDirectory;
+use hugepage_server::SafeDirectory;
 use rustix::fs::OFlags;
 
 use crate::{privileges, supervisor};

@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use hugepage_kernel::Root;
 
-use crate::commands::{apply, capture, check, explain, metrics, oracle, report, size, status, watch};
+use crate::commands::{apply, check, explain, metrics, oracle, report, size, status, watch};
 use crate::exit::{self, Exit};
 use crate::host_options::{HostOptions, ReadingOptions};
 use crate::output::stream::stdout;
@@ -77,9 +77,6 @@ pub enum Command {
     /// Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do
     #[command(after_help = "Examples:\n  hugepage-sidecar explain\n  hugepage-sidecar explain pool_empty")]
     Explain(explain::ExplainOptions),
-    /// Copy the files that were read, without secrets, for analysis elsewhere with --root
-    #[command(after_help = "Examples:\n  hugepage-sidecar capture /tmp/capture")]
-    Capture(With<HostOptions, capture::CaptureOptions>),
     /// Print what completes commands in a shell
     #[command(
         after_help = "Examples:\n  hugepage-sidecar completions bash >~/.local/share/bash-completion/completions/hugepage-sidecar"
@@ -123,7 +120,6 @@ impl Cli {
             Command::Report(report) => report.options.needs(),
             Command::Apply(_) if self.root().is_some() => Needs::default(),
             Command::Apply(apply) => apply.options.needs(),
-            Command::Capture(capture) => capture.options.needs(),
             Command::Oracle(command) => command.needs(),
         }
     }
@@ -146,7 +142,6 @@ impl Cli {
                 stdout().write_all(&script)?;
                 Ok(exit::OK)
             }
-            Command::Capture(capture) => capture::run(root, &capture.options),
             Command::Oracle(command) => oracle::run(root, command),
         }
     }
@@ -162,7 +157,6 @@ impl Command {
             Self::Watch(watch) => Some(&watch.shared),
             Self::Metrics(metrics) => Some(&metrics.shared),
             Self::Report(report) => Some(&report.shared),
-            Self::Capture(capture) => Some(&capture.shared),
             Self::Oracle(command) => command.host(),
             Self::Apply(_) | Self::Explain(_) | Self::Completions { .. } => None,
         }

@@ -11,8 +11,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Options of every command that surveys a host, in front of the command or behind it.
 #[derive(Debug, Default, Args)]
 pub struct HostOptions {
-    /// Read the files of another host from DIR, written by `capture`, instead of /proc, /sys and /etc
-    #[arg(long, value_name = "DIR", value_parser = captured_host)]
+    /// Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc
+    #[arg(long, value_name = "DIR", value_parser = host_root)]
     pub root: Option<PathBuf>,
     #[command(flatten)]
     pub reading: ReadingOptions,
@@ -54,12 +54,12 @@ pub fn within<N: TryFrom<u64>, const MIN: u64, const MAX: u64>(text: &str) -> Re
     number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| format!("give a whole number from {MIN} to {MAX}"))
 }
 
-/// A directory that looks like a captured host.
+/// A directory that looks like a host's root.
 #[expect(clippy::disallowed_methods, reason = "the directory of --root")]
-fn captured_host(text: &str) -> Result<PathBuf, String> {
+fn host_root(text: &str) -> Result<PathBuf, String> {
     let directory = PathBuf::from(text);
     match directory.join("proc").is_dir() {
         true => Ok(directory),
-        false => Err("not a captured host: no proc directory".to_owned()),
+        false => Err("not a host's root: no proc directory".to_owned()),
     }
 }

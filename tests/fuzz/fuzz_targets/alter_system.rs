@@ -1,14 +1,20 @@
 //! The changes of the spfile behind the last start of an alert log, and the parser of a single statement.
 #![no_main]
 
-use std::io::Cursor;
-
+use hugepage_fuzz::with_files;
+use hugepage_kernel::InstanceFiles;
 use hugepage_oracle::readers::Parameters;
-use hugepage_oracle::readers::alter_system::{parse, since_last_start_in};
+use hugepage_oracle::readers::alter_system::{parse, since_last_start};
+use hugepage_oracle::readers::parameters::ParameterChange;
 use libfuzzer_sys::fuzz_target;
 
+fn changes_in(log: &[u8]) -> Option<Vec<ParameterChange>> {
+    with_files(&[("/log", log)], |root| since_last_start(&InstanceFiles::own(root), "/log"))
+        .expect("the log can be read")
+}
+
 fuzz_target!(|bytes: &[u8]| {
-    let found = since_last_start_in(&mut Cursor::new(bytes)).expect("memory can be read");
+    let found = changes_in(bytes);
     let mut parameters = Parameters::default();
     for change in found.iter().flatten() {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
@@ -21,8 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         // A statement is found in a log as it is found alone, unless log.xml would have escaped it.
         if let Some(change) = parse(line).filter(|_| line.len() < 1000 && !line.contains(['&', '>', '\r'])) {
             let log = format!("Starting ORACLE instance (normal)\n{}\n", line.trim());
-            let found = since_last_start_in(&mut Cursor::new(log)).expect("memory can be read");
-            assert_eq!(found, Some(vec![change]), "{line:?}");
+            assert_eq!(changes_in(log.as_bytes()), Some(vec![change]), "{line:?}");
         }
     }
 });

@@ -3,12 +3,12 @@
 
 use hugepage_fuzz::with_files;
 use hugepage_kernel::mapping::{maps, sysvipc};
-use hugepage_kernel::proc::rlimit::LockedMemory;
+use hugepage_kernel::proc::rlimit::memlock;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    let _ = (sysvipc::parse(&text), LockedMemory::parse(&text));
+    let _ = (sysvipc::parse(&text), memlock(&text));
     for mapping in text.lines().filter_map(maps::parse) {
         assert!(mapping.size().0 > 0 && !mapping.name().contains('/'));
     }

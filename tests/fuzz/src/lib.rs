@@ -12,7 +12,7 @@ thread_local! {
 }
 
 /// Calls `read` with a tree in which these are the files; the same places every time.
-pub fn with_files(files: &[(&str, &[u8])], read: impl FnOnce(&Root)) {
+pub fn with_files<R>(files: &[(&str, &[u8])], read: impl FnOnce(&Root) -> R) -> R {
     TREE.with_borrow_mut(|tree| {
         let tree = tree.get_or_insert_with(|| {
             let memory = Path::new("/dev/shm");
@@ -24,6 +24,6 @@ pub fn with_files(files: &[(&str, &[u8])], read: impl FnOnce(&Root)) {
             fs::create_dir_all(path.parent().expect("a directory above")).expect("directories");
             fs::write(path, content).expect("a file");
         }
-        read(&Root::at(tree.path()));
-    });
+        read(&Root::at(tree.path()))
+    })
 }

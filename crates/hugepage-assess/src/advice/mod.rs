@@ -9,7 +9,6 @@ pub mod plan;
 pub mod pool;
 pub mod recommendation;
 pub mod rules;
-pub mod sessions;
 pub mod shared_buffers;
 
 pub use message::{findings, hint, message};

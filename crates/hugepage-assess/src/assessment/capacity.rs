@@ -22,6 +22,8 @@ pub struct HostMemory {
     pub movable: Bytes,
     /// The hundredths of memory that are to stay for base pages.
     pub reserve_percent: u32,
+    /// What processes may still be promised; `None` where that has no bound.
+    pub commit_left: Option<Bytes>,
     /// What pools of other sizes take.
     pub elsewhere: Bytes,
     /// What the kernel gives back of each new page of the pool, see [`saved_per_page`]; 0 if nothing.
@@ -39,6 +41,7 @@ impl HostMemory {
             // What of it was never touched takes no memory.
             movable: in_base_pages.min(meminfo.shmem.unwrap_or_default()),
             reserve_percent,
+            commit_left: meminfo.commit_left,
             elsewhere: meminfo.hugetlb.map_or(Bytes(0), |hugetlb| hugetlb.saturating_sub(in_pool)),
             saved_per_page: meminfo.vmemmap_base.map_or(Bytes(0), |base| saved_per_page(pool.page_size, base)),
         })
@@ -57,7 +60,8 @@ pub fn saved_per_page(size: PageSize, base: PageSize) -> Bytes {
 pub struct Capacity {
     /// With more pages, less than `reserve_percent` of memory would remain for base pages.
     pub within_reserve: Pages,
-    /// With more pages, the kernel would have to swap before servers in base pages stop. Never less than the pool has.
+    /// With more pages, the kernel would have to swap before servers in base pages stop, or would refuse memory to processes.
+    /// Never less than the pool has.
     pub now: Pages,
     /// The most that the host can hold, as measured, or `within_reserve` where that is unknown. Never less than the pool
     /// has, nor than is in use or promised.
@@ -72,7 +76,8 @@ impl Capacity {
     /// The capacity for pages of the size of `pool`.
     pub fn of_pool(memory: &HostMemory, pool: &Pool) -> Self {
         let size = pool.page_size;
-        let HostMemory { mem_total, available, movable, reserve_percent, elsewhere, saved_per_page } = *memory;
+        let HostMemory { mem_total, available, movable, reserve_percent, commit_left, elsewhere, saved_per_page } =
+            *memory;
         // The pool that takes `total`, where of each new page so much is given back.
         let pages = |total: Bytes, saved: Bytes| {
             let now = size.times(pool.nr);
@@ -96,7 +101,8 @@ impl Capacity {
             Some(available) => (with(available), with(available.saturating_add(movable))),
             None => (within_reserve.max(held), within_reserve.max(held)),
         };
-        Self { within_reserve, now, most, nr: pool.nr, memory: *memory }
+        let promised = commit_left.map_or(Pages(u64::MAX), |left| pool.nr.saturating_add(size.pages_within(left)));
+        Self { within_reserve, now: now.min(promised.max(held)), most, nr: pool.nr, memory: *memory }
     }
 
     /// The number that all outputs recommend for `pool`, where those that an output sees need `needed` pages in all: no more

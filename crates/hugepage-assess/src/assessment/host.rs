@@ -149,6 +149,7 @@ mod tests {
             available: None,
             movable: Bytes(0),
             reserve_percent: 20,
+            commit_left: None,
             elsewhere,
             saved_per_page: Bytes(0),
         };

@@ -17,7 +17,6 @@ pub mod outlook_notes;
 pub mod page_tables;
 pub mod placement;
 pub mod pool_share;
-pub mod sessions;
 pub mod status;
 pub mod stopped;
 

@@ -153,7 +153,8 @@ impl Status {
     /// The threats, and [`Threat::CrashLoses`] also where the threat of the next start, a crash included, stands for it.
     pub fn warnings(&self) -> Vec<Threat> {
         let mut threats = self.threats();
-        let is_lost = matches!(self.crash_outlook(), Some(Outlook::Mixed | Outlook::Base | Outlook::Fails));
+        let is_lost = self.crash_by_start
+            || matches!(self.crash_outlook(), Some(Outlook::Mixed | Outlook::Base | Outlook::Fails));
         if is_lost && self.facts.landing() == Landing::Hugetlb && !threats.contains(&Threat::CrashLoses) {
             threats.push(Threat::CrashLoses);
         }
@@ -220,6 +221,10 @@ impl Status {
         match crash {
             Some(Outlook::Fails) => findings.push((Severity::Critical, Finding::CrashLoses)),
             Some(Outlook::Mixed | Outlook::Base) => findings.push((Severity::Warning, Finding::CrashLoses)),
+            // It goes on in base pages with "try", and ends with "on": they are lost either way.
+            Some(Outlook::Unknown) if self.crash_by_start && self.of_pending => {
+                findings.push((Severity::Warning, Finding::CrashLoses))
+            }
             _ => {}
         }
         if facts.page_tables_exceed(10) {
@@ -237,7 +242,7 @@ impl Status {
             let severity = if facts.others_lack.is_some() { Severity::Warning } else { Severity::Notice };
             findings.push((severity, Finding::PoolWasted { needed }));
         }
-        if wants && (self.outlook == Outlook::Unknown || crash == Some(Outlook::Unknown)) {
+        if wants && (self.outlook == Outlook::Unknown || crash == Some(Outlook::Unknown) && !self.crash_by_start) {
             findings.push((Severity::Notice, Finding::OutlookUnknown));
         }
         if let (Some(NodeRoom::Short(_)), true) = (self.needed.and_then(|needed| facts.node_room(needed)), wants) {

@@ -15,6 +15,7 @@ fn memory(mem_total: u64, available: Option<u64>) -> HostMemory {
         available: available.map(Bytes),
         movable: Bytes(0),
         reserve_percent: 20,
+        commit_left: None,
         elsewhere: Bytes(0),
         saved_per_page: Bytes(0),
     }
@@ -60,6 +61,16 @@ fn as_measured() {
         let found = Capacity::of_pool(&memory, &Pool { page_size: page_size(GIB), ..pool });
         assert_eq!([found.now, found.most], [Pages(now), Pages(most)], "{what}");
         assert_eq!(found.within_reserve, Pages(80), "{what}");
+    }
+}
+
+/// With vm.overcommit_memory = 2 a larger pool lowers at once what processes can be promised.
+#[test]
+fn within_what_processes_can_be_promised() {
+    for (left, now) in [(10, 60), (0, 50), (1000, 90)] {
+        let memory = HostMemory { commit_left: Some(Bytes(left * GIB)), ..memory(100 * GIB, Some(42 * GIB)) };
+        let found = Capacity::of_pool(&memory, &Pool { page_size: page_size(GIB), ..pool(50, 50, 0) });
+        assert_eq!([found.now, found.most], [Pages(now), Pages(90)], "{left}");
     }
 }
 

@@ -60,6 +60,24 @@ fn crash_of_a_server_whose_settings_at_its_start_are_unknown() {
     assert_eq!(of(Server::default()), (Some(Outlook::Hugetlb), false));
 }
 
+/// Whatever has changed on disk, a crash takes its pages from the pool, which has too few: that is told, with what helps.
+#[test]
+fn crash_of_a_server_whose_next_start_is_unknown_or_does_not_fit() {
+    let gone = Pool { surplus: Some(Pages(412)), ..pool(512, 0, 0) };
+    let facts = Server { pool: known(gone.clone()), ..Server::default() }.facts();
+    let unknown = Facts { requested_may_differ: true, pending: Pending::Unknown, ..facts };
+    let too_large = with_on_disk(Server { pool: known(gone), ..Server::default() }, 30 << 10);
+    for status in [Status::assess(unknown), too_large] {
+        assert_eq!(status.severity_of("crash_loses"), Severity::Warning);
+        let (_, crash) = status.findings.iter().find(|(_, finding)| *finding == Finding::CrashLoses).unwrap();
+        let message = message::of_finding(&status, crash);
+        assert!(message.contains("a crash of one process would lose them: only 100 of the 512 pages"), "{message}");
+        let hint = message::hint_of_finding(&status, crash).unwrap();
+        assert!(hint.contains("sysctl -w vm.nr_hugepages=512"), "{hint}");
+        assert!(status.warnings().contains(&Threat::CrashLoses));
+    }
+}
+
 /// A server in base pages whose files have changed may have been started with another page size. Its record has the pages that
 /// it needed, by which the size is the same, or may not be.
 #[test]

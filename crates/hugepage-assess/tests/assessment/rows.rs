@@ -84,7 +84,8 @@ fn row_of_a_status() {
 
 #[test]
 fn servers_that_do_not_run() {
-    let stopped = |wants| StoppedDatabase { kind: "oracle", name: "orcl".to_owned(), page_size: None, wants };
+    let stopped =
+        |wants| StoppedDatabase { kind: "oracle", name: "orcl".to_owned(), page_size: None, wants, is_manual: false };
     let [pages, none, unknown] =
         [Wants::Pages(Pages(7), "the alert log"), Wants::None("FALSE"), Wants::Unknown("why".to_owned())];
     assert_eq!([pages.pages(), none.pages(), unknown.pages()], [Some(Pages(7)), Some(Pages(0)), None]);

@@ -19,8 +19,10 @@ pub struct HostVerdict {
     pub is_unknown: bool,
     /// One sentence on all instances.
     pub summary: String,
-    /// The message and the hint of the gravest instance, behind its name; `None` if there is none.
+    /// The message of the gravest instance, behind its name; `None` if there is none.
     pub worst: Option<String>,
+    /// The hint of that instance.
+    pub hint: Option<String>,
 }
 
 impl HostVerdict {
@@ -36,13 +38,19 @@ impl HostVerdict {
         let cannot_see = survey.meminfo.is_none() || survey.processes_are_hidden;
         let is_hidden =
             cannot_see || running.is_none() || survey.instances.iter().any(|one| one.landed_in() == Landing::Unknown);
-        let worst = match (running, stopped) {
-            (Some(running), _) if of_running >= of_stopped => Some(of_instance(running)),
-            (_, Some(stopped)) if of_stopped.is_some() => Some(of_stopped_instance(stopped, sizings)),
-            _ => None,
-        };
         let is_unknown = severity < Severity::Warning && is_hidden;
-        Self { severity, is_unknown, summary: summary(survey), worst }
+        let (worst, hint) = match (running, stopped) {
+            // The summary says it.
+            (Some(running), _) if is_unknown && running.is_closed() => (None, None),
+            (Some(running), _) if of_running >= of_stopped => {
+                (Some(format!("{}: {}", running.id.name, message(&running.status))), hint(&running.status))
+            }
+            (_, Some(stopped)) if of_stopped.is_some() => {
+                (Some(format!("{}: {}", stopped.name, stopped.message())), stopped.hint(sizings))
+            }
+            _ => (None, None),
+        };
+        Self { severity, is_unknown, summary: summary(survey), worst, hint }
     }
 
     /// The severity as a word, or `unknown`.
@@ -52,24 +60,10 @@ impl HostVerdict {
 
     /// The summary, and what is wrong.
     pub fn message(&self) -> String {
-        let worst = self.worst.as_ref().filter(|_| self.severity > Severity::Ok || self.is_unknown);
-        worst.map_or_else(|| self.summary.clone(), |worst| format!("{} {worst}", self.summary))
-    }
-}
-
-fn of_instance(instance: &Instance) -> String {
-    with_hint(&instance.id.name, message(&instance.status), hint(&instance.status))
-}
-
-/// The message and the hint of an Oracle instance that does not run, behind its name.
-pub fn of_stopped_instance(stopped: &StoppedOracle, sizings: &[Sizing]) -> String {
-    with_hint(&stopped.name, stopped.message(), stopped.hint(sizings))
-}
-
-fn with_hint(name: &str, message: String, hint: Option<String>) -> String {
-    match hint {
-        Some(hint) => format!("{name}: {message} {hint}"),
-        None => format!("{name}: {message}"),
+        let is_said = self.severity > Severity::Ok || self.is_unknown;
+        let parts =
+            [Some(&self.summary), self.worst.as_ref().filter(|_| is_said), self.hint.as_ref().filter(|_| is_said)];
+        parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -77,17 +71,23 @@ fn summary(survey: &Survey) -> String {
     let (count, others) = (survey.instances.len(), survey.strangers.count());
     let landed = survey.instances.iter().filter(|instance| instance.landed_in() == Landing::Hugetlb).count();
     let unknown = survey.instances.iter().filter(|instance| instance.landed_in() == Landing::Unknown).count();
+    let closed = survey.instances.iter().filter(|instance| instance.is_closed()).count();
+    let remedy = if closed > 0 { ": run this as root" } else { "" };
     let mut text = match (count, landed) {
         (0, _) => return no_instance(survey),
         (1, 1) => "The one instance is in huge pages".to_owned(),
-        (1, _) if unknown == 1 => "The one instance could not be inspected".to_owned(),
+        (1, _) if unknown == 1 => format!("The one instance could not be inspected{remedy}"),
+        (1, _) if survey.instances[0].landed_in() == Landing::Base => {
+            "The one instance is not in huge pages".to_owned()
+        }
         (1, _) => "The one instance is not completely in huge pages".to_owned(),
+        _ if unknown == count => format!("{count} instances could not be inspected{remedy}"),
         _ if landed == count => format!("All {count} instances are in huge pages"),
+        _ if unknown > 0 => {
+            format!("{landed} of {count} instances are in huge pages, {unknown} could not be inspected{remedy}")
+        }
         _ => format!("{landed} of {count} instances are in huge pages"),
     };
-    if unknown > 0 && count > 1 {
-        text += &format!(", {unknown} could not be inspected");
-    }
     if others > 0 {
         text += &format!(" ({others} more not counted)");
     }

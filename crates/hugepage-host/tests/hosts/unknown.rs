@@ -333,10 +333,10 @@ fn programs_that_hold_the_pool() {
     let survey = host.survey();
     let rows: Vec<_> =
         survey.holders.iter().map(|row| (row.to_string(), row.processes, row.pages.unwrap().0)).collect();
-    assert_eq!(rows, [("qemu-system-x86 (libvirt-qemu)".to_owned(), 2, 5000), ("mysqld (27)".to_owned(), 1, 10)]);
+    assert_eq!(rows, [("qemu-system-x86 (libvirt-qemu)".to_owned(), 2, 5000), ("mysqld (uid 27)".to_owned(), 1, 10)]);
     let words = |others| survey.holders[0].clause(Pages(others));
     assert_eq!(words(5388), "; qemu-system-x86 (libvirt-qemu) holds 5000 pages");
-    assert_eq!(words(4999), "", "pages that several processes share count more than once");
+    assert_eq!(words(4999), "", "pages that several processes share may count more than once");
 
     // Who has the others of 5388 a tree does not tell, so they count; those of other users do not.
     let [sizing] = &survey.sizings(&[], 20)[..] else { panic!() };
@@ -346,4 +346,61 @@ fn programs_that_hold_the_pool() {
     host.write("etc/hugepage-sidecar/service-accounts", "libvirt-qemu\n27\n");
     let [sizing] = &host.survey().sizings(&[], 20)[..] else { panic!() };
     assert_eq!((sizing.others.0, sizing.strangers.pages.0), (5388, 0));
+}
+
+/// Eight processes with one shared mapping of 2000 pages, and one that has pages of its own.
+#[test]
+fn shared_pages_count_once() {
+    let host = Host::new();
+    for (file, value) in [("nr", 2200), ("free", 190)] {
+        host.write(&format!("sys/kernel/mm/hugepages/hugepages-2048kB/{file}_hugepages"), &format!("{value}\n"));
+    }
+    let holder = || {
+        let survey = host.survey();
+        survey.holders.iter().map(|row| (row.processes, row.pages.unwrap().0)).collect::<Vec<_>>()
+    };
+    for pid in 80..89 {
+        let (inode, pages) = if pid == 88 { (7, 10) } else { (5, 2000) };
+        let memory = pages * 2048;
+        host.write(
+            &format!("proc/{pid}/status"),
+            &format!("Name:\tyb-tserver\nPPid:\t1\nUid:\t0 0 0 0\nGid:\t0 0 0 0\nHugetlbPages:\t{memory} kB\n"),
+        );
+        host.write(&format!("proc/{pid}/cmdline"), "/opt/yb-tserver\0");
+        let maps =
+            format!("7f0000000000-7f{:010x} rw-s 00000000 00:10 {inode} /anon_hugepage (deleted)\n", pages << 21);
+        host.write(&format!("proc/{pid}/later"), &maps);
+    }
+    assert_eq!(holder(), [(9, 2010)], "no more than are in use, where the mappings may not be seen");
+    for pid in 80..89 {
+        let maps = fs::read_to_string(host.0.path().join(format!("proc/{pid}/later"))).unwrap();
+        host.write(&format!("proc/{pid}/maps"), &maps);
+    }
+    assert_eq!(holder(), [(9, 2010)]);
+    host.write("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0\n");
+    assert_eq!(holder(), [(9, 2010)], "each mapping counts once");
+}
+
+/// An ordinary user may not look at the servers of others.
+#[test]
+fn servers_that_may_not_be_looked_at() {
+    let host = Host::with_server("-D\0/data\0");
+    let verdict = || HostVerdict::of_survey(&host.survey(), &[]);
+    assert!(verdict().message().starts_with("The one instance is in huge pages."), "{}", verdict().message());
+    host.write("proc/70/status", "PPid:\t1\nVmPTE:\t64 kB\nMems_allowed_list:\t0\n");
+    for file in ["maps", "smaps"] {
+        fs::remove_file(host.0.path().join(format!("proc/70/{file}"))).unwrap();
+    }
+    host.write("refused", "13 /proc/70/maps\n13 /proc/71/maps\n");
+    assert_eq!(verdict().message(), "The one instance could not be inspected: run this as root.");
+    for (path, text) in [
+        ("cmdline", "/usr/lib/postgresql/17/bin/postgres\0-D\0/other\0".to_owned()),
+        ("status", "PPid:\t1\nVmPTE:\t64 kB\nMems_allowed_list:\t0\n".to_owned()),
+        ("stat", format!("71 (postgres) S 1 {}", "0 ".repeat(40))),
+        ("cgroup", "0::/\n".to_owned()),
+    ] {
+        host.write(&format!("proc/71/{path}"), &text);
+    }
+    assert_eq!(verdict().message(), "2 instances could not be inspected: run this as root.");
+    assert!(verdict().is_unknown);
 }

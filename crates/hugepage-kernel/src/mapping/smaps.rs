@@ -41,10 +41,10 @@ impl Usage {
 }
 
 /// The page sizes of the mappings of `pid` that begin at these addresses, in their order, from the smaps file of a
-/// captured host; `None` if there is none. Never for a live process: see above.
+/// tree; `None` if there is none. Never for a live process: see above.
 pub fn page_sizes(root: &Root, pid: i32, starts: &[u64]) -> Result<Option<Vec<Option<PageSize>>>, ReadError> {
     let path = format!("/proc/{pid}/smaps");
-    if !root.is_captured(&path) {
+    if !root.is_tree() {
         return Ok(None);
     }
     let Some(text) = if_there(root.read(&path))? else { return Ok(None) };

@@ -42,6 +42,9 @@ pub struct Meminfo {
     /// The size of base pages, if the kernel gives back the memory that describes those of new huge pages: not a line of the
     /// file, but `vm.hugetlb_optimize_vmemmap`. `None` also if that could not be read.
     pub vmemmap_base: Option<PageSize>,
+    /// `CommitLimit` less `Committed_AS`: what processes may still be promised, if `vm.overcommit_memory` is 2. A larger pool takes
+    /// of it, all of its pages at most (vm_commit_limit in mm/util.c). `None` also if that setting could not be read.
+    pub commit_left: Option<Bytes>,
     /// Whether lxcfs shows the file instead of the kernel: its numbers are of the container, or of the host, by line.
     pub is_of_lxcfs: bool,
 }
@@ -50,6 +53,7 @@ pub struct Meminfo {
 pub const LXCFS: &str = "lxcfs is mounted on /proc/meminfo: the memory and the page tables of the host are unknown";
 /// Lets the kernel give back most of the memory that describes new huge pages (mm/vmemmap_dedup, Linux 5.19).
 const OPTIMIZE_VMEMMAP: &str = "/proc/sys/vm/hugetlb_optimize_vmemmap";
+const OVERCOMMIT: &str = "/proc/sys/vm/overcommit_memory";
 const PATH: &str = "/proc/meminfo";
 
 impl Meminfo {
@@ -61,6 +65,8 @@ impl Meminfo {
         }
         let optimizes = root.read_once(OPTIMIZE_VMEMMAP, |text| text.trim() == "1").unwrap_or(false);
         meminfo.vmemmap_base = root.base_page_size().ok().filter(|_| optimizes);
+        let is_strict = root.read_once(OVERCOMMIT, |text| text.trim() == "2").unwrap_or(false);
+        meminfo.commit_left = meminfo.commit_left.filter(|_| is_strict);
         if is_of_lxcfs(root) {
             meminfo = Self {
                 huge_page_size: meminfo.huge_page_size,
@@ -69,6 +75,7 @@ impl Meminfo {
                 huge_pages_rsvd: meminfo.huge_pages_rsvd,
                 huge_pages_surp: meminfo.huge_pages_surp,
                 hugetlb: meminfo.hugetlb,
+                commit_left: meminfo.commit_left,
                 is_of_lxcfs: true,
                 // The rest is of the container, or of the host beside that of the container.
                 ..Self::default()
@@ -80,14 +87,17 @@ impl Meminfo {
     /// Parses the text of /proc/meminfo and skips unknown lines.
     pub fn parse(text: &str) -> Self {
         let mut meminfo = Self::default();
+        let (mut limit, mut committed) = (None, None);
         let wanted = |start: &[u8; 4]| {
-            matches!(start, b"MemT" | b"MemF" | b"MemA" | b"Shme" | b"Page" | b"Anon" | b"Swap" | b"Huge")
+            matches!(start, b"Comm" | b"MemT" | b"MemF" | b"MemA" | b"Shme" | b"Page" | b"Anon" | b"Swap" | b"Huge")
         };
         for (name, value) in fields(text.as_bytes(), wanted) {
             let number = || first_number(value);
             let bytes = || number().map(Bytes::from_kib);
             let pages = || number().map(Pages);
             match name {
+                b"CommitLimit" => limit = bytes(),
+                b"Committed_AS" => committed = bytes(),
                 b"MemTotal" => meminfo.mem_total = bytes(),
                 b"MemFree" => meminfo.mem_free = bytes(),
                 b"MemAvailable" => meminfo.mem_available = bytes(),
@@ -107,6 +117,7 @@ impl Meminfo {
                 _ => {}
             }
         }
+        meminfo.commit_left = limit.zip(committed).map(|(limit, committed)| limit.saturating_sub(committed));
         meminfo
     }
 }
@@ -131,7 +142,24 @@ pub fn is_of_lxcfs(root: &Root) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    #[test]
+    fn what_can_be_promised_has_a_bound_with_strict_overcommit_alone() {
+        let tree = tempfile::tempdir().unwrap();
+        let left = |overcommit: Option<&str>, committed: u64| {
+            fs::create_dir_all(tree.path().join("proc/sys/vm")).unwrap();
+            let text = format!("MemTotal: 64 kB\nCommitLimit: 32 kB\nCommitted_AS: {committed} kB\n");
+            fs::write(tree.path().join("proc/meminfo"), text).unwrap();
+            let path = tree.path().join("proc/sys/vm/overcommit_memory");
+            overcommit.map_or_else(|| fs::remove_file(&path).unwrap(), |value| fs::write(&path, value).unwrap());
+            Meminfo::read(&Root::at(tree.path())).unwrap().commit_left
+        };
+        assert_eq!([left(Some("2\n"), 30), left(Some("2\n"), 40)], [Some(Bytes(2048)), Some(Bytes(0))]);
+        assert_eq!([left(Some("0\n"), 30), left(Some("1\n"), 30), left(None, 30)], [None; 3]);
+    }
 
     #[test]
     fn a_line_with_nonsense_costs_only_itself() {

@@ -141,7 +141,7 @@ mod tests {
             };
             let expected = PgControl { wal_segment: Bytes(32 << 20), wal_level: 1, parameters };
             assert_eq!(PgControl::parse(bytes), Some(expected));
-            // So much of it is captured.
+            // So much of it is in a tree.
             assert_eq!(PgControl::parse(&bytes[..244]), Some(expected));
         }
     }

@@ -19,7 +19,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// The user and groups of `pid`; `Ok(None)` if there is no such process, or an old capture has nothing of it.
+    /// The user and groups of `pid`; `Ok(None)` if there is no such process, or a tree has nothing of it.
     pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
         Ok(unless_gone(root.read_once(&format!("/proc/{pid}/status"), Self::parse))?.flatten())
     }

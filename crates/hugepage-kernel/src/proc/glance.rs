@@ -12,7 +12,7 @@ use crate::{Bytes, ReadError};
 pub struct ProcessGlance {
     /// `Name`: at most 15 bytes of the program's name, or of the one that the process has given itself.
     pub name: String,
-    /// The users of the process; `None` in old captures.
+    /// The users of the process; `None` in a tree that does not tell them.
     pub credentials: Option<Credentials>,
     /// The parent and the memory of the process.
     pub status: ProcessStatus,
@@ -37,8 +37,7 @@ impl ProcessGlance {
 }
 
 impl Processes<'_> {
-    /// What the status of `pid` says of it; `Ok(None)` if the process does not exist (any more). No look at a process is
-    /// recorded: of those that a survey needs [`keep_status`](crate::proc::process::keep_status) does it.
+    /// What the status of `pid` says of it; `Ok(None)` if the process does not exist (any more).
     pub fn glance(&self, pid: i32) -> Result<Option<ProcessGlance>, ReadError> {
         self.read(pid, "status", |text| as_text(text, ProcessGlance::parse))
     }

@@ -26,11 +26,6 @@ pub fn status_of_server(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, 
     unless_gone(root.read_once(&format!("/proc/{pid}/status"), |text| ProcessStatus::parse(text)))
 }
 
-/// Records that a survey needs the status of `pid`, which a glance has read without a record.
-pub fn keep_status(root: &Root, pid: i32) {
-    root.record(|| format!("/proc/{pid}/status"));
-}
-
 /// /proc, open for a pass over many processes: the files of each are looked up from here, and nothing is allocated.
 #[derive(Debug)]
 pub struct Processes<'a> {
@@ -138,15 +133,12 @@ fn uptime(root: &Root) -> Result<Duration, ReadError> {
     uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))
 }
 
-/// Whether `pid` has a ring of io_uring open (proc(5), `fd`). The names of its other files are nobody else's business, so a
-/// capture gets the first ring alone.
+/// Whether `pid` has a ring of io_uring open (proc(5), `fd`).
 pub fn has_rings(root: &Root, pid: i32) -> Result<bool, ReadError> {
-    let quiet = root.unrecorded();
-    for descriptor in descriptors(&quiet, &pid.to_string())? {
+    for descriptor in descriptors(root, &pid.to_string())? {
         let path = format!("/proc/{pid}/fd/{descriptor}");
         // A descriptor may be closed meanwhile.
-        if if_there(quiet.read_link(&path))?.is_some_and(|target| target == "anon_inode:[io_uring]") {
-            root.read_link(&path)?;
+        if if_there(root.read_link(&path))?.is_some_and(|target| target == "anon_inode:[io_uring]") {
             return Ok(true);
         }
     }

@@ -20,15 +20,15 @@ impl ProgramFile {
     /// mounts something over a directory in a mount namespace of its own gets the path, not the file. Where this program has
     /// another root directory than `pid`, the path says nothing: only root changes it outside of a user namespace.
     pub fn is_at_its_path(&self, root: &Root, pid: i32) -> bool {
-        // A capture has no program to compare.
-        let Ok(Some(path)) = link(&root.unrecorded(), pid, "exe") else { return self.is_deleted };
+        // A tree has no program to compare.
+        let Ok(Some(path)) = link(root, pid, "exe") else { return self.is_deleted };
         let inode = |path: &str| root.metadata(path).ok().map(|found| (found.dev(), found.ino()));
         let has_own_root = || inode(&format!("/proc/{pid}/root")) != inode("/");
         self.is_deleted || inode(&path) == Some(self.inode) || has_own_root()
     }
 }
 
-/// The program that `pid` runs, by the kernel's own link to the file; `None` if that is not visible, and for a capture, whose files
+/// The program that `pid` runs, by the kernel's own link to the file; `None` if that is not visible, and for a tree, whose files
 /// belong to no user of its host.
 pub fn file(root: &Root, pid: i32) -> Option<ProgramFile> {
     if root.is_tree() {

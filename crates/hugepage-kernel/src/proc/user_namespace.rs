@@ -13,10 +13,8 @@ use crate::proc::namespace;
 const MAX_LEVELS: usize = 32;
 
 /// Whether `pid` is in this program's user namespace, or each one from its own up to that was made by root. Taken for granted where
-/// that is not visible: without privilege nothing else of the process is, and nothing is set by a capture.
+/// that is not visible: without privilege nothing else of the process is.
 pub fn is_roots(root: &Root, pid: i32) -> bool {
-    // A capture does not need what it takes for granted.
-    let root = &root.unrecorded();
     root.is_tree() || namespace::is_own(root, pid, "user") || is_made_by_root(root, pid).unwrap_or(false)
 }
 

@@ -1,16 +1,13 @@
-//! Where files are read: the live host or a tree of files, with what is remembered and recorded of it.
+//! Where files are read: the live host or a tree of files, with what is remembered of it.
 
-pub mod access_log;
 pub mod current_read;
 #[expect(clippy::disallowed_methods, reason = "the kernel's files, by name")]
 mod live_files;
-mod lookup;
 pub(crate) mod reader;
-pub mod repeated_access;
 pub mod root;
 pub mod root_files;
 pub(crate) mod short_file;
-pub mod source_tree;
+mod source_tree;
 pub(crate) mod survey_cache;
 
 pub use root::Root;

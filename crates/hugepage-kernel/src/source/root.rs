@@ -1,11 +1,11 @@
-//! The root that readers read below: `/` of the running machine, or a tree of files in a test or a capture. Each look is
-//! noted here before it is taken, where a log is kept.
+//! The root that readers read below: `/` of the running machine, or a tree of files that stands for one. The kernel's own files are
+//! opened by name; where others lay the links, in a tree and in a container, a path is followed step by step.
 //!
 //! Files of database servers are another matter than the kernel's: [`InstanceFiles`](crate::InstanceFiles) is the one door to
 //! them.
 
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,87 +13,73 @@ use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use crate::ReadError;
-use crate::source::access_log::{AccessKind, AccessLog, Recorder};
-use crate::source::lookup::Lookup;
-use crate::source::reader::Reader;
-use crate::stranger::beneath::BeneathFile;
+use crate::source::survey_cache::SurveyCache;
+use crate::source::{current_read, live_files, source_tree};
+use crate::stranger::beneath::{self, BeneathFile, Known, Place};
 
 /// How long the machine has been running, including suspended time (proc(5)).
 pub(crate) const UPTIME: &str = "/proc/uptime";
+/// The longest file that is read: longer than any that is needed, and short enough not to fill memory.
+const MAX_FILE_BYTES: usize = 16 << 20;
+/// The size of a buffer that holds /proc/meminfo or /proc/PID/status of today's kernels twice over.
+pub(crate) const BUFFER_BYTES: usize = 4096;
 
 /// The place that stands for `/`: the running machine, a container on it, or a tree of files.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Root {
-    lookup: Lookup,
-    recorder: Recorder,
+    /// The directory of the tree of files; `None` for the running machine.
+    tree: Option<PathBuf>,
+    /// The path from the top of the machine or the tree to here, which goes before every other path.
+    prefix: String,
+    /// What a survey has found before.
+    survey: Option<Arc<SurveyCache<Place>>>,
 }
 
 impl Root {
     /// The machine this runs on.
     pub fn live() -> Self {
-        Self { lookup: Lookup::default(), recorder: Recorder::default() }
+        Self::default()
     }
 
     /// A tree of files that stands for a machine.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        match directory.into() {
-            directory if directory == Path::new("/") => Self::live(),
-            directory => Self { lookup: Lookup::of_tree(directory), ..Self::live() },
-        }
+        let directory = directory.into();
+        Self { tree: Some(directory).filter(|directory| directory != Path::new("/")), ..Self::default() }
     }
 
     /// A root for one survey, which opens nothing again that it has found once.
     pub fn for_survey(&self) -> Self {
-        Self { lookup: self.lookup.for_survey(), ..self.clone() }
+        Self { survey: Some(Arc::default()), ..self.clone() }
     }
 
     /// Forgets what a survey has read of processes, before it reads another server: a new process may have an old number.
     pub fn forget_processes(&self) {
-        self.lookup.forget_processes();
+        self.survey.iter().for_each(|survey| survey.forget_processes());
     }
 
     /// What a survey may still read of logs, in bytes; `None` outside of one.
     pub(crate) fn logs_left(&self) -> Option<&AtomicU64> {
-        self.lookup.logs_left()
-    }
-
-    /// A root of the same place with a log of every access. It is no longer live: files answer, and no system calls, so
-    /// that the log has what the same question needs of a tree of files.
-    pub fn recording(&self) -> (Self, AccessLog) {
-        let (recorder, log) = Recorder::with_log();
-        (Self { recorder, ..self.clone() }, log)
-    }
-
-    /// A root of the same place without a log.
-    pub fn unrecorded(&self) -> Self {
-        Self { recorder: Recorder::default(), ..self.clone() }
+        self.survey.as_deref().map(|survey| &survey.logs_left)
     }
 
     /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
     pub fn below(&self, path: &str) -> Self {
-        Self { lookup: self.lookup.below(path), ..self.clone() }
+        Self { prefix: self.full(path), ..self.clone() }
     }
 
     /// Whether this is the running machine, so that system calls may answer instead of files.
-    pub fn is_live(&self) -> bool {
-        !self.lookup.is_confined() && !self.recorder.is_on()
+    pub const fn is_live(&self) -> bool {
+        self.tree.is_none() && self.prefix.is_empty()
     }
 
     /// Whether this root is another place than `root`, from which it was made: that of a container.
     pub fn is_below(&self, root: &Self) -> bool {
-        self.lookup.prefix() != root.lookup.prefix()
+        self.prefix != root.prefix
     }
 
     /// Whether this root is a tree of files that stands for a machine.
-    pub fn is_tree(&self) -> bool {
-        self.lookup.tree().is_some()
-    }
-
-    /// Whether `path` is a file of a tree, so that reading it asks nothing of a kernel. Where looks are noted, this is
-    /// one.
-    pub fn is_captured(&self, path: &str) -> bool {
-        self.note(path, AccessKind::Content);
-        self.is_tree()
+    pub const fn is_tree(&self) -> bool {
+        self.tree.is_some()
     }
 
     /// The time now; of a tree the time at which the kernel wrote its /proc/uptime.
@@ -102,51 +88,65 @@ impl Root {
         if self.is_live() { SystemTime::now() } else { written().unwrap_or_else(SystemTime::now) }
     }
 
-    /// Records that a file is needed which was read without a record.
-    pub(crate) fn record(&self, path: impl FnOnce() -> String) {
-        if self.recorder.is_on() {
-            self.note(&path(), AccessKind::Content);
-        }
-    }
-
-    fn note(&self, path: &str, kind: AccessKind) {
-        self.recorder.add(self.lookup.prefix(), path, kind);
-    }
-
     /// Opens `path` for reading. Whatever is in its place, this does not wait for it.
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
-        self.note(path, AccessKind::Content);
-        self.lookup.open(path)
+        let failed = |source| self.error("open", path, source);
+        if self.is_live() {
+            return current_read::begin(&[path]).and_then(|()| live_files::open(path)).map_err(failed);
+        }
+        let found = self.find(path, true).map_err(failed)?;
+        let why = match () {
+            () if !found.metadata.is_file() => Some("it is not a regular file"),
+            () if self.is_tree() => self.of_another(&found).map_err(failed)?,
+            // A container has the kernel's files too, and may have laid a link to them.
+            () => found.is_of_kernel().then_some("it is the kernel's"),
+        };
+        match why {
+            Some(why) => Err(self.refuses(path, why)),
+            None => found.open().map_err(failed),
+        }
     }
 
     /// The whole text of `path`; bytes that are not UTF-8 are replaced.
     pub fn read(&self, path: &str) -> Result<String, ReadError> {
-        self.note(path, AccessKind::Content);
-        self.lookup.read(path)
+        let mut bytes = Vec::with_capacity(BUFFER_BYTES);
+        let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+        let read = self.open(path)?.take(limit + 1).read_to_end(&mut bytes);
+        if read.map_err(|source| self.error("read", path, source))? > MAX_FILE_BYTES {
+            return Err(self.content(path, format!("it is longer than {MAX_FILE_BYTES} bytes")));
+        }
+        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// Gives `take` the text of a short file that a survey reads once, although several answers need it.
     pub fn read_once<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        self.note(path, AccessKind::Content);
-        Ok(take(&self.lookup.once(path, || self.read_short(path, |text| text.into()))?))
+        Ok(take(&self.once(path, || self.read_short(path, |text| text.into()))?))
     }
 
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
-        self.note(path, AccessKind::Link);
-        self.lookup.link(path)
+        let target = match self.is_live() {
+            true => current_read::begin(&[path]).and_then(|()| live_files::link(path)),
+            false => self.find(path, false).and_then(|found| found.target()),
+        };
+        let target = target.map_err(|source| self.error("read", path, source))?;
+        Ok(String::from_utf8_lossy(&target).into_owned())
     }
 
     /// Where the symbolic link `path` points to, which a survey reads once.
     pub fn read_link_once(&self, path: &str) -> Result<Arc<str>, ReadError> {
-        self.note(path, AccessKind::Link);
-        self.lookup.once(path, || self.lookup.link(path).map(Arc::from))
+        self.once(path, || self.read_link(path).map(Arc::from))
     }
 
     /// Calls `each` with every name in the directory `path`, in the kernel's order.
     pub fn each_name(&self, path: &str, mut each: impl FnMut(&str)) -> Result<(), ReadError> {
-        self.note(path, AccessKind::Names);
-        self.lookup.names(path, &mut each)
+        let listed = match self.is_live() {
+            true => current_read::begin(&[path]).and_then(|()| live_files::names(path, &mut each)),
+            false => {
+                self.find(path, true).and_then(|found| found.names()?.try_for_each(|name| name.map(|name| each(&name))))
+            }
+        };
+        listed.map_err(|source| self.error("list", path, source))
     }
 
     /// The names in the directory `path`, sorted.
@@ -159,21 +159,18 @@ impl Root {
 
     /// When the regular file `path` was last written to; `None` if there is none that can be seen.
     pub fn modified(&self, path: &str) -> Option<SystemTime> {
-        self.note(path, AccessKind::Existence);
-        let metadata = self.lookup.metadata(path).ok()?;
+        let metadata = self.metadata(path).ok()?;
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
     /// Whether something is at `path` that can be seen.
     pub fn exists(&self, path: &str) -> bool {
-        self.note(path, AccessKind::Existence);
-        self.lookup.metadata(path).is_ok()
+        self.metadata(path).is_ok()
     }
 
     /// Whether a directory is at `path` that can be seen.
     pub fn is_directory(&self, path: &str) -> bool {
-        self.note(path, AccessKind::Existence);
-        self.lookup.metadata(path).is_ok_and(|metadata| metadata.is_dir())
+        self.metadata(path).is_ok_and(|metadata| metadata.is_dir())
     }
 
     /// Device and inode of what `path` names; `None` if that is nothing.
@@ -182,56 +179,84 @@ impl Root {
         Some((found.dev(), found.ino()))
     }
 
-    /// The metadata of what `path` names, which is not opened. The look is not noted.
+    /// The metadata of what `path` names, links followed. It is not opened.
     pub(crate) fn metadata(&self, path: &str) -> io::Result<Metadata> {
-        self.lookup.metadata(path)
+        if !self.is_live() {
+            return Ok(self.find(path, true)?.metadata);
+        }
+        current_read::begin(&[path])?;
+        live_files::metadata(Path::new(path))
     }
 
     /// Who owns `path` itself, not what a link there leads to; `None` if there is nothing, and for a tree, whose files belong to no
     /// user of its host.
     pub fn owner(&self, path: &str) -> Option<u32> {
-        self.note(path, AccessKind::Existence);
         if self.is_tree() { None } else { Some(self.find(path, false).ok()?.metadata.uid()) }
     }
 
-    /// Records an access to a server's file.
-    pub(crate) fn note_of_server(&self, path: &str, kind: AccessKind, reader: &Reader) {
-        self.recorder.add_of_server(self.lookup.prefix(), path, kind, reader);
-    }
-
-    /// What `path` names of a server, which nothing leads out of. The look is not noted: [`Root::note_of_server`] does so.
+    /// What `path` names, which nothing leads out of.
     pub(crate) fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
-        self.lookup.find(path, follow)
+        current_read::begin(&[&self.prefix, path])?;
+        let known = |cache| Known { cache, top: &self.prefix };
+        beneath::find(self.top()?, path, follow, self.survey.as_deref().map(known))
     }
 
     /// Why a file of a tree may not be read; `None` if it may.
     pub(crate) fn of_another(&self, found: &BeneathFile) -> io::Result<Option<&'static str>> {
-        self.lookup.tree().map_or(Ok(None), |tree| tree.of_another(found))
+        self.tree.as_ref().map_or(Ok(None), |directory| source_tree::of_another(directory, found))
     }
 
-    /// When `path` had changed last on the host that was captured; `None` if its tree does not say so.
-    pub(crate) fn changed_at_capture(&self, path: &str) -> Option<SystemTime> {
-        self.lookup.tree()?.changed(&self.lookup.full(path))
+    fn top(&self) -> io::Result<Arc<Place>> {
+        let open = || match &self.tree {
+            Some(directory) if self.prefix.is_empty() => beneath::directory(directory),
+            Some(directory) => {
+                Ok(beneath::find(beneath::directory(directory)?, &self.prefix, true, None)?.into_place())
+            }
+            // The kernel's own link, to where a process has its root.
+            None if !self.prefix.is_empty() => beneath::directory(Path::new(&self.prefix)),
+            None => beneath::directory(Path::new("/")),
+        };
+        match &self.survey {
+            Some(survey) => survey.place(self.prefix.clone().into_bytes(), Place::is_directory, open),
+            None => open(),
+        }
+    }
+
+    /// The text at `path`, from `read` where the survey does not have it yet.
+    fn once(&self, path: &str, read: impl FnOnce() -> Result<Arc<str>, ReadError>) -> Result<Arc<str>, ReadError> {
+        match &self.survey {
+            Some(survey) => survey.text(self.full(path), read),
+            None => read(),
+        }
+    }
+
+    /// The path from the top to `path`.
+    fn full(&self, path: &str) -> String {
+        [&self.prefix, path].concat()
     }
 
     /// The real place of `path`, which is absolute as the kernel names it.
     pub fn path(&self, path: &str) -> PathBuf {
-        self.lookup.path(path)
+        if self.is_live() {
+            return PathBuf::from(path);
+        }
+        let top = self.tree.as_deref().unwrap_or(Path::new("/"));
+        top.join(self.full(path).trim_start_matches('/'))
     }
 
     /// An error that says what is wrong with the content of `path`.
     pub fn content(&self, path: &str, problem: impl Into<String>) -> ReadError {
-        self.lookup.content(path, problem)
+        ReadError::Content { path: self.path(path), problem: problem.into() }
     }
 
     /// An error that says why this program does not open `path`, whoever it runs as.
     pub fn refuses(&self, path: &str, why: impl Into<String>) -> ReadError {
-        self.lookup.refuses(path, why)
+        ReadError::Refused { path: self.path(path), why: why.into() }
     }
 
     /// An error of the operating system on `path`.
     pub fn error(&self, operation: &'static str, path: &str, source: io::Error) -> ReadError {
-        self.lookup.error(operation, path, source)
+        ReadError::Io { operation, path: self.path(path), source }
     }
 }
 

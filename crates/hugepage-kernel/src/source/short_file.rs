@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use crate::source::lookup::BUFFER_BYTES;
+use crate::source::root::BUFFER_BYTES;
 use crate::source::{current_read, live_files};
 use crate::{ReadError, Root};
 
@@ -86,7 +86,7 @@ impl Directory<'_> {
         self.root.take_short(&path, &self.open(name, &path)?, take)
     }
 
-    /// Opens the file: by the root where accesses are recorded, or where a path is followed step by step.
+    /// Opens the file: by the root where a path is followed step by step.
     fn open(&self, name: &str, path: &dyn Fn() -> String) -> Result<File, ReadError> {
         match self.root.is_live() {
             true => current_read::begin(&[&self.path, "/", name])

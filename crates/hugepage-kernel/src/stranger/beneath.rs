@@ -32,7 +32,7 @@ const USUAL_DEPTH: usize = 16;
 
 /// A directory, or something in one, that a path leads to.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     /// The descriptor, opened with O_PATH.
     descriptor: File,
     /// The result of fstat(2).
@@ -41,7 +41,7 @@ pub(crate) struct Place {
 
 /// What a path names.
 #[derive(Debug)]
-pub(crate) struct BeneathFile {
+pub struct BeneathFile {
     place: Arc<Place>,
     /// The directory that holds it, and the name there; `None` for the top.
     parent: Option<(Arc<Place>, Vec<u8>)>,
@@ -57,17 +57,21 @@ pub(crate) struct BeneathFile {
     pub path: String,
 }
 
-/// The directory `path` of this host, to look below.
 pub(crate) fn directory(path: &Path) -> io::Result<Arc<Place>> {
     Place::open(CWD, path.as_os_str().as_bytes(), OFlags::DIRECTORY)
+}
+
+/// What `path` names on this host, links followed.
+pub fn on_this_host(path: &Path) -> io::Result<BeneathFile> {
+    find(directory(Path::new("/"))?, &path.to_string_lossy(), true, None)
 }
 
 /// What a survey has found below the top `top` before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known<'a> {
-    pub cache: &'a SurveyCache<Place>,
+    pub(crate) cache: &'a SurveyCache<Place>,
     /// A name of the top that no other one has.
-    pub top: &'a str,
+    pub(crate) top: &'a str,
 }
 
 /// What `path` names below `top`, where absolute links begin as well; with `follow` what a link at its end points to.
@@ -118,14 +122,13 @@ pub(crate) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Know
 }
 
 /// The time of the last change of what `metadata` is of, its name included: no program can set it (inode(7), ctime).
-pub(crate) fn changed(metadata: &Metadata) -> SystemTime {
+pub fn changed(metadata: &Metadata) -> SystemTime {
     let seconds = Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or(0));
     let rest = Duration::from_nanos(u64::try_from(metadata.ctime_nsec()).unwrap_or(0));
     SystemTime::UNIX_EPOCH.checked_add(seconds.saturating_add(rest)).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// The text of the symbolic link that `link` is. What the kernel's own links below /proc stand for is never followed:
-/// their text is taken, as that of any other.
+/// The text of the symbolic link that `link` is; what the kernel's own links below /proc stand for is never followed.
 fn target(link: &File) -> io::Result<Vec<u8>> {
     Ok(readlinkat(link, c"", Vec::new())?.into_bytes())
 }
@@ -150,9 +153,13 @@ impl Place {
         self.metadata.is_dir()
     }
 
-    /// The access control list of the place.
-    pub fn acl(&self) -> Acl {
+    pub(crate) fn acl(&self) -> Acl {
         Acl::read(&self.descriptor)
+    }
+
+    /// Whether nobody but the owner, the group and all others has rights (acl(5)).
+    pub fn is_without_acl(&self) -> bool {
+        self.acl().is_mode()
     }
 
     /// The result of fstat(2) when it was opened.
@@ -197,8 +204,7 @@ impl BeneathFile {
         if self.metadata.is_symlink() { target(&self.place.descriptor) } else { Err(Errno::INVAL.into()) }
     }
 
-    /// Whether the kernel makes the file up when it is read, as those of /proc: some are a user's own, and reading some of
-    /// them costs the process much that they tell of, or takes away what is read.
+    /// Whether the kernel makes the file up when it is read, as those of /proc: reading some of them has effects.
     pub fn is_of_kernel(&self) -> bool {
         /// PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC (magic.h).
         const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163];

@@ -16,7 +16,6 @@ use rustix::process::geteuid;
 use crate::host::accounts;
 use crate::proc::credentials::{self, Credentials};
 use crate::proc::namespace;
-use crate::source::access_log::AccessKind;
 use crate::source::reader::{Reader, ServerUser};
 use crate::stranger::beneath::BeneathFile;
 use crate::{ReadError, Root};
@@ -68,14 +67,9 @@ impl InstanceFiles {
     /// Files of a server that does not run, as the user `name` of /etc/passwd may read them.
     pub fn of_account(root: &Root, name: &str) -> Self {
         Self::with(root, || {
-            let all = accounts::accounts(&root.unrecorded()).unwrap_or_default();
+            let all = accounts::accounts(root).unwrap_or_default();
             known_user(root, all.iter().find(|account| account.name == name).map(|account| account.uid))
         })
-    }
-
-    /// Files below `root` that were read for `reader` before.
-    pub(crate) fn again(root: Root, reader: Reader) -> Self {
-        Self { root, reader }
     }
 
     /// Files of the server that this program runs in, or as the user of.
@@ -110,7 +104,6 @@ impl InstanceFiles {
 
     /// Opens the plain file `path` for reading.
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
-        self.note(path, AccessKind::Content);
         match self.open_found(path)? {
             Some(file) => Ok(file),
             None => Err(self.root.refuses(path, "it is not a regular file")),
@@ -119,7 +112,6 @@ impl InstanceFiles {
 
     /// All of `path`, which is an error if it has more than `most` bytes.
     pub fn read(&self, path: &str, most: u64) -> Result<Vec<u8>, ReadError> {
-        self.note(path, AccessKind::Content);
         let Some(file) = self.open_found(path)? else { return Ok(Vec::new()) };
         let length = file.metadata().map_err(|source| self.root.error("read", path, source))?.len();
         let too_long = || self.root.content(path, format!("it is longer than {most} bytes"));
@@ -158,7 +150,6 @@ impl InstanceFiles {
 
     /// The names in the directory `path`, sorted.
     pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
-        self.note(path, AccessKind::Names);
         let failed = |source| self.root.error("list", path, source);
         let found = self.root.find(path, true).map_err(failed)?;
         if let Reader::User(user) = &self.reader
@@ -180,7 +171,6 @@ impl InstanceFiles {
 
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
-        self.note(path, AccessKind::Link);
         let target = self.root.find(path, false).and_then(|found| found.target());
         let target = target.map_err(|source| self.root.error("read", path, source))?;
         Ok(String::from_utf8_lossy(&target).into_owned())
@@ -188,26 +178,22 @@ impl InstanceFiles {
 
     /// When the plain file `path` was last written to; `None` if there is none that can be seen.
     pub fn modified(&self, path: &str) -> Option<SystemTime> {
-        self.note(path, AccessKind::Existence);
         let metadata = self.root.find(path, true).ok()?.metadata;
         metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
     /// Whether something is at `path` that can be seen.
     pub fn exists(&self, path: &str) -> bool {
-        self.note(path, AccessKind::Existence);
         self.root.find(path, true).is_ok()
     }
 
     /// Whether a directory is at `path` that can be seen.
     pub fn is_directory(&self, path: &str) -> bool {
-        self.note(path, AccessKind::Existence);
         self.root.find(path, true).is_ok_and(|found| found.metadata.is_dir())
     }
 
     /// Who owns the file or directory `path`.
     pub fn owner(&self, path: &str) -> Result<Owner, ReadError> {
-        self.note(path, AccessKind::Existence);
         let found = self.root.find(path, true).map_err(|source| self.root.error("open", path, source))?;
         Ok(Owner { uid: found.metadata.uid(), gid: found.metadata.gid() })
     }
@@ -219,7 +205,6 @@ impl InstanceFiles {
 
     /// The path without links of what `path` names; `None` if that is nothing.
     pub fn canonical(&self, path: &str) -> Option<String> {
-        self.note(path, AccessKind::Existence);
         Some(self.root.find(path, true).ok()?.path)
     }
 
@@ -269,16 +254,11 @@ impl InstanceFiles {
         file.take(count).read_to_end(&mut bytes).map_err(|source| self.root.error("read", path, source))?;
         Ok(bytes)
     }
-
-    /// Records an access to `path`.
-    pub(in crate::stranger) fn note(&self, path: &str, kind: AccessKind) {
-        self.root.note_of_server(path, kind, &self.reader);
-    }
 }
 
 /// A user with the groups that it has on this host.
 fn known_user(root: &Root, uid: Option<u32>) -> ServerUser {
-    let groups = uid.and_then(|uid| accounts::groups(&root.unrecorded(), uid).ok());
+    let groups = uid.and_then(|uid| accounts::groups(root, uid).ok());
     ServerUser { uid, groups: groups.unwrap_or_default(), roots: vec![0] }
 }
 

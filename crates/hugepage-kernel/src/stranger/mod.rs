@@ -2,7 +2,7 @@
 
 pub(crate) mod acl;
 #[expect(clippy::disallowed_methods, reason = "strangers' paths, one step after the other")]
-pub(crate) mod beneath;
+pub mod beneath;
 pub mod instance_files;
 mod last_change;
 pub mod limit;

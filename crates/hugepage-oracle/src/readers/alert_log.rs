@@ -30,7 +30,7 @@ const MESSAGE: &[u8] = b"<msg time=";
 
 /// The last start in the log at `path`, which may be alert_SID.log or log.xml; `Ok(None)` if it has none.
 pub fn last_start(files: &InstanceFiles, path: &str) -> Result<Option<LastStart>, ReadError> {
-    files.search_log(path, &mut { limit::ALERT_LOG }, last_start_within)
+    files.search_log(path, &mut { limit::ALERT_LOG }, last_start_in)
 }
 
 /// A log that can be searched from its end.
@@ -71,13 +71,10 @@ fn data_from(file: &File, from: u64, end: u64) -> io::Result<Option<u64>> {
 
 impl<T: AsRef<[u8]>> Log for io::Cursor<T> {}
 
-/// The last start in a log. A log without the beginning of its last start is read from its own beginning.
-pub fn last_start_in(log: &mut impl Log) -> io::Result<Option<LastStart>> {
-    last_start_within(log, &mut { limit::ALERT_LOG })
-}
-
-fn last_start_within(log: &mut impl Log, left: &mut u64) -> io::Result<Option<LastStart>> {
-    let from = find_last_within(log, left)?.map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
+/// The last start in a log. A log without the beginning of its last start is read from its own beginning. `left`: how many bytes may
+/// be searched; those that were are subtracted.
+pub fn last_start_in(log: &mut impl Log, left: &mut u64) -> io::Result<Option<LastStart>> {
+    let from = find_last(log, left)?.map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
     let mut bytes = Vec::new();
     read_at(log, from, BYTES_BEFORE_START + MAX_START_BYTES, &mut bytes)?;
     Ok(start_in(&bytes, from > 0))
@@ -127,13 +124,8 @@ fn feed_lines(bytes: &[u8], within: bool, parser: &mut StartupParser) {
 }
 
 /// The offset of the last line of a log that begins a start, whatever the log's length; `Ok(None)` if what is searched has none. The
-/// phrase within another line does not count.
-pub fn find_last(log: &mut impl Log) -> io::Result<Option<u64>> {
-    find_last_within(log, &mut { limit::ALERT_LOG })
-}
-
-/// The same, where `left` bytes may be searched; those that were are subtracted.
-pub fn find_last_within(log: &mut impl Log, left: &mut u64) -> io::Result<Option<u64>> {
+/// phrase within another line does not count. `left`: how many bytes may be searched; those that were are subtracted.
+pub fn find_last(log: &mut impl Log, left: &mut u64) -> io::Result<Option<u64>> {
     let mut last = None;
     find_starts(log, left, |at| {
         last = Some(at);

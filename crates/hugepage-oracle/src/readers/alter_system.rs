@@ -25,7 +25,7 @@ pub fn since_last_start(files: &InstanceFiles, path: &str) -> Result<Option<Vec<
 
 /// The statements since the last start, of a log of which `left` bytes may be read; those that were are subtracted.
 fn since_last_start_within(log: &mut impl Log, left: &mut u64) -> io::Result<Option<Vec<ParameterChange>>> {
-    let Some(start) = alert_log::find_last_within(log, left)? else { return Ok(None) };
+    let Some(start) = alert_log::find_last(log, left)? else { return Ok(None) };
     log.seek(SeekFrom::Start(start))?;
     let (mut changes, mut block, mut rest) = (Vec::new(), vec![0; BLOCK_BYTES], Vec::new());
     let mut log = log.take(*left);

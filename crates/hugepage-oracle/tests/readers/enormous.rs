@@ -62,7 +62,7 @@ impl alert_log::Log for Log {}
 fn no_more_is_read_than_is_needed() {
     for (at, size) in [(GIB - 20 * 1024, GIB), (GIB - 3 * MIB, GIB), (5000, 8 * MIB), (0, 8 * MIB)] {
         let mut log = Log::new(at, size);
-        let start = alert_log::last_start_in(&mut log).unwrap().unwrap();
+        let start = alert_log::last_start_in(&mut log, &mut { limit::ALERT_LOG }).unwrap().unwrap();
         assert_eq!(start.pmon, Some(1211), "{at} of {size}");
         let least = size - log.at;
         assert!(log.taken < least + 2 * MIB, "{} bytes were read, {least} needed", log.taken);
@@ -133,6 +133,6 @@ fn four_terabytes_of_holes_take_no_time() {
 #[test]
 fn the_search_has_an_end() {
     let mut long = Log::new(5000, GIB);
-    assert_eq!(alert_log::find_last(&mut long).unwrap(), None);
+    assert_eq!(alert_log::find_last(&mut long, &mut { limit::ALERT_LOG }).unwrap(), None);
     assert!(long.taken < 66 * MIB, "{} bytes were read", long.taken);
 }

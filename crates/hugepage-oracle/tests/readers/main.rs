@@ -14,6 +14,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Root};
 use hugepage_oracle::readers::{LastStart, alert_log};
 
@@ -37,7 +38,7 @@ fn names() -> Vec<String> {
 }
 
 fn last_start(bytes: &[u8]) -> Option<LastStart> {
-    alert_log::last_start_in(&mut std::io::Cursor::new(bytes)).unwrap()
+    alert_log::last_start_in(&mut std::io::Cursor::new(bytes), &mut { limit::ALERT_LOG }).unwrap()
 }
 
 /// A tree of files; what ends in `/` is a directory.

@@ -10,11 +10,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hugepage_assess::history::record::{MAX_LINE_BYTES, Record};
-use hugepage_kernel::SafeDirectory;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
+use crate::SafeDirectory;
 use crate::history::history_error::HistoryError;
 use crate::history::stored::{History, StoredRecords, last_record, read_line};
 

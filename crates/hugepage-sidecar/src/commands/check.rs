@@ -5,7 +5,7 @@ use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::model::Landing;
 use hugepage_assess::pools;
 use hugepage_host::Survey;
-use hugepage_host::host_advice::verdict::{HostVerdict, of_stopped_instance};
+use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_kernel::Root;
 
 use super::survey::{SurveyOptions, survey_with_sizings};
@@ -32,18 +32,20 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
     }
     let verdict = HostVerdict::of_survey(&survey, &sizings);
     let exit = exit::of_verdict(&verdict);
+    let is_notice = exit == exit::OK && verdict.severity == Severity::Notice;
     say!(
-        "HUGEPAGES {} - {}{}",
+        "HUGEPAGES {}{} - {}{}",
         exit.name(),
+        if is_notice { " (notice)" } else { "" },
         // A vertical bar separates the performance data. No command has one, but a name may.
-        escape::line(&text(&survey, &sizings, verdict, options.instance.as_deref()).replace('|', "?")),
+        escape::line(&text(&survey, verdict, options.instance.as_deref()).replace('|', "?")),
         performance_data(&survey, &sizings)
     );
     Ok(exit)
 }
 
 /// The message of the instance with the worst verdict, running or stopped; if all is well, one on all of them.
-fn text(survey: &Survey, sizings: &[Sizing], verdict: HostVerdict, name: Option<&str>) -> String {
+fn text(survey: &Survey, verdict: HostVerdict, name: Option<&str>) -> String {
     let count = survey.instances.len();
     if verdict.severity == Severity::Ok && count > 1 {
         let are_all_in_huge_pages = survey.instances.iter().all(|instance| instance.landed_in() == Landing::Hugetlb);
@@ -51,7 +53,9 @@ fn text(survey: &Survey, sizings: &[Sizing], verdict: HostVerdict, name: Option<
         return format!("all {count} instances are {how}, also after a restart.");
     }
     match (name, survey.stopped.first()) {
-        (Some(_), Some(stopped)) if count == 0 => of_stopped_instance(stopped, sizings),
+        (Some(_), Some(stopped)) if count == 0 && verdict.worst.is_none() => {
+            format!("{}: {}", stopped.name, stopped.message())
+        }
         (Some(name), None) if count == 0 && (survey.processes_are_hidden || survey.is_in_container) => {
             format!("whether instance {name} runs could not be determined: run this on the host as root")
         }
@@ -61,7 +65,11 @@ fn text(survey: &Survey, sizings: &[Sizing], verdict: HostVerdict, name: Option<
                 "instance {name} is not running on this host; {others} processes do not count, see \"hugepage-sidecar status\""
             ),
         },
-        _ => verdict.worst.unwrap_or(verdict.summary),
+        // What is no warning needs no command.
+        _ => match verdict.hint.filter(|_| verdict.severity >= Severity::Warning) {
+            Some(hint) => format!("{} {hint}", verdict.worst.unwrap_or(verdict.summary)),
+            None => verdict.worst.unwrap_or(verdict.summary),
+        },
     }
 }
 

@@ -1,7 +1,6 @@
 //! One file for each subcommand.
 
 pub mod apply;
-pub mod capture;
 pub mod check;
 pub mod explain;
 pub mod metrics;

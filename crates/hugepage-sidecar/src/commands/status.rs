@@ -41,15 +41,20 @@ pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
     Ok(exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings)))
 }
 
+/// The fields of an instance in JSON, which may have none.
+const COLUMNS: &str = "\
+    kind name pid verdict message hint landed_in page_size cause shared_memory huge_page_bytes \
+    base_page_bytes huge_pages use_large_pages huge_page_size pages_needed pages_held pages_missing \
+    restart_outlook recommended_nr_hugepages processes page_tables_total memlock memlock_unlimited version \
+    oracle_home data_directory started evidence notes by_page_size crash_outlook";
+
 /// Prints CSV, one line per instance. A list is one field, with semicolons between its parts; of an object only the
 /// values are printed.
 fn csv(out: &HostOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(stdout());
-    for (index, row) in out.instances.iter().enumerate() {
+    writer.write_record(COLUMNS.split_ascii_whitespace())?;
+    for row in &out.instances {
         let serde_json::Value::Object(fields) = serde_json::to_value(row)? else { continue };
-        if index == 0 {
-            writer.write_record(fields.keys())?;
-        }
         writer.write_record(fields.values().map(field))?;
     }
     writer.flush()?;
@@ -94,7 +99,10 @@ fn print(out: &HostOutput, survey: &Survey) {
                 })
                 .collect();
             let of_it = out.recommendations.iter().filter(|one| one.instance.as_deref() == Some(&row.name));
-            print_details(row, of_it, &pieces.join(", "));
+            match instance.is_closed() && row.status.verdict < Severity::Warning {
+                true => say!("{}: could not be inspected: run this as root\n", label(row)),
+                false => print_details(row, of_it, &pieces.join(", ")),
+            }
         });
     }
     print_strangers(&survey.strangers);
@@ -192,7 +200,10 @@ fn print_pools(pools: &[PoolOutput]) {
             or_empty(row.recommended_nr_hugepages),
         ]);
     }
-    say!("{}", rows.trim_fmt());
+    match pools.is_empty() {
+        true => say!("This kernel has no huge page pools, or they are not visible."),
+        false => say!("{}", rows.trim_fmt()),
+    }
 }
 
 fn print_holder(holder: &PoolHolder) {

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
-use hugepage_kernel::SafeDirectory;
-use hugepage_kernel::safe_directory::UnsafeDirectory;
+use hugepage_server::SafeDirectory;
+use hugepage_server::safe_directory::UnsafeDirectory;
 use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown};
 
 /// Owner, group and mode of a file that Oracle reads.

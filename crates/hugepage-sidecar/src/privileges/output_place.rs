@@ -6,10 +6,13 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use hugepage_host::is_usual_service_account;
+use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
-use hugepage_kernel::safe_directory::OtherWriter;
-use hugepage_kernel::{Root, SafeDirectory};
+use hugepage_server::SafeDirectory;
+use hugepage_server::safe_directory::OtherWriter;
 use rustix::process::geteuid;
+
+use crate::server_program::trust;
 
 /// Why nothing is written below `directory`, or where it would be created; `None` if it is, and if it is for the command to say why
 /// not.
@@ -21,7 +24,7 @@ pub fn refusal(directory: &Path) -> Option<String> {
     });
     let (at, stranger) = found?;
     let who = match stranger? {
-        OtherWriter::User(uid) => format!("user {uid}"),
+        OtherWriter::User(uid) => trust::user(uid),
         OtherWriter::AnyUser => "a group or any user".to_owned(),
     };
     Some(format!(

@@ -1,10 +1,10 @@
 //! The sessions of an Oracle database that fit into memory, by the size of its SGA, in base pages and in huge pages.
 
-use hugepage_assess::advice::sessions::{Choice, worth};
-use hugepage_assess::assessment::sessions::{SessionForecast, sessions_that_fit};
 use hugepage_host::{Instance, InstanceKind, Survey};
 use hugepage_kernel::{Bytes, PageSize};
 use hugepage_oracle::readers::OracleKind;
+
+use crate::sessions::{Choice, SessionForecast, sessions_that_fit, worth};
 
 /// The sizes of SGAs beside that of the instance, in percent of memory. Oracle's own limit for huge pages is 70.
 const SHARES: [u32; 7] = [10, 20, 30, 40, 50, 60, 70];

@@ -90,7 +90,7 @@ impl Timeline {
     fn new(stored: StoredHistory, until: SystemTime) -> Option<Self> {
         let dated: Vec<_> = stored.records.iter().filter_map(|record| Some((moment(record)?, record))).collect();
         let first = dated.iter().map(|(at, _)| *at).min()?;
-        // A capture may be older than its history, and clocks may be set back.
+        // A tree may be older than its history, and clocks may be set back.
         let last = dated.iter().map(|(at, _)| *at).max()?.max(until);
         let place = |at: SystemTime| percent(millis(first, at), millis(first, last));
         let ends = dated.iter().skip(1).map(|(at, _)| *at).chain([last]);

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hugepage_kernel::Root;
+use hugepage_kernel::host::accounts;
 use hugepage_kernel::proc::{namespace, process};
 use rustix::fs::{Gid, Uid};
 use rustix::process::{getegid, geteuid};
@@ -96,13 +97,20 @@ pub fn check_file(program: &Path) -> Result<PathBuf, String> {
         let metadata = fs::metadata(path).map_err(|error| refused(error.to_string()))?;
         let owner = metadata.uid();
         if owner != 0 && (is_roots || owner != geteuid().as_raw()) {
-            return Err(refused(format!("{} belongs to user {owner}", path.display())));
+            return Err(refused(format!("{} belongs to {}", path.display(), user(owner))));
         }
         if metadata.mode() & WRITABLE_BY_OTHERS != 0 {
             return Err(refused(format!("the group of {} or others can write to it", path.display())));
         }
     }
     Ok(real)
+}
+
+/// The name of the user `uid`, or `uid 1000` where /etc/passwd has none.
+pub fn user(uid: u32) -> String {
+    let accounts = accounts::accounts(&Root::live()).unwrap_or_default().into_iter();
+    let mut names = accounts.filter(|account| account.uid == uid).map(|account| account.name);
+    names.next().unwrap_or_else(|| format!("uid {uid}"))
 }
 
 /// What changes with the content of a file that only root can change.

@@ -30,7 +30,6 @@ pub const REST: &[Face] = &[
     ("hp_start.dat", &["oracle", "print", "hp_start.dat"]),
     ("hp_pool.dat", &["oracle", "print", "hp_pool.dat"]),
     ("hp_finding.dat", &["oracle", "print", "hp_finding.dat"]),
-    ("capture.txt", &["capture", "../capture"]),
 ];
 
 /// The last call, because it writes into the tree.
@@ -47,12 +46,6 @@ pub fn compare(snapshots: &mut Snapshots, host: &str, tree: Tree, faces: &[Face]
         let text = if file.ends_with(".dat") { without_snapshot_id(&result.stdout) } else { result.stdout };
         snapshots.compare(&format!("{host}/{file}"), &text);
     }
-    let captured = tree.path.join("../capture");
-    let paths: Vec<_> = files(&captured).iter().map(|file| file.strip_prefix(&captured).unwrap().to_owned()).collect();
-    snapshots.compare(
-        &format!("{host}/captured.txt"),
-        &paths.iter().map(|path| format!("{}\n", path.display())).collect::<String>(),
-    );
     calls += &run(&tree.path, &WATCH).transcript();
     for name in ["status.json", "metrics.prom"] {
         let text = fs::read_to_string(tree.path.join("..").join(name)).unwrap();

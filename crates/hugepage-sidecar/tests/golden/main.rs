@@ -38,16 +38,16 @@ fn machines() {
     snapshots.finish();
 }
 
-/// Captures of real hosts: archives or directories, in a directory for each kernel, and in `customers`.
+/// The lab's machines: archives in a directory for each kernel.
 #[test]
-fn captures() {
-    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/captures");
-    let (mut snapshots, all) = (Snapshots::new("captures"), [SURVEY, REST].concat());
-    for of in names(&captures).into_iter().filter(|name| captures.join(name).is_dir()) {
-        for name in names(&captures.join(&of)) {
-            let tree = Tree::captured(&captures.join(&of).join(&name));
-            let host = format!("{of}/{}", name.split(".tar").next().unwrap());
-            faces::compare(&mut snapshots, &host, tree, if of == "customers" { &all } else { SURVEY });
+fn hosts() {
+    let hosts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/hosts");
+    let mut snapshots = Snapshots::new("hosts");
+    for kernel in names(&hosts) {
+        for name in names(&hosts.join(&kernel)) {
+            let tree = Tree::unpacked(&hosts.join(&kernel).join(&name));
+            let host = format!("{kernel}/{}", name.split(".tar").next().unwrap());
+            faces::compare(&mut snapshots, &host, tree, SURVEY);
         }
     }
     snapshots.finish();

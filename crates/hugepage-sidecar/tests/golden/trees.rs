@@ -36,20 +36,12 @@ impl Tree {
         tree
     }
 
-    /// A capture: a directory, an archive of what it contains, or of itself.
-    pub fn captured(capture: &Path) -> Self {
-        if capture.is_dir() {
-            return Self::copy(capture);
-        }
-        let mut tree = Self::empty();
+    /// The tree that is in an archive.
+    pub fn unpacked(archive: &Path) -> Self {
+        let tree = Self::empty();
         let mut tar = Command::new("tar");
-        tar.arg("-xf").arg(capture).args(["--no-same-owner", "-C"]).arg(&tree.path);
-        assert!(tar.status().unwrap().success(), "could not unpack {}", capture.display());
-        if let [only] = &names(&tree.path)[..]
-            && only != "proc"
-        {
-            tree.path.push(only);
-        }
+        tar.arg("-xf").arg(archive).args(["--no-same-owner", "-C"]).arg(&tree.path);
+        assert!(tar.status().unwrap().success(), "could not unpack {}", archive.display());
         tree
     }
 
@@ -73,7 +65,7 @@ impl Tree {
         symlink("/data", self.path.join("proc/1000/cwd")).unwrap();
     }
 
-    /// Sets the time: that of the capture if its README tells it.
+    /// Sets the time: that at which the tree was made if its README tells it.
     pub fn set_clock(&self) {
         for (path, text) in [
             ("proc/uptime", "900000.00 1000000.00\n"),

@@ -104,7 +104,8 @@ impl StatusText<'_> {
             Cause::Disabled => return format!(" because {}{}", self.setting(), self.requested_on_disk()),
             Cause::PoolEmpty => format!("the pool of {size} pages is empty; {needed} are needed"),
             Cause::PoolTooSmall => {
-                format!("the pool has {nr} pages of {size}; {needed} are needed ({missing} missing)")
+                let s = if nr == Pages(1) { "" } else { "s" };
+                format!("the pool has {nr} page{s} of {size}; {needed} are needed ({missing} missing)")
             }
             Cause::PoolTaken => format!(
                 "only {available} of the pool's {nr} pages of {size} are available; {needed} are needed ({missing} missing){}",

@@ -12,7 +12,7 @@ mod sentence;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::{Finding, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Facts, Landing, PagesOfStrangers};
+use crate::model::{Cause, CrashRecovery, Facts, Landing, PagesOfStrangers, Pending};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,6 +154,7 @@ impl Plan {
             Finding::PoolWasted { needed } => Self::of_waste(status, *needed),
             Finding::CrashLoses if status.facts.crash_recovery != CrashRecovery::Possible => None,
             _ => Self::of_all_obstacles(status, finding)
+                .or_else(|| Self::of_crash(status, finding))
                 .or_else(|| Self::of_own_pool(status, finding))
                 .or_else(|| Self::of_limits(status)),
         }
@@ -181,6 +182,15 @@ impl Plan {
             }
         }
         Some(plan).filter(|plan| plan.helps(status))
+    }
+
+    /// What a crash needs is known from what runs, whatever the configuration on disk asks for.
+    fn of_crash(status: &Status, finding: &Finding) -> Option<Self> {
+        let running = Facts { pending: Pending::Unchanged, requested_may_differ: false, ..status.facts.clone() };
+        let of_running = || Self::of_all_obstacles(&Status::assess(running), &Finding::RestartLoses);
+        let plan = (*finding == Finding::CrashLoses).then(of_running)??;
+        let after = Status::assess(plan.apply(&status.facts));
+        (after.severity_of(finding.name()) < status.severity_of(finding.name())).then_some(plan)
     }
 
     /// The plan without pools of other sizes, where one of those does not help.

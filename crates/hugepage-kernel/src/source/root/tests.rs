@@ -1,9 +1,8 @@
-//! Recorded accesses, trees of captured hosts, and links.
+//! What a survey reads again, and links.
 
 use std::fs;
 
 use super::*;
-use crate::source::source_tree::REFUSED;
 
 /// A survey reads most files once, but not what must be of now at each of its passes.
 #[test]
@@ -16,38 +15,6 @@ fn a_survey_reads_again() {
         seen.push([Root::read_once, Root::read_short].map(|read| read(&root, "/file", str::to_owned).unwrap()));
     }
     assert_eq!(seen, [["old", "old"], ["old", "new"]]);
-}
-
-#[test]
-fn every_look_is_noted_and_files_answer() {
-    let (root, record) = Root::live().recording();
-    assert!(!root.is_live());
-    assert_eq!(root.base_page_size().unwrap(), crate::PageSize::base());
-    let _ = root.clone().read("/proc/none");
-    let _ = root.list("/proc/self/ns");
-    let _ = root.read_link("/proc/self/exe");
-    let _ = root.directory("/proc/sys/vm").unwrap().read_number("swappiness");
-    root.exists("/sys/kernel/mm");
-    let looks: Vec<_> = record.accesses().into_iter().map(|access| (access.path, access.kind)).collect();
-    let expected = [
-        ("/proc/none", AccessKind::Content),
-        ("/proc/self/auxv", AccessKind::Content),
-        ("/proc/self/exe", AccessKind::Link),
-        ("/proc/self/ns", AccessKind::Names),
-        ("/proc/sys/vm/swappiness", AccessKind::Content),
-        ("/sys/kernel/mm", AccessKind::Existence),
-    ];
-    assert_eq!(looks, expected.map(|(path, how)| (path.to_owned(), how)));
-}
-
-#[test]
-fn what_the_captured_host_refused_is_refused_again() {
-    let tree = tempfile::tempdir().unwrap();
-    fs::write(tree.path().join(REFUSED), format!("{} /proc/7/maps\nnonsense\n", libc::EACCES)).unwrap();
-    let root = Root::at(tree.path());
-    let error = root.read("/proc/7/maps").unwrap_err().to_string();
-    assert!(error.contains("Permission denied"), "{error}");
-    assert!(root.read("/proc/8/maps").unwrap_err().is_not_found());
 }
 
 /// A container can lay a link, and must not have this program read for it what is the host's.

@@ -57,6 +57,7 @@ impl<'a> KernelPool<'a> {
                 .mem_available
                 .or(meminfo.mem_free)
                 .ok_or_else(|| anyhow!("MemAvailable and MemFree are missing in /proc/meminfo"))?,
+            commit_left: meminfo.commit_left,
             other_pools: all.saturating_sub(self.size.times(pool.nr)),
             saved_per_page: meminfo.vmemmap_base.map_or(Bytes(0), |base| saved_per_page(self.size, base)),
             reserve_percent: self.reserve_percent,

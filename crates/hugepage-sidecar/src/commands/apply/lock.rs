@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use hugepage_kernel::SafeDirectory;
-use hugepage_kernel::safe_directory::others_may_write;
+use hugepage_server::SafeDirectory;
+use hugepage_server::safe_directory::others_may_write;
 use rustix::fs::OFlags;
 
 /// The directory of the lock file. Only root can create it, because /run is root's; every user can write to /run/lock.

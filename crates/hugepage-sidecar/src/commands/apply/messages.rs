@@ -12,9 +12,9 @@ use super::resize_plan::ResizePlan;
 pub fn preview(root: &Root, size: PageSize, plan: ResizePlan) -> String {
     let ResizePlan { from, to, new_pages } = plan;
     if from == to {
-        return format!("The pool keeps {to} pages of {size} already; nothing to do.");
+        return format!("The pool has {to} pages of {size} already; nothing to do.");
     }
-    let mut text = format!("The pool would keep {to} pages of {size} ({}), now {from}.", size.times(to));
+    let mut text = format!("The pool would have {to} pages of {size} ({}), now {from}.", size.times(to));
     let ready = root.base_page_size().ok().and_then(|base| {
         let zones = buddyinfo::read(root).ok()?;
         buddyinfo::ready(&zones, None, size, base)
@@ -31,9 +31,9 @@ pub fn preview(root: &Root, size: PageSize, plan: ResizePlan) -> String {
 pub fn done(size: PageSize, plan: ResizePlan) -> String {
     let ResizePlan { from, to, .. } = plan;
     if from == to {
-        format!("The pool keeps {to} pages of {size} already.")
+        format!("The pool has {to} pages of {size} already.")
     } else {
-        format!("The pool keeps {to} pages of {size} ({}), {from} before.", size.times(to))
+        format!("The pool has {to} pages of {size} now ({}), {from} before.", size.times(to))
     }
 }
 

@@ -99,7 +99,8 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
     let host = target::host(root, options.reserve_percent, &options.accounts);
     let sizing = Sizing::of_size(&host.sizings, pool.size());
     let pages = target::recommended(sizing, pool.size())?.max(now);
-    for line in sizing.filter(|_| pages > now).map(target::lacking).unwrap_or_default() {
+    let lacking = sizing.filter(|_| pages > now).map(target::lacking).unwrap_or_default();
+    for line in lacking.iter().chain(&host.by_hand) {
         say!("{line}");
     }
     set_pool(options, root, pool, pages)

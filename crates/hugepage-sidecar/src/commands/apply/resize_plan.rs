@@ -14,6 +14,8 @@ pub struct HostState {
     pub mem_total: Bytes,
     /// `MemAvailable`, or the smaller `MemFree` on a kernel without it.
     pub available: Bytes,
+    /// What processes may still be promised; `None` where that has no bound.
+    pub commit_left: Option<Bytes>,
     /// Memory in pools of other page sizes.
     pub other_pools: Bytes,
     /// Memory that the kernel gives back for each new page, see [`HostMemory`].
@@ -74,6 +76,20 @@ pub enum ResizeRefusal {
         /// The largest pool that fits.
         maximum: Pages,
     },
+    /// The kernel would refuse memory to processes.
+    #[error(
+        "{new_pages} more huge pages of {size} may take {} of what processes can be promised, and {left} are left \
+         (vm.overcommit_memory is 2): stop the servers that are to use them first",
+        size.times(*new_pages)
+    )]
+    NotPromised {
+        /// The pages to allocate.
+        new_pages: Pages,
+        /// The page size.
+        size: PageSize,
+        /// What processes may still be promised.
+        left: Bytes,
+    },
     /// The pages are in use.
     #[error(
         "{in_use} huge pages of {size} are in use or reserved{}: with {requested} their users would lose them at their next \
@@ -105,12 +121,13 @@ impl HostState {
 
     /// The pages that the host can hold. Its servers run on, so nothing of theirs moves.
     fn capacity(&self) -> Capacity {
-        let Self { mem_total, reserve_percent, saved_per_page, .. } = *self;
+        let Self { mem_total, reserve_percent, commit_left, saved_per_page, .. } = *self;
         let memory = HostMemory {
             mem_total,
             available: Some(self.available.max(self.min_available())),
             movable: Bytes(0),
             reserve_percent,
+            commit_left,
             elsewhere: self.other_pools,
             saved_per_page,
         };
@@ -144,6 +161,9 @@ impl HostState {
         if requested > allowed {
             let Self { mem_total, other_pools, reserve_percent, .. } = *self;
             return Err(ResizeRefusal::TooLarge { requested, size, mem_total, reserve_percent, other_pools, maximum });
+        }
+        if let Some(left) = self.commit_left.filter(|left| size.times(new_pages) > *left) {
+            return Err(ResizeRefusal::NotPromised { new_pages, size, left });
         }
         if new_pages > Pages(0) && requested > now {
             return Err(ResizeRefusal::NotAvailable {
@@ -189,10 +209,19 @@ mod tests {
             },
             mem_total: Bytes(48 * GIB),
             available: Bytes(40 * GIB),
+            commit_left: None,
             other_pools: Bytes(0),
             saved_per_page: Bytes(0),
             reserve_percent: 20,
         }
+    }
+
+    #[test]
+    fn what_processes_were_promised_stays() {
+        let state = HostState { commit_left: Some(Bytes(GIB)), ..state([100, 0, 0, 0]) };
+        assert_eq!(state.plan(Pages(612)).unwrap().new_pages, Pages(512));
+        let refusal = state.plan(Pages(613)).unwrap_err().to_string();
+        assert!(refusal.starts_with("513 more huge pages of 2 MB may take 1026 MB of what"), "{refusal}");
     }
 
     #[test]

@@ -65,7 +65,8 @@ pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
         Format::Csv => csv(&output)?,
         Format::Table => print(&output),
     }
-    let known = output.not_counted.iter().all(|one| one.is_known);
+    let sees_all = sizing.survey.meminfo.is_some() && !sizing.survey.processes_are_hidden;
+    let known = sees_all && output.not_counted.iter().all(|one| one.is_known);
     let complete = known && output.pools.iter().all(|pool| pool.recommended_nr_hugepages.is_some());
     Ok(match output.pools.iter().any(|pool| !pool.does_not_fit.is_empty()) {
         true => exit::WARNING,

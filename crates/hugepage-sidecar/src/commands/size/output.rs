@@ -76,7 +76,7 @@ impl SizeOutput {
         let default = survey.default_page_size();
         let release = sysctl::running(root, "kernel.osrelease").ok().flatten();
         let counts_memlock = release.as_deref().and_then(|release| Advisories::known().affects("shm_memlock", release));
-        let mut notes = host.notes.clone();
+        let mut notes = [&host.by_hand[..], &host.notes].concat();
         notes.extend(survey.notes.iter().cloned());
         notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
         // Why a need is unknown is said where it is not counted.

@@ -1,8 +1,6 @@
 //! `size --sessions`: the page tables of a number of sessions of each server, by the model of the core.
 
-use hugepage_assess::advice::sessions::{Choice, worth};
 use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_assess::assessment::sessions::SessionForecast;
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::Instance;
 use hugepage_kernel::{Bytes, Root};
@@ -12,6 +10,7 @@ use super::sizing::HostSizing;
 use crate::output::escape;
 use crate::output::stream::say;
 use crate::output::table::{or_unknown, table, wrapped};
+use crate::sessions::{Choice, SessionForecast, worth};
 
 /// The model, as in docs/page-tables.md.
 const FORMULA: &str = "a model: sessions x (own_per_session + 8 bytes for each page of shared_memory), as if each session had \

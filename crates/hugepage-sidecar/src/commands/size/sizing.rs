@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::stopped_databases::StoppedDatabase;
 use hugepage_host::{AskStart, Survey, stopped_clusters};
-use hugepage_kernel::{Notes, Root};
+use hugepage_kernel::{Notes, Pages, Root};
 use hugepage_oracle::stopped::StoppedOracle;
 
 use crate::commands::survey::{SurveyOptions, survey_with_history};
@@ -15,6 +15,8 @@ pub struct HostSizing {
     pub survey: Survey,
     pub down: Vec<StoppedDatabase>,
     pub sizings: Vec<Sizing>,
+    /// Which servers only people start, and what is enough without them.
+    pub by_hand: Vec<String>,
     pub notes: Vec<String>,
 }
 
@@ -36,5 +38,15 @@ pub fn host_sizing(
     }
     let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
     let sizings = survey.sizings(&needs, options.reserve_percent);
-    HostSizing { survey, down, sizings, notes: notes.into_vec() }
+    let at_boot: Vec<_> = down.iter().filter(|one| !one.is_manual).filter_map(StoppedDatabase::need).collect();
+    let at_boot = survey.sizings(&at_boot, options.reserve_percent);
+    let enough = |all: &Sizing| {
+        let without = Sizing::of_size(&at_boot, all.page_size)?.recommended;
+        let without = without.filter(|without| Some(*without) < all.recommended)?;
+        Some(format!("{without} pages of {} are enough without what is manual", all.page_size))
+    };
+    let by_hand = down.iter().filter(|one| one.is_manual && one.wants.pages() != Some(Pages(0)));
+    let by_hand = by_hand.map(|one| format!("{} is manual in its start.conf: it does not start at boot", one.name));
+    let by_hand = by_hand.chain(sizings.iter().filter_map(enough)).collect();
+    HostSizing { survey, down, sizings, by_hand, notes: notes.into_vec() }
 }

@@ -1,0 +1,337 @@
+//! A directory that this program writes to. It is held open, so that every step stays in it, whatever gets its name
+//! meanwhile, and no step follows a link.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::path::Arg;
+use rustix::process::geteuid;
+
+use hugepage_kernel::stranger::beneath::{self, Place};
+
+/// An open directory, and what this program does in it.
+#[derive(Debug)]
+pub struct SafeDirectory {
+    descriptor: File,
+}
+
+/// A file that is removed unless it gets its lasting name.
+#[derive(Debug)]
+pub struct NewFile<'a> {
+    directory: &'a SafeDirectory,
+    /// The name until then; `None` once the file has the lasting one.
+    name: Option<OsString>,
+    /// The file, open for writing.
+    pub file: File,
+}
+
+/// Who could put something else in the place of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherWriter {
+    /// The owner of a directory, or of a link, on the way.
+    User(u32),
+    /// A group, or all users.
+    AnyUser,
+}
+
+/// Why nothing is written to a directory.
+#[derive(Debug, thiserror::Error)]
+pub enum UnsafeDirectory {
+    /// A step of the path is not a directory itself.
+    #[error("{}: a symbolic link, or not a directory", .0.display())]
+    Link(PathBuf),
+    /// The directory could be replaced by others, or the operating system refuses.
+    #[error("{0}")]
+    Other(String),
+}
+
+#[expect(clippy::disallowed_methods, reason = "what this program writes, by descriptors")]
+impl SafeDirectory {
+    /// Opens `path`, whose steps are the caller's to trust. `flags` may refuse a link at its end (O_NOFOLLOW), or open it for
+    /// no more than looking up names in it (O_PATH).
+    pub fn open(path: &Path, flags: OFlags) -> io::Result<Self> {
+        Self::open_at(CWD, path, flags)
+    }
+
+    /// Opens the directory that the file `path` is in, as [`SafeDirectory::open`] does, and tells the name of the file there.
+    pub fn open_above(path: &Path, flags: OFlags) -> io::Result<(Self, &OsStr)> {
+        let above = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let name = path.file_name().ok_or(Errno::ISDIR)?;
+        Ok((Self::open(above.unwrap_or(Path::new(".")), flags)?, name))
+    }
+
+    /// Opens the absolute `path`, if no step of it is a link and only root and the current user can change any of them. In
+    /// a sticky directory such as /tmp nobody can replace what belongs to another user.
+    pub fn open_without_links(path: &Path) -> Result<Self, UnsafeDirectory> {
+        let refused = |at: &Path, why: &str| UnsafeDirectory::Other(format!("{}: {why}", at.display()));
+        if !path.is_absolute() {
+            return Err(refused(path, "the path must be absolute"));
+        }
+        let closed = |at: &Path, error| UnsafeDirectory::Other(format!("could not open {}: {error}", at.display()));
+        let owned_safely = |directory: &Self, at: &Path| {
+            let found = directory.metadata().map_err(|error| closed(at, error))?;
+            match found.uid() {
+                owner if owner == 0 || owner == geteuid().as_raw() => Ok(found),
+                owner => Err(refused(at, &format!("the directory belongs to uid {owner}, not to root"))),
+            }
+        };
+        let mut at = PathBuf::from("/");
+        let mut directory = Self::open(&at, OFlags::NOFOLLOW).map_err(|error| closed(&at, error))?;
+        let mut found = owned_safely(&directory, &at)?;
+        for component in path.components() {
+            let name = match component {
+                Component::RootDir => continue,
+                Component::Normal(name) => name,
+                _ => return Err(refused(path, "the path must not contain . or ..")),
+            };
+            if others_may_write(&found) && found.mode() & Mode::SVTX.as_raw_mode() == 0 {
+                let why = "the group or other users may rename files in this directory: use a directory below /var/lib";
+                return Err(refused(&at, why));
+            }
+            at.push(name);
+            directory =
+                directory.directory(name, OFlags::empty()).map_err(|error| match Errno::from_io_error(&error) {
+                    Some(Errno::LOOP | Errno::NOTDIR) => UnsafeDirectory::Link(at.clone()),
+                    _ => closed(&at, error),
+                })?;
+            found = owned_safely(&directory, &at)?;
+        }
+        match others_may_write(&found) {
+            true if found.mode() & Mode::SVTX.as_raw_mode() != 0 => {
+                Err(refused(&at, "every user may write to the directory: use a directory of root's alone"))
+            }
+            true => Err(refused(&at, "the group or other users may write to the directory: run chmod go-w")),
+            false => Ok(directory),
+        }
+    }
+
+    /// Who could put something else in the place of `path`, or of a part of it that leads there: an owner for whom `is_trusted` does
+    /// not hold, or the group or all users by a mode. `None` if nobody.
+    pub fn other_writer_on_the_way(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<Option<OtherWriter>> {
+        let found = beneath::on_this_host(path)?;
+        let mut owners = found.searched().chain([found.place()]).map(|place| place.metadata().uid());
+        if let Some(uid) = found.link_owners.iter().copied().chain(owners.by_ref()).find(|uid| !is_trusted(*uid)) {
+            return Ok(Some(OtherWriter::User(uid)));
+        }
+        let is_shared = found.searched().chain([found.place()]).any(is_shared);
+        Ok(is_shared.then_some(OtherWriter::AnyUser))
+    }
+
+    fn open_at(at: impl AsFd, name: impl Arg + Copy, flags: OFlags) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | flags;
+        Ok(Self { descriptor: retry_on_intr(|| openat(&at, name, flags, Mode::empty()))?.into() })
+    }
+
+    /// Owner and mode of the directory.
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        self.descriptor.metadata()
+    }
+
+    /// Opens the directory `name` in this one, which is not a link.
+    pub fn directory(&self, name: impl Arg + Copy, flags: OFlags) -> io::Result<Self> {
+        Self::open_at(&self.descriptor, name, OFlags::NOFOLLOW | flags)
+    }
+
+    /// Opens the directory `name` as [`SafeDirectory::directory`] does; creates it first if nothing is there.
+    pub fn create_directory(&self, name: &OsStr, mode: u32, flags: OFlags) -> io::Result<Self> {
+        match mkdirat(&self.descriptor, name, Mode::from_raw_mode(mode)) {
+            Ok(()) | Err(Errno::EXIST) => self.directory(name, flags),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens `name`, which is not a link, with `flags`; a new file has `mode`. Whatever is there, this does not wait for it.
+    pub fn open_file(&self, name: impl Arg + Copy, flags: OFlags, mode: u32) -> io::Result<File> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | flags;
+        Ok(retry_on_intr(|| openat(&self.descriptor, name, flags, Mode::from_raw_mode(mode)))?.into())
+    }
+
+    /// Creates the file `name` for writing; an error if anything is there.
+    pub fn create_file(&self, name: impl Arg + Copy, mode: u32) -> io::Result<File> {
+        self.open_file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode)
+    }
+
+    /// Opens the file `name` to be locked; creates it, empty and for the current user alone, if nothing is there.
+    pub fn open_lock(&self, name: impl Arg + Copy) -> io::Result<File> {
+        self.open_file(name, OFlags::RDWR | OFlags::CREATE, 0o600)
+    }
+
+    /// Creates a file that [`NewFile::put`] gives its lasting name.
+    pub fn new_file(&self, name: impl Into<OsString>, mode: u32) -> io::Result<NewFile<'_>> {
+        let name = name.into();
+        let file = self.create_file(name.as_os_str(), mode)?;
+        Ok(NewFile { directory: self, name: Some(name), file })
+    }
+
+    /// Creates a file as [`SafeDirectory::new_file`] does, under a name that begins with `prefix` and that nobody foresees.
+    pub fn temporary_file(&self, prefix: &str) -> io::Result<NewFile<'_>> {
+        // Each has keys of its own, from the kernel's random numbers: nobody else can make something of that name first.
+        let random = || RandomState::new().build_hasher().finish();
+        let names = (0..100).map(|_| format!("{prefix}-{:016x}", random()));
+        let is_taken =
+            |new: &io::Result<_>| new.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);
+        let mut created = names.map(|name| self.new_file(name, 0o600)).skip_while(is_taken);
+        created.next().unwrap_or_else(|| Err(Errno::EXIST.into()))
+    }
+
+    /// Gives the file `from` the name `to`, in the place of what has it.
+    pub fn rename(&self, from: impl Arg, to: impl Arg) -> io::Result<()> {
+        Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
+    }
+
+    /// Removes the file `name` if it exists.
+    pub fn remove(&self, name: impl Arg + Copy) -> io::Result<()> {
+        match unlinkat(&self.descriptor, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes the names in it to the disk, where the file system does so for a directory.
+    pub fn sync(&self) -> io::Result<()> {
+        match self.descriptor.sync_all() {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            done => done,
+        }
+    }
+}
+
+impl NewFile<'_> {
+    /// Puts the file in the place of `name`: others see the old file or this one, after a crash of the machine too.
+    pub fn put(mut self, name: impl Arg + Copy) -> io::Result<()> {
+        self.file.sync_all()?;
+        if let Some(new) = &self.name {
+            self.directory.rename(new.as_os_str(), name)?;
+        }
+        self.name = None;
+        self.directory.sync()
+    }
+}
+
+impl Drop for NewFile<'_> {
+    fn drop(&mut self) {
+        // After `put` the name may be that of another writer's new file.
+        if let Some(name) = &self.name {
+            let _ = self.directory.remove(name.as_os_str());
+        }
+    }
+}
+
+/// Whether the mode lets the group or other users write.
+pub fn others_may_write(found: &Metadata) -> bool {
+    Mode::from_raw_mode(found.mode()).intersects(Mode::WGRP | Mode::WOTH)
+}
+
+/// Whether others may rename what is in a directory. The group of root, and one of the owner's alone, which has its number, gives
+/// nobody else anything.
+fn is_shared(place: &Place) -> bool {
+    let (found, mode) = (place.metadata(), Mode::from_raw_mode(place.metadata().mode()));
+    let is_private = || (found.gid() == 0 || found.gid() == found.uid()) && place.is_without_acl();
+    !mode.contains(Mode::SVTX) && (mode.contains(Mode::WOTH) || (mode.contains(Mode::WGRP) && !is_private()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn no_step_is_a_link_or_another_users() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().canonicalize().unwrap().join("a/b");
+        fs::create_dir_all(&path).unwrap();
+        symlink("a", path.parent().unwrap().with_file_name("link")).unwrap();
+        let error = |path: &Path| SafeDirectory::open_without_links(path).unwrap_err().to_string();
+        let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        SafeDirectory::open_without_links(&path).unwrap();
+        let link = path.parent().unwrap().with_file_name("link");
+        assert_eq!(error(&link.join("b")), format!("{}: a symbolic link, or not a directory", link.display()));
+        assert!(error(&path.join("none")).ends_with("No such file or directory (os error 2)"));
+        assert!(error(Path::new("a/b")).contains("absolute") && error(&path.join("..")).contains("or .."));
+
+        set(&path, 0o775);
+        assert!(error(&path).contains("may write to the directory"));
+        set(&path, 0o1777);
+        assert!(error(&path).ends_with("may write to the directory: use a directory of root's alone"));
+        fs::create_dir(path.join("c")).unwrap();
+        SafeDirectory::open_without_links(&path.join("c")).unwrap();
+        set(&path, 0o757);
+        assert!(
+            error(&path.join("c")).starts_with(&format!("{}: the group or other users may rename", path.display()))
+        );
+        set(&path, 0o755);
+        if geteuid().is_root() {
+            chown(path.parent().unwrap(), Some(12345), None).unwrap();
+            let text = error(&path);
+            assert!(text.ends_with("/a: the directory belongs to uid 12345, not to root"), "{text}");
+        }
+    }
+
+    #[test]
+    fn strangers_on_the_way() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().canonicalize().unwrap().join("a/b");
+        fs::create_dir_all(&path).unwrap();
+        let above = path.parent().unwrap();
+        symlink(&path, above.join("link")).unwrap();
+        let stranger = |path: &Path| {
+            SafeDirectory::other_writer_on_the_way(path, |uid| uid == 0 || uid == geteuid().as_raw()).unwrap()
+        };
+        let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        assert_eq!([stranger(&path), stranger(&above.join("link"))], [None, None]);
+        for (mode, found) in
+            [(0o777, Some(OtherWriter::AnyUser)), (0o1777, None), (0o775, None), (0o757, Some(OtherWriter::AnyUser))]
+        {
+            set(above, mode);
+            assert_eq!(stranger(&path), found, "{mode:o}");
+        }
+        set(above, 0o755);
+        if geteuid().is_root() {
+            chown(above, None, Some(4711)).unwrap();
+            set(above, 0o775);
+            assert_eq!(stranger(&path), Some(OtherWriter::AnyUser));
+            chown(above, Some(4711), None).unwrap();
+            assert_eq!(stranger(&path), Some(OtherWriter::User(4711)));
+            chown(above, Some(0), Some(0)).unwrap();
+            std::os::unix::fs::lchown(above.join("link"), Some(4711), None).unwrap();
+            assert_eq!(stranger(&above.join("link")), Some(OtherWriter::User(4711)));
+        }
+        assert_eq!(
+            SafeDirectory::other_writer_on_the_way(&path.join("none"), |_| true).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+    }
+
+    #[test]
+    fn a_new_file_is_put_or_removed() {
+        let top = tempfile::tempdir().unwrap();
+        let names = || fs::read_dir(top.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+        let path = top.path().join("file");
+        let (directory, name) = SafeDirectory::open_above(&path, OFlags::empty()).unwrap();
+        let (first, second) = (directory.temporary_file(".new").unwrap(), directory.temporary_file(".new").unwrap());
+        assert_eq!(names().len(), 2);
+        drop(second);
+        first.put(name).unwrap();
+        assert_eq!(names(), ["file"]);
+        // Nothing is removed any more by the name that a new file had.
+        directory.new_file("same", 0o600).unwrap().put("same").unwrap();
+        assert_eq!(names().len(), 2);
+        fs::remove_file(top.path().join("same")).unwrap();
+        symlink("file", top.path().join("link")).unwrap();
+        for opened in
+            [directory.open_lock("link"), directory.create_file("link", 0o600), directory.create_file("file", 0o600)]
+        {
+            opened.unwrap_err();
+        }
+        directory.create_directory(OsStr::new("link"), 0o755, OFlags::PATH).unwrap_err();
+    }
+}
