@@ -11,6 +11,7 @@ check_arguments() {
             ;;
         supply-chain) [[ "$*" =~ ^(--advisories)?$ ]] || fail "'supply-chain' takes --advisories, not '$*'" ;;
         matrix)
+            [ "${1-}" != --short ] || shift
             for major in "$@"; do
                 supported "$major" || fail "no major is called '$major'; there are: $SUPPORTED"
             done

@@ -34,7 +34,7 @@ run_cases() {    # [DIRECTORY]
     local directory=''
     [ $# -eq 0 ] || directory=$(realpath -e "$1") || fail "$1 is not there"
     HUGEPAGE_CASES=$directory RUST_BACKTRACE=0 cargo_test --quiet --package hugepage-sidecar --test cases -- --nocapture |
-        sed -n '/^\(right\|honest\|wrong\|[0-9]* right,\) /p' || return 1
+        sed -n '/^\(right\|honest\|wrong\|none\|[0-9]* right,\) /p' || return 1
 }
 
 python_unit_tests() {    # [NAME]

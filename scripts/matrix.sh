@@ -5,8 +5,9 @@
 MATRIX=$CACHE/matrix
 PREPARING=''    # the process, and the group, that prepares the next major
 
-run_matrix() {    # [MAJOR...]
-    local major failed=0 passed=0
+run_matrix() {    # [--short] [MAJOR...]
+    local major failed=0 passed=0 scope=whole
+    [ "${1-}" != --short ] || { scope=short && shift; }
     # shellcheck disable=SC2086
     [ $# -gt 0 ] || set -- $SUPPORTED
     take_trees
@@ -17,7 +18,7 @@ run_matrix() {    # [MAJOR...]
     while [ $# -gt 0 ]; do
         major=$1
         shift
-        if prepared "$major" && { [ $# -eq 0 ] || prepare "$1"; } && in_major "$major" scripts/tree/test; then
+        if prepared "$major" && { [ $# -eq 0 ] || prepare "$1"; } && in_major "$major" scripts/tree/test "$scope"; then
             passed=$((passed + 1))
         else
             failed=$((failed + 1))
@@ -32,11 +33,11 @@ run_matrix() {    # [MAJOR...]
     [ "$failed" -eq 0 ]
 }
 
-# in_major MAJOR SCRIPT: runs it in that major's tree, with the arguments MAJOR and a directory for results.
+# in_major MAJOR SCRIPT [ARGUMENT]: runs it in that major's tree, with the major, a directory for results and that.
 in_major() {
     in_tree "${TOOLCHAIN[@]}" --rw "$TREES/pg$1.cache=/var/cache/build" --rw "$MATRIX/$1=/var/results" "$TREES/pg$1" \
         "${TOOLCHAIN_ENV[@]}" XDG_CACHE_HOME=/var/cache/build PG_CONFIG="/usr/lib/postgresql/$1/bin/pg_config" \
-        "$2" "$1" /var/results
+        "$2" "$1" /var/results "${@:3}"
 }
 
 # Begins to make the major's tree and to compile there, in a process group of its own.

@@ -6,8 +6,8 @@
 //! - Each sample (`pg_hugepages.sample_interval`, and every reload) reads what `hugepage_status` reads, and compares it
 //!   with the last record of the history; if none could be written, with the last start.
 //! - Before a sample, if only the server's program can tell what a restart needs, it starts the [asker](crate::asker): once
-//!   for each change, and at most once a minute; once an hour also for the next boot. It never waits for the asker, which
-//!   sets its latch at the end. Every view reads the answers from shared memory.
+//!   for each change, and at most once a minute, or once a sample if samples are closer; once an hour also for the next
+//!   boot. It never waits for the asker, which sets its latch at the end. Every view reads the answers from shared memory.
 //! - The threats that it has warned of are in shared memory, so that a new worker does not warn of them again.
 //! - An error in a sample is one line in the log; the next sample follows.
 //! - On SIGTERM it ends with status 1, so that the postmaster starts a new one unless the server stops. An error at a reload
@@ -32,7 +32,7 @@ use crate::{assessment, found, history, latch, log, memory, shmem, startup};
 /// The time that the postmaster waits before it starts a new worker. Where the library's file is gone, each attempt is two
 /// lines in the log.
 const RESTART_DELAY: Duration = Duration::from_secs(60);
-/// The shortest time between two askers.
+/// The shortest time between two askers; less where samples are closer than that.
 const MIN_PAUSE: Duration = Duration::from_secs(60);
 /// The reason why a question has no answer.
 const NO_SLOT: &str = "no background worker could be started for it; you may need to increase max_worker_processes";
@@ -158,10 +158,11 @@ impl Worker {
         if is_running {
             return None;
         }
-        let pause = MIN_PAUSE * (1 << attempts.saturating_sub(1).min(MAX_DOUBLINGS));
+        let shortest = settings::sample_interval().map_or(MIN_PAUSE, |interval| interval.min(MIN_PAUSE));
+        let pause = shortest * (1 << attempts.saturating_sub(1).min(MAX_DOUBLINGS));
         let left = shmem::since_last_question().map_or(Duration::ZERO, |since| pause.saturating_sub(since));
         let can_ask = is_open && left.is_zero();
-        let can_read = asker::boot_is_due() && self.boot.is_none_or(|last| last.elapsed() >= MIN_PAUSE);
+        let can_read = asker::boot_is_due() && self.boot.is_none_or(|last| last.elapsed() >= shortest);
         if can_ask || can_read {
             self.boot = Some(Instant::now());
             self.asker = asker::Running::for_worker();

@@ -22,7 +22,7 @@ from harness.shared_server import SharedServer
 from harness.shmem_thp import ShmemThp
 from harness.signals import unwind_on_signals
 from harness.status import EXTENSION
-from harness.traces import differences, own_lock_of_apply, traces
+from harness.traces import LOCK_OF_APPLY, differences, removed_if_new, traces
 
 
 def pytest_sessionstart() -> None:
@@ -74,7 +74,7 @@ def host_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def no_lock_of_apply(host_unchanged: None) -> Iterator[None]:
     """`apply` keeps its lock until the next boot, and no other run of tests waits for it."""
-    with own_lock_of_apply():
+    with removed_if_new(LOCK_OF_APPLY):
         yield
 
 

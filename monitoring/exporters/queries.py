@@ -13,7 +13,7 @@ LANDINGS = ("hugetlb", "thp", "partial thp", "mixed", "base", "unknown")
 OUTLOOKS = ("hugetlb", "mixed", "base", "fails", "unknown")
 FINDINGS = ("cgroup_limit", "restart_fails", "regressed", "base_pages", "restart_loses", "page_tables", "pool_wasted",
             "transparent_huge_pages", "landing_unknown", "outlook_unknown", "crash_loses", "node_limit", "memory_limit",
-            "shared_limit", "host_memory_unknown", "boot_loses", "oom_group")
+            "shared_limit", "host_memory_unknown", "boot_loses", "oom_group", "limit_hit")
 CAUSES = ("disabled", "memory_target", "sysv_shared_memory", "page_size_unsupported", "pool_empty", "pool_too_small",
           "pool_taken", "cgroup_limit", "memlock_limit", "shm_group", "shm_limit", "node_limit", "memory_limit",
           "unknown")

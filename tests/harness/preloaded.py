@@ -33,7 +33,7 @@ def await_worker(cluster: Cluster, other_than: int | None = None) -> int:
 
 
 def await_answer(cluster: Cluster) -> None:
-    """Wait until the asker, which the worker starts at most once a minute, has answered: on the next boot, and on the
+    """Wait until the asker, which the worker starts at most once a sample, has answered: on the next boot, and on the
     configuration on disk if only the server's program can tell what that comes to."""
     waits = """SELECT 1 FROM hugepage_status
                WHERE boot_outlook IS NULL OR array_to_string(notes, ' ') LIKE '%the worker asks the server''s program%'"""

@@ -96,11 +96,11 @@ def made_directory(directory: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def own_lock_of_apply() -> Iterator[None]:
-    """The lock that `apply` makes is gone at the end if it was not there."""
-    was_there = LOCK_OF_APPLY.exists()
+def removed_if_new(directory: Path) -> Iterator[None]:
+    """The directory is gone at the end if it was not there."""
+    was_there = directory.exists()
     try:
         yield
     finally:
         if not was_there:
-            shutil.rmtree(LOCK_OF_APPLY, ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)

@@ -3,16 +3,16 @@
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 
 import psycopg2
 import pytest
 
-from harness.cluster import Cluster, StartFailed, Unsupported, rows
+from harness.cluster import Cluster, StartFailed, Unsupported
 from harness.shared_server import BASE, SharedServer
 from harness.smaps import BASE_PAGE, main_mapping
 from harness.status import create_extension
+from harness.strace import traced
 from harness.units import GB, MB, pages
 
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements"}
@@ -261,30 +261,8 @@ def test_largest_values(server):
     assert row["will_start"] is False and '"max_connections"' in row["detail"]
 
 
-def test_costs_no_more_than_its_runs(server, reserved_host):
-    """One for the size and one for each setting, of which most end before libraries are loaded; and a background worker."""
-    bare = reserved_host.cluster(**BASE)
-    program = [bare.install.bindir / "postgres", "-D", bare.data, "-C", "shared_memory_size_in_huge_pages"]
-    session = server.connect()
-
-    def seconds(call) -> float:
-        started = time.perf_counter()
-        call()
-        return time.perf_counter() - started
-
-    as_owner = {"user": bare.data.stat().st_uid, "group": bare.data.stat().st_gid, "extra_groups": []}
-    rounds = [(seconds(lambda: subprocess.run(program, check=True, capture_output=True, env={}, **as_owner)),
-               seconds(lambda: rows(session, "SELECT * FROM hugepage_preflight()"))) for _ in range(25)]
-    bare_runs, preflight_runs = zip(*rounds)
-    assert min(preflight_runs) < 8 * min(bare_runs)
-
-
-def test_member_of_pg_monitor_may_ask(server):
-    server.sql("CREATE ROLE asker LOGIN IN ROLE pg_monitor")
-    server.sql("CREATE ROLE stranger LOGIN")
-    assert server.sql("SELECT * FROM hugepage_preflight()", user="asker")
-    assert server.sql("SELECT * FROM hugepage_preflight(max_connections => 50)", user="asker")
-    with pytest.raises(psycopg2.errors.InsufficientPrivilege):
-        server.sql("SELECT * FROM hugepage_preflight()", user="stranger")
-    server.sql("DROP ROLE asker")
-    server.sql("DROP ROLE stranger")
+def test_how_often_it_runs_the_program(server, root):
+    """Once for the size and once for each setting, in one process after another; a busy machine changes nothing of that."""
+    with traced(server.postmaster, "execve", follow=True) as trace:
+        server.sql("SELECT * FROM hugepage_preflight()")
+        assert len(trace.lines(r'execve\("[^"]*/postgres"')) == 7, trace.lines("execve")

@@ -140,15 +140,15 @@ def test_an_invalid_value_that_was_reloaded(server):
 
 @pytest.mark.any_major
 def test_the_worker_has_it_asked(new_cluster, root):
-    """A parameter that is pending, and a value that the server logged and forgot: at most a minute after another question."""
+    """A parameter that is pending, and a value that the server logged and forgot: at most a sample after another question."""
     server = create_extension(new_cluster(huge_pages=False, **WATCHED).start())
     for change, outlook in (({"shared_buffers": "140MB"}, "base"), ({"shared_buffers": "128MB", "work_mem": "5XB"}, "fails")):
         server.conf(**change)
         reload(server)
-        until(f"the answer {outlook}", lambda: status(server)["restart_outlook"] == outlook and not own_notes(status(server)), seconds=90)
+        until(f"the answer {outlook}", lambda: status(server)["restart_outlook"] == outlook and not own_notes(status(server)))
     server.conf(work_mem="4MB")
     reload(server)
-    until("the same again", lambda: status(server)["restart_outlook"] == "base", seconds=90)
+    until("the same again", lambda: status(server)["restart_outlook"] == "base")
 
 
 @pytest.mark.any_major

@@ -7,7 +7,7 @@ use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::credentials::Credentials;
-use hugepage_kernel::proc::{namespace, service};
+use hugepage_kernel::proc::namespace;
 use hugepage_oracle::readers::OracleKind;
 use hugepage_oracle::running::{PmonProcess, RunningOracle};
 use hugepage_oracle::sga::ShmFiles;
@@ -16,7 +16,7 @@ use hugepage_oracle::stopped::NamedOracle;
 use super::context::{InspectContext, ServerSettings};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::observe::ObservedMemory;
-use super::postgresql;
+use super::{postgresql, service};
 
 /// The kind of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

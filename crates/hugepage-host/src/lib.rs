@@ -36,6 +36,7 @@ mod postgresql_units;
 mod real_need;
 mod request;
 mod server_names;
+mod service;
 mod service_accounts;
 pub mod status_row;
 mod stopped_clusters;

@@ -16,8 +16,7 @@ use hugepage_kernel::memory::thp;
 use hugepage_kernel::next_boot::NextBoot;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, process};
-use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
+use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_oracle::readers::grid::CELLS_OF_EXADATA;
 use hugepage_oracle::readers::oratab::HostOratab;
 use hugepage_oracle::stopped::{self, HostOfStarts, StoppedOracle};
@@ -50,8 +49,6 @@ pub struct Survey {
     pub pools: Vec<PoolRow>,
     /// `transparent_hugepage/enabled`.
     pub transparent_hugepage: Option<String>,
-    /// Whether /dev/shm is a ramfs, as papers of 2002 recommended for 32-bit Oracle: its size has no limit.
-    pub shm_is_ramfs: bool,
     /// Whether it is a database server of Exadata.
     pub is_exadata: bool,
     /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
@@ -159,7 +156,6 @@ impl InspectedHost {
             next_boot: NextBoot::read(root),
             pools: host.pools,
             transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
-            shm_is_ramfs: notes.keep(shm_is_ramfs(root)).unwrap_or(false),
             is_exadata: root.exists(CELLS_OF_EXADATA),
             processes_are_hidden,
             holders,
@@ -190,12 +186,4 @@ fn with_hugetlb(meminfo: Option<Meminfo>, pools: &[PoolRow]) -> Option<Meminfo> 
     let mut meminfo = meminfo?;
     meminfo.hugetlb = meminfo.hugetlb.or_else(|| Some(pools::memory(pools::of_host(pools))));
     Some(meminfo)
-}
-
-/// From /proc/self/mountinfo (proc(5)); of several mounts on one directory the last is visible.
-fn shm_is_ramfs(root: &Root) -> Result<bool, ReadError> {
-    let mounts = if_there(root.read("/proc/self/mountinfo"))?.unwrap_or_default();
-    let on_shm = |line: &&str| line.split(' ').nth(4) == Some("/dev/shm");
-    let last = mounts.lines().rfind(on_shm);
-    Ok(last.is_some_and(|line| line.split(" - ").nth(1).is_some_and(|system| system.starts_with("ramfs "))))
 }

@@ -282,6 +282,26 @@ fn a_limit_that_is_no_number_is_a_note() {
     }
 }
 
+/// The nearest cgroup that has the controller counts what its processes were refused, not the siblings' parent.
+#[test]
+fn refusals_are_those_of_the_own_cgroup() {
+    let mounts = b"30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+    for (own, refusals) in
+        [(Some("max 0\n"), Some(("a/b", 0))), (Some("other 4\nmax 3\n"), Some(("a/b", 3))), (None, Some(("a", 7)))]
+    {
+        let mut files: Vec<(&str, &[u8])> = vec![
+            ("proc/self/cgroup", b"0::/a/b\n"),
+            ("proc/self/mountinfo", mounts),
+            ("sys/fs/cgroup/a/hugetlb.2MB.events", b"max 7\n"),
+        ];
+        files.extend(own.map(|text| ("sys/fs/cgroup/a/b/hugetlb.2MB.events", text.as_bytes())));
+        let (_directory, root) = tree(&files);
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut Notes::default());
+        let expected = refusals.map(|(group, count)| (format!("/sys/fs/cgroup/{group}/hugetlb.2MB.events"), count));
+        assert_eq!(found.refusals, expected, "{own:?}");
+    }
+}
+
 #[test]
 fn a_file_without_end_is_refused() {
     let (_directory, root) = tree(&[("proc/meminfo", &vec![b'x'; 40 << 20])]);

@@ -4,15 +4,16 @@ use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::model::LockLimit;
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::host::kernel_release::KernelRelease;
-use hugepage_kernel::host::limits_conf;
+use hugepage_kernel::host::mounts;
 use hugepage_kernel::mapping::sysvipc;
+use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, Root};
 
 use crate::clusterware::Clusterware;
 use crate::readers::oratab::HostOratab;
-use crate::readers::{LastStart, OracleKind};
+use crate::readers::{LastStart, OracleKind, limits_conf, size};
 
 /// What a start may take beyond the pages that are certain.
 const MARGIN: u64 = 64 << 20;
@@ -48,12 +49,17 @@ impl StartLimits<'_> {
         let was_let = others > Bytes(0) || self.was_let();
         // A tree may lack what its host has.
         let is_known = is_member.is_some() || group.is_none() || root.is_tree();
-        let mut unexplained = |why| {
+        let mut unexplained = |why: &str| {
             notes.add(why);
             Some(LockLimit::Unexplained)
         };
         const GROUP: &str = "whether its owner is in the group of vm.hugetlb_shm_group could not be determined";
-        match (is_member, counts_memlock, self.memlock(root, owner.as_ref())) {
+        let memlock = match self.memlock(root, owner.as_ref(), others.saturating_add(size)) {
+            Ok(limit) => limit,
+            Err(why) if is_member != Some(true) && counts_memlock != Some(false) => return unexplained(&why),
+            Err(_) => None,
+        };
+        match (is_member, counts_memlock, memlock) {
             (Some(true), ..) | (_, Some(true), Some(Rlimit::Unlimited)) => None,
             (_, Some(true), Some(Rlimit::At(limit))) => match is_known || limit >= others.saturating_add(size) {
                 true => Some(LockLimit::Memlock { limit, others }),
@@ -91,22 +97,28 @@ impl StartLimits<'_> {
         names.iter().find_map(|name| all.iter().find(|account| account.name == *name)).cloned()
     }
 
-    /// The limit on locked memory of the next start: that of the last one, or of limits.conf(5) if that is larger. limits.conf does
-    /// not hold for what Grid Infrastructure starts.
-    fn memlock(&self, root: &Root, owner: Option<&Account>) -> Option<Rlimit> {
+    /// The limit on locked memory of the next start: that of the last one, or of limits.conf(5) if that is larger and the last one is
+    /// less than `needed`. limits.conf does not hold for what Grid Infrastructure starts.
+    fn memlock(&self, root: &Root, owner: Option<&Account>, needed: Bytes) -> Result<Option<Rlimit>, String> {
         let of_log = self.start.and_then(|start| start.memlock);
+        let bytes = |limit: Rlimit| limit.bytes().unwrap_or(Bytes(u64::MAX));
         let by_grid = self.clusterware.is_some_and(|clusterware| clusterware.resource.is_some());
-        let of_conf = owner.filter(|_| !by_grid).and_then(|owner| limits_conf::memlock(root, owner).ok()?);
-        match (of_log, of_conf) {
-            (Some(one), Some(other)) => {
-                Some(if one.bytes().is_none() || other.bytes().is_some_and(|other| Some(other) <= one.bytes()) {
-                    one
-                } else {
-                    other
-                })
-            }
-            (one, other) => one.or(other),
+        if by_grid || of_log.is_some_and(|limit| bytes(limit) >= needed) {
+            return Ok(of_log);
         }
+        let owner = owner.ok_or("the account of its owner, for limits.conf, is not in /etc/passwd")?;
+        let of_conf = limits_conf::memlock(root, owner)?;
+        Ok(of_log.into_iter().chain(of_conf).max_by_key(|limit| bytes(*limit)))
+    }
+}
+
+/// The size of /dev/shm, which has to hold MEMORY_TARGET; `None` if unknown. The kernel shows it where it is not its default.
+pub(crate) fn dev_shm(root: &Root, meminfo: Option<&Meminfo>) -> Option<Bytes> {
+    let mount = mounts::seen_at(root, "/dev/shm").filter(|mount| mount.kind == "tmpfs")?;
+    match mount.options.iter().find_map(|option| option.strip_prefix("size=")) {
+        Some("0k") => Some(Bytes(u64::MAX)),
+        Some(size) => size::parse(size),
+        None => Some(Bytes(meminfo?.mem_total?.0 / 2)),
     }
 }
 

@@ -13,12 +13,12 @@ use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
 use crate::clusterware::Clusterware;
 use crate::readers::locate::{Search, is_numbered};
 use crate::readers::oratab::{HostOratab, OratabEntry};
-use crate::readers::{LastStart, OracleInstance, OracleKind};
+use crate::readers::{LastStart, OracleInstance, OracleKind, Parameters};
 use crate::requested::requested_by;
 use crate::running::RunningOracle;
 use crate::settings::Settings;
 use crate::sga_size::{self, EXTRA, when_down};
-use crate::start_limits::StartLimits;
+use crate::start_limits::{self, StartLimits};
 
 /// An instance that does not run.
 #[derive(Clone, Debug)]
@@ -37,15 +37,15 @@ pub struct StoppedOracle {
     pub wants: Wants,
     /// `use_large_pages` of its files or its log; `None` if none of them shows it.
     pub use_large_pages: Option<String>,
-    /// Whether its files or its log set MEMORY_TARGET.
-    pub memory_target: bool,
+    /// MEMORY_TARGET of its files or its log; `None` if it is not set.
+    pub memory_target: Option<Bytes>,
+    /// The size of /dev/shm; `None` if unknown.
+    pub dev_shm: Option<Bytes>,
     /// What a start would get of the pool as it is, with what the kernel lets its owner have. A cgroup in which it might be
     /// started is not known. `None` if its need is unknown, or if it needs no huge pages and would start.
     pub forecast: Option<Forecast>,
     /// What the forecast is made with.
     pub pool_state: PoolState,
-    /// The setting, for the forecast.
-    pub huge_pages: HugePages,
     /// The path of its alert log; `None` if none is visible.
     pub alert_log: Option<String>,
     /// The last start in its alert log.
@@ -67,6 +67,7 @@ impl StoppedOracle {
     pub fn outlook(&self) -> Outlook {
         match (&self.wants, &self.forecast) {
             (_, Some(forecast)) => forecast.outlook,
+            (Wants::None(_), None) if self.lacks_dev_shm() => Outlook::Fails,
             (Wants::None(_), None) => Outlook::Base,
             _ => Outlook::Unknown,
         }
@@ -74,7 +75,13 @@ impl StoppedOracle {
 
     /// How severe it is that it does not run, or how it would start.
     pub fn severity(&self) -> Severity {
-        severity(self.state, self.starts_at_boot, self.forecast.as_ref().map(|forecast| forecast.outlook))
+        let of_forecast = self.forecast.as_ref().map(|forecast| forecast.outlook);
+        severity(self.state, self.starts_at_boot, of_forecast.or(self.lacks_dev_shm().then_some(Outlook::Fails)))
+    }
+
+    /// Whether /dev/shm is too small for MEMORY_TARGET (ORA-00845).
+    pub(crate) fn lacks_dev_shm(&self) -> bool {
+        self.memory_target.zip(self.dev_shm).is_some_and(|(needed, size)| size < needed)
     }
 }
 
@@ -178,7 +185,9 @@ fn inspect(
     let known = || settings.parameters.iter().chain(start.map(|start| &start.parameters));
     let use_large_pages = known().find_map(|parameters| parameters.get("use_large_pages")).map(str::to_ascii_uppercase);
     let use_large_pages = use_large_pages.or_else(|| start?.use_large_pages.clone());
-    let automatic_memory = known().next().is_some_and(|parameters| parameters.is_automatic_memory());
+    let of_log = start.filter(|_| settings.parameters.is_none()).and_then(|start| start.dev_shm);
+    let memory_target = known().next().and_then(Parameters::memory_target).or(of_log);
+    let automatic_memory = memory_target.is_some();
     let sga = known().find_map(|parameters| parameters.sga_max_size());
     let requested = requested_by(use_large_pages.as_deref(), settings.version(), automatic_memory, sga);
 
@@ -264,10 +273,10 @@ fn inspect(
         state: if failed { StoppedState::Failed } else { StoppedState::Stopped },
         wants,
         use_large_pages,
-        memory_target: automatic_memory,
+        memory_target,
+        dev_shm: start_limits::dev_shm(host.oratab.root(), host.meminfo),
         forecast,
         pool_state,
-        huge_pages: requested.huge_pages,
         alert_log: settings.log,
         last_start: settings.start,
         clusterware,

@@ -127,13 +127,77 @@ fn alternatives(value: &str) -> impl Iterator<Item = &str> {
     value.split(" | ")
 }
 
-fn cases(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
-    let mut cases: Vec<_> =
-        entries.map(|entry| entry.unwrap().path()).filter(|path| path.join("case.md").is_file()).collect();
-    cases.sort();
-    assert!(!cases.is_empty(), "no cases in {}", directory.display());
-    cases
+/// A case: its text, and the directory of its trees.
+struct Case {
+    name: String,
+    text: String,
+    directory: PathBuf,
+    /// What an archive held, for as long as it is asked.
+    _unpacked: Option<tempfile::TempDir>,
+}
+
+impl Case {
+    /// The case at `path`, a directory with case.md, or NAME.md beside the directory NAME or NAME.tar.xz; `None` if it is none.
+    fn at(path: &Path) -> Option<Self> {
+        let name = path.file_stem()?.to_string_lossy().into_owned();
+        let beside = path.with_extension("");
+        let (file, directory) = match path.extension() {
+            Some(extension) if extension == "md" => (path.to_owned(), beside),
+            _ => (path.join("case.md"), path.to_owned()),
+        };
+        let text = fs::read_to_string(file).ok().filter(|text| text.contains("\n## Right answer\n"))?;
+        let archive = path.with_extension("tar.xz");
+        if directory.is_dir() || !archive.is_file() {
+            return Some(Self { name, text, directory, _unpacked: None });
+        }
+        let unpacked = tempfile::tempdir().unwrap();
+        // Its times count: a tree was seen when its /proc/uptime was written.
+        let status = Command::new("tar").arg("-xJf").arg(&archive).arg("-C").arg(unpacked.path()).status();
+        assert!(status.unwrap().success(), "{}", archive.display());
+        Some(Self { name, text, directory: unpacked.path().to_owned(), _unpacked: Some(unpacked) })
+    }
+
+    /// All in a directory, by name.
+    fn all(directory: &Path) -> Vec<Self> {
+        let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+        let mut cases: Vec<_> = entries.filter_map(|entry| Self::at(&entry.unwrap().path())).collect();
+        cases.sort_by(|one, other| one.name.cmp(&other.name));
+        assert!(!cases.is_empty(), "no cases in {}", directory.display());
+        cases
+    }
+}
+
+/// Asks every question of the cases in a directory and prints the answers; adds to the `counts` of verdicts, and returns the cases
+/// with a wrong one. All of `own` have questions and trees.
+fn ask(directory: &Path, own: bool, counts: &mut [u32; 3]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for case in Case::all(directory) {
+        let (name, questions) = (&case.name, questions(&case.text));
+        if questions.is_empty() {
+            assert!(!own, "{name} expects nothing");
+            println!("none    {name}: it has no question that a tree answers");
+        }
+        for question in questions {
+            let (of, tree) = match &question.kind {
+                QuestionKind::Output(command) => {
+                    (command.clone(), command.split(' ').skip_while(|word| *word != "--root").nth(1))
+                }
+                QuestionKind::NextBoot(tree) => (format!("next boot of {tree}"), Some(tree.as_str())),
+            };
+            if tree.is_some_and(|tree| !case.directory.join(tree).is_dir()) {
+                assert!(!own, "{name} has no tree for {of}");
+                println!("none    {name}: {of}: the tree is not there");
+                continue;
+            }
+            let (answer, verdict) = question.answer(&case.directory);
+            let expected: Vec<_> = question.expected.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+            let word = format!("{verdict:?}").to_lowercase();
+            println!("{word:6}  {name}: {of}: {answer}; expected {}", expected.join("; "));
+            counts[verdict as usize] += 1;
+            wrong.extend((verdict == Verdict::Wrong).then(|| name.clone()));
+        }
+    }
+    wrong
 }
 
 #[test]
@@ -141,24 +205,8 @@ fn every_case() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
     let given = env::var_os("HUGEPAGE_CASES").filter(|given| !given.is_empty()).map(PathBuf::from);
     let mut counts = [0; 3];
-    let mut wrong_cases = Vec::new();
-    for case in [Some(own), given].into_iter().flatten().flat_map(|directory| cases(&directory)) {
-        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let questions = questions(&fs::read_to_string(case.join("case.md")).unwrap());
-        assert!(!questions.is_empty(), "{name} expects nothing");
-        for question in questions {
-            let (answer, verdict) = question.answer(&case);
-            let of = match &question.kind {
-                QuestionKind::Output(command) => command.clone(),
-                QuestionKind::NextBoot(tree) => format!("next boot of {tree}"),
-            };
-            let expected: Vec<_> = question.expected.iter().map(|(key, value)| format!("{key}: {value}")).collect();
-            let word = format!("{verdict:?}").to_lowercase();
-            println!("{word:6}  {name}: {of}: {answer}; expected {}", expected.join("; "));
-            counts[verdict as usize] += 1;
-            wrong_cases.extend((verdict == Verdict::Wrong).then(|| name.clone()));
-        }
-    }
+    let mut wrong_cases = ask(&own, true, &mut counts);
+    wrong_cases.extend(given.iter().flat_map(|directory| ask(directory, false, &mut counts)));
     let [right, honest, wrong] = counts;
     println!("{right} right, {honest} honest, {wrong} wrong");
     wrong_cases.dedup();

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::StartAnswer;
+use crate::majors::SIZE_PARAMETERS;
 
 /// Errors of a moment, or of the asking process alone: a full disk, limits (strerror(3), dlopen(3)).
 const OF_THE_MOMENT: [&str; 8] = [
@@ -18,15 +19,19 @@ const OF_THE_MOMENT: [&str; 8] = [
 /// Errors about files of a minimal data directory, which a start does not have.
 const OF_THE_DATA_DIRECTORY: [&str; 2] = ["lock file \"postmaster.pid\"", "file \"global/pg_control\""];
 /// Settings that the question sets and another major may not have.
-const OF_THE_QUESTION: [&str; 4] =
-    ["shared_memory_size_in_huge_pages", "log_error_verbosity", "log_line_prefix", "log_min_error_statement"];
+const OF_THE_QUESTION: [&str; 3] = ["log_error_verbosity", "log_line_prefix", "log_min_error_statement"];
+
+/// Whether `errors` say that the server has no parameter `name`.
+pub(crate) fn lacks(errors: &str, name: &str) -> bool {
+    errors.contains(&format!("unrecognized configuration parameter \"{name}\""))
+}
 
 /// The meaning of `errors`, which may speak of the data directory `data` as of `stand_in`.
 pub(crate) fn meaning<T>(errors: &str, stand_in: Option<&Path>, data: &Path) -> StartAnswer<T> {
-    let unrecognized = |name: &&str| errors.contains(&format!("unrecognized configuration parameter \"{name}\""));
+    let unrecognized = |name: &&str| lacks(errors, name);
     let stand_in = stand_in.map(Path::to_string_lossy);
     let says_nothing = OF_THE_MOMENT.iter().chain(&OF_THE_DATA_DIRECTORY).any(|text| errors.contains(text))
-        || OF_THE_QUESTION.iter().any(unrecognized)
+        || OF_THE_QUESTION.iter().chain(SIZE_PARAMETERS.iter().map(|(_, name)| name)).any(unrecognized)
         || stand_in.as_ref().is_some_and(|path| errors.contains(&**path));
     if !says_nothing {
         return StartAnswer::Refuses(errors.to_owned());

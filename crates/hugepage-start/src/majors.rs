@@ -1,7 +1,11 @@
 //! The differences between PostgreSQL's majors in the size of shared memory.
 
-/// The first major whose program tells the size (`shared_memory_size_in_huge_pages`).
+/// The first major whose program tells the size.
 pub const FIRST_MAJOR: u32 = 15;
+/// The parameters that tell it, each with the first major that may have it. The second one is of a patch that is not committed
+/// (commitfest 6652): what a start maps, of a segment that can grow.
+pub(crate) const SIZE_PARAMETERS: [(u32, &str); 2] =
+    [(FIRST_MAJOR, "shared_memory_size_in_huge_pages"), (20, "shared_memory_initial_size_in_huge_pages")];
 /// The last major that counts one page more than the segment has where it fills its pages (ipci.c, `InitializeShmemGUCs`).
 const LAST_MAJOR_WITH_ONE_TOO_MANY: u32 = 18;
 /// The last major with 64 as the default of `max_locks_per_transaction` (guc_tables.c).

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use hugepage_kernel::{Bytes, PageSize};
 
+use crate::majors::SIZE_PARAMETERS;
 use crate::{StartAnswer, errors, majors};
 
 /// The page that the program counts in: every size of a main segment is a multiple of it (ipci.c, `CalculateShmemSize`), so
 /// the count is exact.
 const COUNTING_UNIT: PageSize = PageSize::new(8192).unwrap();
 /// The program runs at most this often for one answer.
-const MAX_ATTEMPTS: usize = 3;
+const MAX_ATTEMPTS: usize = 4;
 /// The server's error if a checkpoint wrote pg_control while it was copied.
 const TORN_CONTROL_FILE: &str = "incorrect checksum in control file";
 /// The server's error for any `huge_page_size` if it was built without MAP_HUGE_SHIFT, as for glibc 2.17 (guc.c,
@@ -60,12 +61,14 @@ pub enum Ending {
 }
 
 impl StartQuestion<'_> {
-    /// The size of the main segment that the start would ask for. `run` runs the program with these arguments, up to three
-    /// times: again with a new copy of pg_control where the first was torn, and without a unit where the program takes none.
+    /// The size of the main segment that the start would ask for. `run` runs the program with these arguments, up to four
+    /// times: again with a new copy of pg_control where the first was torn, without a unit where the program takes none, and with
+    /// another name of the parameter where it has not the first.
     pub fn ask(&self, mut run: impl FnMut(&[OsString]) -> Ending) -> StartAnswer<Bytes> {
         let (mut unit, mut torn) = (Some(COUNTING_UNIT), String::new());
+        let [(_, mut name), (renaming_major, new_name)] = SIZE_PARAMETERS;
         for _ in 0..MAX_ATTEMPTS {
-            return match run(&self.command_line(unit)) {
+            return match run(&self.command_line(unit, name)) {
                 Ending::Success(output) => self.answer(&output, unit),
                 Ending::Failure(errors) if errors.contains(TORN_CONTROL_FILE) => {
                     torn = errors;
@@ -73,6 +76,12 @@ impl StartQuestion<'_> {
                 }
                 Ending::Failure(errors) if unit.is_some() && errors.contains(NO_HUGE_PAGE_SIZES) => {
                     unit = None;
+                    continue;
+                }
+                Ending::Failure(errors)
+                    if self.major >= renaming_major && errors::lacks(&errors, name) && name != new_name =>
+                {
+                    name = new_name;
                     continue;
                 }
                 Ending::Failure(errors) => errors::meaning(&errors, self.stand_in, self.data),
@@ -90,12 +99,12 @@ impl StartQuestion<'_> {
     }
 
     /// The command line of the program. Without a unit, pages have the size that is set.
-    fn command_line(&self, unit: Option<PageSize>) -> Vec<OsString> {
+    fn command_line(&self, unit: Option<PageSize>, name: &str) -> Vec<OsString> {
         let mut line = self.settings_line();
         if let Some(size) = unit {
             line.extend(["-c".into(), format!("huge_page_size={}", size.setting()).into()]);
         }
-        line.extend(["-C".into(), "shared_memory_size_in_huge_pages".into()]);
+        line.extend(["-C".into(), name.into()]);
         line
     }
 
@@ -145,10 +154,13 @@ mod tests {
     fn the_command_line() {
         let arguments = ["-c".to_owned(), "shared_buffers=2GB".to_owned()];
         let start = StartQuestion { arguments: &arguments, ..question(15, None) };
-        let line = start.command_line(Some(COUNTING_UNIT)).join(" ".as_ref()).into_string().unwrap();
+        let line =
+            start.command_line(Some(COUNTING_UNIT), SIZE_PARAMETERS[0].1).join(" ".as_ref()).into_string().unwrap();
         assert!(line.starts_with("-c shared_buffers=2GB -D /data -c shared_buffers=1GB -c ssl=off "), "{line}");
         assert!(line.ends_with(" -c huge_page_size=8kB -C shared_memory_size_in_huge_pages"), "{line}");
-        assert!(!start.command_line(None).iter().any(|argument| argument.to_string_lossy().contains("huge_page_size")));
+        assert!(
+            !start.command_line(None, "a").iter().any(|argument| argument.to_string_lossy().contains("huge_page_size"))
+        );
     }
 
     #[test]
@@ -171,6 +183,16 @@ mod tests {
             }
         });
         assert_eq!((runs, without_unit), (2, StartAnswer::Starts(Bytes(150 * MIB))));
+        for (major, size) in [(19, None), (20, Some(StartAnswer::Starts(Bytes(8192 * 18945))))] {
+            let renamed = question(major, None).ask(|line| match line.last().unwrap().to_str() {
+                Some("shared_memory_initial_size_in_huge_pages") => Ending::Success("18945".to_owned()),
+                name => Ending::Failure(format!("FATAL:  unrecognized configuration parameter {:?}", name.unwrap())),
+            });
+            match size {
+                Some(size) => assert_eq!(renamed, size),
+                None => assert!(matches!(renamed, StartAnswer::Unknown(_)), "{renamed:?}"),
+            }
+        }
         let mut runs = 0;
         let refused = question(15, None).ask(|_| {
             runs += 1;

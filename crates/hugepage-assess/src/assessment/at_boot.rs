@@ -50,7 +50,6 @@ impl Status {
     /// `lacks`: what a pool without enough pages comes to.
     fn outlook_of(&self, boot: &AtBoot, lacks: Outlook) -> Outlook {
         let pool = self.facts.pool_state.pool.known();
-        let may_have_more = pool.is_none_or(|pool| pool.overcommit.is_none_or(|pages| pages > Pages(0)));
         let memory = self.facts.meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
         let fits = memory.zip(pool).is_some_and(|(memory, pool)| pool.page_size.times(boot.pages) < memory);
         // What limits the use of the pool now limits it then, too.
@@ -58,12 +57,19 @@ impl Status {
             !matches!(self.forecast.cause, None | Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken));
         let is_hidden = self.outlook == Outlook::Unknown;
         match () {
-            () if boot.server_lacks() && may_have_more => Outlook::Unknown,
+            () if boot.server_lacks() && self.may_get_more(boot) => Outlook::Unknown,
             () if boot.server_lacks() => lacks,
             // Who starts first gets them.
             () if boot.pages < boot.needed || !fits || is_limited || is_hidden => Outlook::Unknown,
             () => Outlook::Hugetlb,
         }
+    }
+
+    /// Whether a start may get what the pool then lacks: as surplus pages, or because Oracle asks the kernel.
+    pub fn may_get_more(&self, boot: &AtBoot) -> bool {
+        let pool = self.facts.pool_state.pool.known();
+        let surplus = pool.map_or(Pages(u64::MAX), |pool| pool.overcommit.unwrap_or(Pages(u64::MAX)));
+        boot.pages.saturating_add(surplus) >= boot.by_server || self.facts.requested_next().asks_kernel()
     }
 
     /// The pool of the server after the next boot; `None` where that is unknown, or the next start asks for no pages of it.

@@ -14,8 +14,12 @@ impl Cause {
             None | Some(Landing::Unknown) => return Some(Self::Unknown),
             Some(Landing::Thp | Landing::PartialThp | Landing::Mixed | Landing::Base) => {}
         }
-        let room =
-            facts.pool_state.limits.as_ref().and_then(|limits| limits.tightest_reservation()).map(CgroupLimit::room);
+        let room = facts
+            .pool_state
+            .limits
+            .as_ref()
+            .and_then(|limits| limits.tightest_reservation_without(Bytes(0)))
+            .map(CgroupLimit::room);
         let left = |available: Pages| available.saturating_add(facts.own());
         let has = facts.pool_state.pool.known().map(|pool| (pool.nr, pool.available().map(left)));
         let is_short = matches!(needed.and_then(|needed| facts.node_room(needed)), Some(NodeRoom::Short(_)));

@@ -1,6 +1,6 @@
 //! What facts come to when they are compared: the running server with its next start, and its pages with the pool.
 
-use hugepage_kernel::{PageSize, Pages};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::{Forecast, NodeRoom, Outlook};
 use crate::model::{Cause, CurrentStart, Demand, Facts, HugePages, Landing, Pending, Requested};
@@ -110,7 +110,7 @@ impl Facts {
         }
         let pool = self.pool_state.pool.known()?;
         let limits = self.pool_state.limits.as_ref();
-        let limit = limits.and_then(|limits| limits.tightest_reservation());
+        let limit = limits.and_then(|limits| limits.tightest_reservation_without(Bytes(0)));
         let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
         let on_nodes = match self.node_room(needed) {
             Some(NodeRoom::Short(pages)) => pages,

@@ -124,13 +124,20 @@ pub enum Finding {
     BootLoses,
     /// The kernel kills all processes of the server at once when memory runs out.
     OomGroup,
+    /// A limit has refused huge pages to processes of the server's cgroup.
+    LimitHit {
+        /// The file that counts it.
+        path: String,
+        /// How often.
+        count: u64,
+    },
     /// As asked.
     AsRequested,
 }
 
 impl Finding {
     /// The names of all findings, in the order of this list. `AsRequested` is the absence of findings.
-    pub const NAMES: [&'static str; 17] = [
+    pub const NAMES: [&'static str; 18] = [
         "cgroup_limit",
         "restart_fails",
         "regressed",
@@ -148,6 +155,7 @@ impl Finding {
         "host_memory_unknown",
         "boot_loses",
         "oom_group",
+        "limit_hit",
     ];
 
     /// The name for monitoring, one of [`Finding::NAMES`]. A [`Threat`] has the same name.
@@ -170,6 +178,7 @@ impl Finding {
             Self::HostMemoryUnknown => "host_memory_unknown",
             Self::BootLoses => "boot_loses",
             Self::OomGroup => "oom_group",
+            Self::LimitHit { .. } => "limit_hit",
             Self::AsRequested => "as_asked",
         }
     }

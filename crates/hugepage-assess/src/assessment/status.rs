@@ -138,15 +138,7 @@ impl Status {
 
     /// What will take huge pages away or make a start fail, although nothing has happened yet; the most severe first.
     pub fn threats(&self) -> Vec<Threat> {
-        let threat = |finding: &Finding| match finding {
-            Finding::CgroupBelowSegment => Some(Threat::CgroupLimit),
-            Finding::SharedLimit => Some(Threat::SharedLimit),
-            Finding::MemoryLimit => Some(Threat::MemoryLimit),
-            Finding::RestartFails => Some(Threat::RestartFails),
-            Finding::RestartLoses => Some(Threat::RestartLoses),
-            Finding::CrashLoses => Some(Threat::CrashLoses),
-            _ => None,
-        };
+        let threat = |finding: &Finding| Threat::ALL.into_iter().find(|threat| threat.finding() == *finding);
         self.findings.iter().filter_map(|(_, finding)| threat(finding)).collect()
     }
 
@@ -260,7 +252,11 @@ impl Status {
         let is_kept = matches!(self.outlook, Outlook::Hugetlb | Outlook::Unknown);
         let has_what_to_lose = facts.landing() == Landing::Hugetlb && is_kept;
         match self.at_boot().filter(|_| has_what_to_lose) {
-            Some(boot) if boot.server_lacks() && facts.requested_next().huge_pages == HugePages::On => {
+            Some(boot)
+                if boot.server_lacks()
+                    && facts.requested_next().huge_pages == HugePages::On
+                    && !self.may_get_more(&boot) =>
+            {
                 findings.push((Severity::Warning, Finding::BootLoses));
             }
             Some(boot) if boot.pages < boot.needed => findings.push((Severity::Notice, Finding::BootLoses)),
@@ -268,6 +264,9 @@ impl Status {
         }
         if facts.oom_group.is_some() {
             findings.push((Severity::Notice, Finding::OomGroup));
+        }
+        if let Some((path, count @ 1..)) = facts.pool_state.limits.as_ref().and_then(|limits| limits.refusals.clone()) {
+            findings.push((Severity::Notice, Finding::LimitHit { path, count }));
         }
         // The sort is stable, so findings of one severity keep the order above.
         findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));

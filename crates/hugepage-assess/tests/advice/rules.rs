@@ -306,7 +306,11 @@ fn after_a_reboot() {
     check(&Host { at_boot: None, ..host.clone() }, &["notice vm.nr_hugepages: - -> 534"]);
     check(&Host { at_boot: Some(533), ..host.clone() }, &["notice vm.nr_hugepages: 533 -> 534"]);
     let on = Host { at_boot: Some(533), huge_pages: HugePages::On, ..host.clone() };
-    check(&on, &["warning vm.nr_hugepages: 533 -> 534", "notice huge_pages: on -> try"]);
+    check(&on, &["notice vm.nr_hugepages: 533 -> 534", "notice huge_pages: on -> try"]);
+    let without_surplus = Host { pool: [534, 534, 534, 0, 0], ..on.clone() };
+    check(&without_surplus, &["warning vm.nr_hugepages: 533 -> 534", "notice huge_pages: on -> try"]);
+    // Nine surplus pages are too few.
+    check(&Host { at_boot: Some(500), ..on }, &["warning vm.nr_hugepages: 500 -> 534", "notice huge_pages: on -> try"]);
     // More than the host can hold.
     check(&Host { at_boot: Some(7000), ..host.clone() }, &["warning vm.nr_hugepages: 7000 -> 534"]);
     let command = Host { at_boot: None, ..host }.recommendations()[0].command.clone();

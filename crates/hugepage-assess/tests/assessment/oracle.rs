@@ -1,8 +1,9 @@
 //! An SGA: what is said of it, and what its next start would land in.
 
 use hugepage_assess::advice::{hint, message};
-use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{HugePages, Landing, LockLimit, Product};
+use hugepage_assess::assessment::{Outlook, Status};
+use hugepage_assess::model::{HugePages, Landing, LockLimit, Product, UseLargePages};
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize};
 
 use super::*;
@@ -128,5 +129,28 @@ fn words_and_outlook_of_an_sga() {
         assert_eq!(status.outlook.to_string(), outlook, "{what}");
         assert_eq!(message(&status), text, "{what}");
         assert_eq!(hint(&status).as_deref(), advice, "{what}");
+    }
+}
+
+/// AUTO_ONLY asks the kernel, and surplus pages may be there: that an instance does not start is said of ONLY alone.
+#[test]
+fn the_next_boot_by_use_large_pages() {
+    for (setting, overcommit, verdict, outlook, text) in [
+        (UseLargePages::Only, 0, "warning", Outlook::Fails, "use_large_pages = ONLY the instance does not start"),
+        (UseLargePages::AutoOnly, 0, "notice", Outlook::Unknown, "the instance asks the kernel"),
+        (UseLargePages::Auto, 0, "notice", Outlook::Unknown, "the instance asks the kernel"),
+        (UseLargePages::True, 0, "notice", Outlook::Base, "until the next boot"),
+        (UseLargePages::Only, 600, "notice", Outlook::Unknown, "the SGA needs surplus pages"),
+    ] {
+        let mut facts = assessed(SGA).facts;
+        let product = &mut facts.requested.product;
+        *product =
+            Product::Oracle { memory_target: false, may_mix: true, use_large_pages: Some(setting), is_asm: false };
+        facts.requested.huge_pages = setting.huge_pages();
+        facts.pool_state.pool = known(Pool { overcommit: Some(Pages(overcommit)), ..pool(512, 0, 0) });
+        facts.next_boot = Some(PoolAtBoot::Unset);
+        let status = Status::assess(facts);
+        assert_eq!((&*status.verdict().0.to_string(), status.boot_outlook()), (verdict, Some(outlook)), "{setting:?}");
+        assert!(message(&status).contains(text), "{setting:?} {overcommit}: {}", message(&status));
     }
 }

@@ -119,6 +119,7 @@ fn servers() -> impl Strategy<Value = Server> {
             let limits = levels.map(|(fault, reservation, memory, hidden_levels)| CgroupLimits {
                 fault,
                 reservation,
+                refusals: None,
                 hidden_levels,
                 memory,
             });

@@ -143,7 +143,6 @@ impl Survey {
             meminfo: self.meminfo.as_ref(),
             pools: &self.pools,
             transparent_hugepage: self.transparent_hugepage.as_deref(),
-            shm_is_ramfs: self.shm_is_ramfs,
             is_exadata: self.is_exadata,
             kernel_release: self.kernel_release.as_deref(),
         }

@@ -107,6 +107,60 @@ fn memlock_decides_before_5_18() {
     }
 }
 
+/// With a limit of 64 kB at the last start: lines for groups and for everybody count, and what can't be known is no failure.
+#[test]
+fn memlock_of_groups_and_of_everybody() {
+    for (lines, nsswitch, outlook) in [
+        ("* soft memlock 60397977\n* hard memlock 60397977\n", "", Outlook::Hugetlb),
+        ("@dba - memlock unlimited\n", "", Outlook::Hugetlb),
+        ("@backupdba - memlock unlimited\n", "", Outlook::Fails),
+        ("@backupdba - memlock unlimited\n", "group: files ldap\n", Outlook::Unknown),
+        ("oracle - memlock 64\n* - memlock unlimited\n", "", Outlook::Fails),
+        ("54321: - memlock unlimited\n", "", Outlook::Unknown),
+    ] {
+        let host = host(KERNELS[1], "ONLY");
+        failed(&host, "64K", "ORA-27125: unable to create shared memory segment");
+        host.write("/etc/nsswitch.conf", nsswitch);
+        host.write("/etc/security/limits.conf", lines);
+        let survey = host.survey();
+        let down = stopped(&survey, "orcl");
+        assert_eq!(down.outlook(), outlook, "{lines} {nsswitch}: {} {:?}", down.message(), down.notes);
+    }
+    // An owner that only a directory service knows.
+    let host = host(KERNELS[1], "ONLY");
+    failed(&host, "64K", "ORA-27125: unable to create shared memory segment");
+    host.write("/etc/passwd", "root:x:0:0::/root:/bin/bash\n");
+    let survey = host.survey();
+    assert_eq!(stopped(&survey, "orcl").outlook(), Outlook::Unknown);
+}
+
+/// MEMORY_TARGET needs its size in /dev/shm, of which the log warns without an error.
+#[test]
+fn a_start_that_failed_for_dev_shm() {
+    const WARNING: &str = "WARNING: You are trying to use the MEMORY_TARGET feature. This feature requires the /dev/shm file system \
+                           to be mounted for at least 4294967296 bytes. Current available is 1073741824 and used is 0 bytes.";
+    for (target, options, outlook, hint) in [
+        ("*.memory_target=4G", "rw,size=1048576k", Outlook::Fails, "size=4194304k /dev/shm\", and start the instance."),
+        // Half of 16 GB by default, and without a limit.
+        ("*.memory_target=4G", "rw", Outlook::Base, "Start the instance: /dev/shm is large enough now."),
+        ("*.memory_max_target=9G", "rw", Outlook::Fails, "size=9437184k /dev/shm\", and start the instance."),
+        ("*.memory_max_target=9G", "rw,size=0k", Outlook::Base, "Start the instance: /dev/shm is large enough now."),
+        ("*.sga_target=2G", "rw,size=1048576k", Outlook::Hugetlb, "Start the instance: the pool has enough pages now."),
+    ] {
+        let host = host(UEK8, "TRUE");
+        host.write(GROUP, "54321\n");
+        host.write("/proc/self/mountinfo", &format!("20 1 0:18 / /dev/shm rw - tmpfs tmpfs {options}\n"));
+        host.write(&format!("{DB_HOME}/dbs/initorcl.ora"), &format!("{target}\n"));
+        failed(&host, "UNLIMITED", WARNING);
+        let survey = host.survey();
+        let down = stopped(&survey, "orcl");
+        let told = "The last start failed (MEMORY_TARGET needs 4 GB in /dev/shm, which had 1 GB)";
+        assert!(down.message().starts_with(told), "{}", down.message());
+        assert_eq!((down.severity(), down.outlook()), (Severity::Critical, outlook), "{target} {options}");
+        assert!(down.hint(&[sizing(&survey)]).is_some_and(|found| found.ends_with(hint)), "{target} {options}");
+    }
+}
+
 /// kernel.shmall counts base pages of all segments, whatever pages they are in, so it stops a start with any setting.
 #[test]
 fn shmall_stops_a_start_in_whatever_pages() {

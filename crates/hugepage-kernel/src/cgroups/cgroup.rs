@@ -100,16 +100,14 @@ pub struct CgroupLimits {
     pub reservation: Vec<CgroupLimit>,
     /// The limits of memory cgroups, where those count huge pages; empty where they do not.
     pub memory: Vec<MemoryLimit>,
+    /// The file that counts how often a limit refused huge pages to processes of the cgroup, and its number (`events`, Linux 5.6).
+    /// `None` where there is no such file, as in v1.
+    pub refusals: Option<(String, u64)>,
     /// Whether there may be limits that are not visible.
     pub hidden_levels: bool,
 }
 
 impl CgroupLimits {
-    /// The reservation limit with the least room.
-    pub fn tightest_reservation(&self) -> Option<&CgroupLimit> {
-        self.tightest_reservation_without(Bytes(0))
-    }
-
     /// The reservation limit with the least room once `own` of the usage is released.
     pub fn tightest_reservation_without(&self, own: Bytes) -> Option<&CgroupLimit> {
         self.reservation.iter().min_by_key(|limit| limit.room_without(own))
@@ -217,6 +215,13 @@ impl Hierarchy {
         let prefix = format!("{}{level}/hugetlb.{}", self.mount_point, size.cgroup_name());
         let [fault, reservation] = self.version.files();
         let ([fault_limit, _], [_, promised_file]) = (fault, reservation);
+        // The first level that has the controller is the cgroup whose processes they were (mm/hugetlb_cgroup.c, `hugetlb_event`).
+        if limits.refusals.is_none() {
+            let path = format!("{prefix}.events");
+            let events = if_there(root.read_once(&path, str::to_owned))?.unwrap_or_default();
+            limits.refusals =
+                events.lines().find_map(|line| Some((path.clone(), line.strip_prefix("max ")?.parse().ok()?)));
+        }
         for ([limit_file, usage_file], into) in [(fault, &mut limits.fault), (reservation, &mut limits.reservation)] {
             let path = format!("{prefix}.{limit_file}");
             let Some(text) = if_there(root.read_once(&path, str::to_owned))? else { continue };

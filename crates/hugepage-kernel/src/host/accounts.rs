@@ -58,6 +58,14 @@ pub fn is_member(root: &Root, uid: u32, gid: u32) -> Option<bool> {
     (is_all_here && root.exists("/etc/group")).then_some(false)
 }
 
+/// Whether an account is in the group of this name; `None` as of [`is_member`].
+pub fn is_in(root: &Root, account: &Account, group: &str) -> Option<bool> {
+    let text = if_there(root.read("/etc/group")).ok()?.unwrap_or_default();
+    let gid = |line: &str| line.strip_prefix(group)?.strip_prefix(':')?.split(':').nth(1)?.parse().ok();
+    // A group that is not here may be a directory service's; nobody here has this number.
+    is_member(root, account.uid, text.lines().find_map(gid).unwrap_or(u32::MAX))
+}
+
 /// `UID_MIN`: accounts below it are the system's.
 pub fn first_uid_of_people(root: &Root) -> Result<u32, ReadError> {
     let text = if_there(root.read("/etc/login.defs"))?.unwrap_or_default();

@@ -3,6 +3,5 @@
 pub mod accounts;
 pub mod identity;
 pub mod kernel_release;
-pub mod limits_conf;
 pub mod local_path;
 pub mod mounts;

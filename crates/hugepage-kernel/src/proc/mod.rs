@@ -8,5 +8,4 @@ pub mod namespace;
 pub mod process;
 pub mod program;
 pub mod rlimit;
-pub mod service;
 pub mod user_namespace;

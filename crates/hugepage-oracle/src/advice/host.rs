@@ -31,8 +31,6 @@ pub struct AdvisedHost<'a> {
     pub pools: &'a [PoolRow],
     /// `transparent_hugepage/enabled`.
     pub transparent_hugepage: Option<&'a str>,
-    /// Whether /dev/shm is a ramfs.
-    pub shm_is_ramfs: bool,
     /// Whether it is a database server of Exadata.
     pub is_exadata: bool,
     /// The release of the kernel that runs.
@@ -45,12 +43,8 @@ pub fn recommendations(host: &AdvisedHost<'_>, sizings: &[Sizing]) -> Vec<Recomm
         return Vec::new();
     }
     let idle = sizings.iter().filter_map(|sizing| idle_pool(host, sizing));
-    idle.chain(
-        [large_pools(host), memory(host), ramfs(host), transparent(host), small_pages_on_exadata(host)]
-            .into_iter()
-            .flatten(),
-    )
-    .collect()
+    idle.chain([large_pools(host), memory(host), transparent(host), small_pages_on_exadata(host)].into_iter().flatten())
+        .collect()
 }
 
 /// A pool that no running instance can use, because of MEMORY_TARGET or use_large_pages = FALSE. Without a command: either
@@ -212,22 +206,6 @@ fn memory(host: &AdvisedHost<'_>) -> Option<Recommendation> {
                 "The running instances may take {all} of the host's {total}: {sga} SGA, {mga} Managed Global Area and {pga} \
                  PGA_AGGREGATE_LIMIT. When PGA grows, the host swaps or kills processes."
             ),
-        )
-    })
-}
-
-fn ramfs(host: &AdvisedHost<'_>) -> Option<Recommendation> {
-    host.shm_is_ramfs.then(|| Recommendation {
-        severity: Severity::Warning,
-        area: Area::Kernel,
-        command: Some("umount /dev/shm && mount -t tmpfs tmpfs /dev/shm".to_owned()),
-        ..recommendation(
-            "/dev/shm",
-            Some("ramfs".to_owned()),
-            Some("tmpfs".to_owned()),
-            "A ramfs on /dev/shm is obsolete: it was for indirect buffers on 32-bit Linux, has no size limit, and cannot use \
-             huge pages."
-                .to_owned(),
         )
     })
 }

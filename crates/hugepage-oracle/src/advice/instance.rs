@@ -42,7 +42,6 @@ pub fn recommendations(instance: &AdvisedOracle<'_>) -> Vec<Recommendation> {
         kernel_without(instance),
         memlock(instance),
         parameters.and_then(|parameters| pre_page_sga(instance, parameters)),
-        parameters.and_then(indirect_buffers),
     ];
     found.into_iter().flatten().collect()
 }
@@ -123,21 +122,6 @@ fn pre_page_sga(instance: &AdvisedOracle<'_>, parameters: &Parameters) -> Option
             Some("TRUE".to_owned()),
             Some("FALSE".to_owned()),
             "With pre_page_sga = TRUE and base pages, 11.2 touches every page of the SGA at each login, which takes seconds."
-                .to_owned(),
-        )
-    })
-}
-
-/// A buffer cache on a RAM disk, recommended in 2002 for 32-bit Linux.
-fn indirect_buffers(parameters: &Parameters) -> Option<Recommendation> {
-    (parameters.flag("use_indirect_data_buffers") == Some(true)).then(|| Recommendation {
-        command: Some("ALTER SYSTEM RESET use_indirect_data_buffers SCOPE=SPFILE;".to_owned()),
-        ..recommendation(
-            "use_indirect_data_buffers",
-            Some("TRUE".to_owned()),
-            Some("FALSE".to_owned()),
-            "Indirect buffers on /dev/shm or ramfs are obsolete: they were for 32-bit Linux and prevent huge pages for the \
-             buffer cache."
                 .to_owned(),
         )
     })

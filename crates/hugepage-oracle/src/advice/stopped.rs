@@ -1,15 +1,14 @@
 //! One sentence on an Oracle instance that does not run, and one on what to do.
 
-use hugepage_assess::advice::message::product::ProductTerms;
 use hugepage_assess::advice::message::{Shortfall, is_of_pool};
 use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Forecast, Outlook, Sizing};
-use hugepage_assess::model::{Cause, HugePages, LockLimit, PoolFact, Product};
+use hugepage_assess::model::{Cause, LockLimit, PoolFact};
 use hugepage_assess::stopped_databases::Wants;
 
 use crate::stopped::StoppedOracle;
 
-const ORACLE: Product = Product::Oracle { memory_target: false, may_mix: true, use_large_pages: None, is_asm: false };
+const SGA_TARGET: &str = "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET";
 
 impl StoppedOracle {
     /// The state, and what the next start would get.
@@ -22,26 +21,31 @@ impl StoppedOracle {
                 format!("The last start failed ({})", gravest.map_or("", |error| error.trim_end_matches('.')))
             }
         };
+        let setting = self.use_large_pages.as_deref().unwrap_or("TRUE");
         let next = match (&self.wants, &self.forecast) {
             (_, Some(forecast)) if forecast.cause == Some(Cause::ShmLimit) => {
                 format!("its next start would fail: {}", self.lacks(forecast))
             }
             (Wants::None(_), Some(forecast)) => {
-                let setting = ProductTerms::of_product(ORACLE).setting(self.huge_pages);
-                format!("its next start would fail: {setting}, and {}", self.lacks(forecast))
+                format!("its next start would fail: use_large_pages = {setting}, and {}", self.lacks(forecast))
+            }
+            (Wants::None(_), None) if self.lacks_dev_shm() => {
+                let (needed, size) = (self.memory_target.unwrap_or_default(), self.dev_shm.unwrap_or_default());
+                format!("its next start would fail: MEMORY_TARGET needs {needed} in /dev/shm, whose size is {size}")
             }
             (Wants::None(why), None) => format!("its next start asks for no huge pages: {why}"),
             (Wants::Unknown(_), _) | (_, None) => "the huge pages that its next start needs are unknown".to_owned(),
             (Wants::Pages(pages, _), Some(forecast)) => {
                 let size = forecast.huge_page_size.map_or(String::new(), |size| format!(" of {size}"));
-                let setting = ProductTerms::of_product(ORACLE).setting(self.huge_pages);
                 match forecast.outlook {
                     Outlook::Hugetlb => format!("its next start would get its {pages} huge pages{size}"),
                     Outlook::Mixed => {
                         format!("its next start would not get all of its huge pages: {}", self.lacks(forecast))
                     }
                     Outlook::Base => format!("its next start would get no huge pages: {}", self.lacks(forecast)),
-                    Outlook::Fails => format!("its next start would fail: {setting}, and {}", self.lacks(forecast)),
+                    Outlook::Fails => {
+                        format!("its next start would fail: use_large_pages = {setting}, and {}", self.lacks(forecast))
+                    }
                     Outlook::Unknown => {
                         format!(
                             "whether its next start gets its {pages} huge pages{size} is unknown: {}",
@@ -58,6 +62,11 @@ impl StoppedOracle {
     pub fn hint(&self, sizings: &[Sizing]) -> Option<String> {
         if let Some(hint) = self.hint_on_parameters() {
             return Some(hint);
+        }
+        let failed = self.last_start.as_ref().filter(|_| self.state == StoppedState::Failed);
+        let lacked_shm = failed.is_some_and(|start| start.dev_shm.is_some());
+        if self.forecast.is_none() && lacked_shm && self.dev_shm.is_some() {
+            return Some(format!("Start the instance{}: /dev/shm is large enough now.", self.with()));
         }
         let forecast = self.forecast.as_ref()?;
         if let Some(limit) = self.pool_state.lock_limit.filter(|limit| Some(limit.cause()) == forecast.cause)
@@ -90,7 +99,7 @@ impl StoppedOracle {
                     self.with()
                 ))
             }
-            None if self.state == StoppedState::Failed && self.is_about_pages() => {
+            None if lacked_shm || self.state == StoppedState::Failed && self.is_about_pages() => {
                 Some(format!("Start the instance{}: the pool has enough pages now.", self.with()))
             }
             // The kernel refused the owner huge pages, which it would not do now.
@@ -121,8 +130,12 @@ impl StoppedOracle {
     /// ORA-27107).
     fn hint_on_parameters(&self) -> Option<String> {
         let is_by_memory_target = self.forecast.as_ref().is_some_and(|one| one.cause == Some(Cause::MemoryTarget));
-        let change = if is_by_memory_target || self.has_error(27138) && self.memory_target {
-            "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET"
+        let kb = self.memory_target.unwrap_or_default().0.div_ceil(1024);
+        let enlarge = format!("{SGA_TARGET}, or run \"mount -o remount,size={kb}k /dev/shm\"");
+        let change = if self.forecast.is_none() && self.lacks_dev_shm() {
+            &*enlarge
+        } else if is_by_memory_target || self.has_error(27138) && self.memory_target.is_some() {
+            SGA_TARGET
         } else if self.has_error(27138) {
             "Set use_large_pages to a value that the other parameters allow (on Exadata ONLY or AUTO_ONLY)"
         } else if self.errors().any(|error| error.contains("not a supported setting for database on Exadata")) {
@@ -169,7 +182,7 @@ impl StoppedOracle {
             pool: Some(&self.pool_state.pool),
             lock_limit: self.pool_state.lock_limit,
             nodes: None,
-            off: ProductTerms::of_product(ORACLE).setting(HugePages::Off),
+            off: "use_large_pages = FALSE",
         };
         shortfall.to_string()
     }

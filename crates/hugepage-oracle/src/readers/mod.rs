@@ -8,6 +8,7 @@
 pub mod alert_log;
 pub mod alter_system;
 pub mod grid;
+pub mod limits_conf;
 pub mod locate;
 mod log_xml;
 pub mod oratab;

@@ -75,7 +75,12 @@ impl Parameters {
 
     /// Whether Automatic Memory Management puts the SGA into files of /dev/shm, which rules out huge pages.
     pub fn is_automatic_memory(&self) -> bool {
-        ["memory_target", "memory_max_target"].into_iter().any(|name| self.size(name).is_some_and(|size| size.0 > 0))
+        self.memory_target().is_some()
+    }
+
+    /// What /dev/shm has to hold at a start: MEMORY_MAX_TARGET, or MEMORY_TARGET if that is larger. `None` if neither is set.
+    pub fn memory_target(&self) -> Option<Bytes> {
+        self.size("memory_max_target").max(self.size("memory_target")).filter(|size| size.0 > 0)
     }
 
     /// The size of shared memory at a start: SGA_MAX_SIZE, or SGA_TARGET if that is larger. `None` if neither is set;

@@ -9,7 +9,7 @@ use hugepage_kernel::{ReadError, Root};
 /// The kind of an instance: what it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OracleKind {
-    /// A database (`ora_pmon_SID`).
+    /// A database (`ora_pmon_SID`; `xe_pmon_XE` of Express Edition, `db_pmon_FREE` of Free).
     Database,
     /// Automatic Storage Management (`asm_pmon_+ASM1`).
     Asm,
@@ -35,8 +35,10 @@ impl fmt::Display for OracleKind {
 
 impl OracleKind {
     /// The prefixes of the names of background processes, each with its kind of instance.
-    const PREFIXES: [(&str, Self); 5] = [
+    const PREFIXES: [(&str, Self); 7] = [
         ("ora", Self::Database),
+        ("xe", Self::Database),
+        ("db", Self::Database),
         ("asm", Self::Asm),
         ("mdb", Self::ManagementDatabase),
         ("apx", Self::AsmProxy),
@@ -96,7 +98,9 @@ impl OracleProcess {
         let (prefix, rest) = name.split_once('_')?;
         let (function, sid) = rest.split_once('_')?;
         let (_, kind) = OracleKind::PREFIXES.into_iter().find(|(known, _)| *known == prefix)?;
-        let known = is_sid(sid) && !function.is_empty() && function.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        // Others may be called db_backup_1, too.
+        let is_long = prefix.len() < 3 && function.len() != 4 || function.is_empty();
+        let known = is_sid(sid) && !is_long && function.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let role = if function == "pmon" { OracleRole::Pmon } else { OracleRole::Background };
         known.then(|| Self { instance: OracleInstance { kind, sid: sid.to_owned() }, role })
     }
@@ -148,6 +152,9 @@ mod tests {
             ("mdb_pmon_-MGMTDB\0", ManagementDatabase, "-MGMTDB", Pmon),
             ("apx_pmon_+APX2\0", AsmProxy, "+APX2", Pmon),
             ("ios_pmon_+IOS1\0", IoServer, "+IOS1", Pmon),
+            ("db_pmon_FREE\0", Database, "FREE", Pmon),
+            ("xe_pmon_XE\0", Database, "XE", Pmon),
+            ("db_dbw0_FREE\0", Database, "FREE", Background),
             ("ora_dbw0_orcl\0", Database, "orcl", Background),
             ("ora_p00a_my_db_1\0", Database, "my_db_1", Background),
             ("asm_rbal_+ASM\0", Asm, "+ASM", Background),
@@ -170,6 +177,8 @@ mod tests {
             "ora_pm on_TEST1",
             "ora_pmon_a/b",
             "xyz_pmon_TEST1",
+            "db_backup_prod",
+            "xe_web_1",
             "oracle",
             "oracleasm-discover\0",
             "oracle\0(LOCAL=NO)\0",

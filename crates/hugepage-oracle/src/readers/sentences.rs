@@ -17,13 +17,9 @@ pub fn add(text: &str, start: &mut LastStart) {
         _ if limit.starts_with("unlimited") => Some(Rlimit::Unlimited),
         _ => size::parse(limit).map(Rlimit::At),
     });
-    let expected = behind("expected per process system memlock (soft) limit to lock");
-    start.memlock_expected =
-        expected.and_then(|rest| rest.split_once("into memory: ")).and_then(|(_, size)| size::parse(size));
     start.recommendation = LoggedRecommendation {
         more_pages: at_least("unused large pages by").map(str::trim_start).and_then(number).map(Pages),
         unused_pages: at_least("unused large pages to").map(str::trim_start).and_then(number).map(Pages),
-        memlock: at_least("process memlock (soft) limit to").and_then(size::parse),
     };
     if let Some(pages) = start.large_pages.as_mut().filter(|pages| pages.page_size.is_none()) {
         let size = behind("(page size ").and_then(size::parse);

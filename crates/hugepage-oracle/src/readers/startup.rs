@@ -33,20 +33,16 @@ pub struct LastStart {
     pub use_large_pages: Option<String>,
     /// `Per process system memlock (soft) limit` (since 11.2.0.4).
     pub memlock: Option<Rlimit>,
-    /// `Expected per process system memlock (soft) limit` (since 12.1).
-    pub memlock_expected: Option<Bytes>,
     /// `Large Pages Information` (11.2.0.2 to 11.2.0.4).
     pub large_pages: Option<LoggedLargePages>,
     /// The table of page sizes (since 12.1), base pages first; empty in older logs.
     pub page_sizes: Vec<LoggedPageRow>,
-    /// `Domain name:` (23ai): the control group, cut by Oracle.
-    pub domain: Option<String>,
     /// `Total Shared Global Region size is`, `Total System Global Area size is`: printed only where pages were missing.
     pub sga: Option<Bytes>,
     /// The recommendation that `RECOMMENDATION` or `ACTION` gives.
     pub recommendation: LoggedRecommendation,
-    /// The warning that /dev/shm is too small for MEMORY_TARGET (ORA-00845).
-    pub dev_shm: Option<DevShm>,
+    /// What MEMORY_TARGET needs in /dev/shm, where that was too small (ORA-00845, which the log does not show).
+    pub dev_shm: Option<Bytes>,
     /// The size of the segment that shmget(2) refused, where the log shows it (ORA-27102, ORA-27125).
     pub refused_segment: Option<Bytes>,
     /// Errors while starting, one line each: `ORA-27137: unable to allocate Large Pages ...`, `use_large_pages = FALSE
@@ -57,18 +53,12 @@ pub struct LastStart {
 /// 11.2's `Large Pages Information`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedLargePages {
-    /// `Total Shared Global Region in Large Pages`.
-    pub total: Option<Bytes>,
     /// The percentage of the SGA, rounded down: 99 for 4000 of 4002 MB.
     pub percent: Option<u64>,
     /// `Large Pages used by this instance`.
     pub used: Option<Pages>,
     /// `Large Pages unused system wide`, after this instance took its own.
     pub unused: Option<Pages>,
-    /// `Large Pages configured system wide`.
-    pub configured: Option<Pages>,
-    /// `alloc incr`: the granule, the unit of the segments' sizes.
-    pub increment: Option<Bytes>,
     /// `Large Page size`.
     pub page_size: Option<PageSize>,
 }
@@ -108,17 +98,6 @@ pub struct LoggedRecommendation {
     pub more_pages: Option<Pages>,
     /// The number of pages that must be unused in total (11.2 with ONLY, where the start failed).
     pub unused_pages: Option<Pages>,
-    /// The least limit on locked memory.
-    pub memlock: Option<Bytes>,
-}
-
-/// The warning of ORA-00845.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DevShm {
-    /// The bytes that MEMORY_TARGET needs in /dev/shm.
-    pub needed: Bytes,
-    /// The bytes that /dev/shm has; `None` if the log does not show it.
-    pub available: Option<Bytes>,
 }
 
 /// The pages in which the SGA landed according to the log.

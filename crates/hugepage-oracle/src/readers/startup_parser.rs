@@ -7,7 +7,7 @@ use hugepage_kernel::{PageSize, Pages};
 
 use crate::readers::parameters::assignment;
 use crate::readers::sentences::{self, number, word};
-use crate::readers::startup::{DevShm, LastStart, LoggedLargePages, LoggedPageRow, LoggedRecommendation};
+use crate::readers::startup::{LastStart, LoggedLargePages, LoggedPageRow, LoggedRecommendation};
 use crate::readers::{Timestamp, size};
 
 /// The beginning of a line that starts an instance.
@@ -194,23 +194,15 @@ impl StartupParser {
             | "Total System Global Area in Large Pages"
             | "Large Pages used by this instance"
             | "Large Pages unused system wide"
-            | "Large Pages configured system wide"
             | "Large Page size" => self.start.large_pages.get_or_insert_default(),
             _ => return,
         };
         let pages = || number(value).map(Pages);
         match name {
             "Large Pages used by this instance" => block.used = pages(),
-            "Large Pages configured system wide" => block.configured = pages(),
             "Large Page size" => block.page_size = size::parse(value).and_then(|size| PageSize::new(size.0)),
-            "Large Pages unused system wide" => {
-                block.unused = pages();
-                block.increment = value.split_once("(alloc incr ").and_then(|(_, size)| size::parse(size));
-            }
-            _ => {
-                block.total = size::parse(value);
-                block.percent = value.split_once('(').and_then(|(_, percent)| number(percent));
-            }
+            "Large Pages unused system wide" => block.unused = pages(),
+            _ => block.percent = value.split_once('(').and_then(|(_, percent)| number(percent)),
         }
     }
 
@@ -230,8 +222,6 @@ impl StartupParser {
             self.start.home = home.starts_with('/').then(|| home.to_owned());
         } else if let Some((_, file)) = line.split_once("Using parameter settings in ") {
             self.start.parameter_file = file.split_once("pfile ").and_then(|(_, path)| word(path)).map(str::to_owned);
-        } else if let Some(domain) = line.strip_prefix("Domain name: ") {
-            self.start.domain = Some(domain.to_owned());
         }
     }
 
@@ -246,7 +236,9 @@ impl StartupParser {
         let Some((_, needed)) = line.split_once("/dev/shm file system to be mounted for at least ") else { return };
         if let Some(needed) = size::parse(needed) {
             let available = line.split_once("Current available is ").and_then(|(_, size)| size::parse(size));
-            self.start.dev_shm = Some(DevShm { needed, available });
+            let had = available.map_or_else(String::new, |size| format!(", which had {size}"));
+            self.add_error(&format!("MEMORY_TARGET needs {needed} in /dev/shm{had}"));
+            self.start.dev_shm = Some(needed);
         }
     }
 

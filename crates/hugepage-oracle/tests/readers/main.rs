@@ -72,15 +72,11 @@ fn facts(start: &LastStart) -> Vec<String> {
     fact("use_large_pages", start.use_large_pages.clone());
     fact("sga_max_size", start.parameters.sga_max_size().map(|size| size.to_string()));
     fact("memlock", start.memlock.map(limit));
-    fact("memlock_expected", start.memlock_expected.map(|size| size.to_string()));
     if let Some(pages) = &start.large_pages {
         let count = |pages: Option<hugepage_kernel::Pages>| pages.map(|pages| pages.to_string());
-        fact("total", pages.total.map(|size| size.to_string()));
         fact("percent", pages.percent.map(|percent| percent.to_string()));
         fact("used", count(pages.used));
         fact("unused", count(pages.unused));
-        fact("configured", count(pages.configured));
-        fact("increment", pages.increment.map(|size| size.to_string()));
         fact("page_size", pages.page_size.map(|size| size.to_string()));
     }
     for row in &start.page_sizes {
@@ -93,12 +89,10 @@ fn facts(start: &LastStart) -> Vec<String> {
             Some(format!("{} {available} {expected} {allocated} {error}", row.page_size).trim_end().to_owned()),
         );
     }
-    fact("domain", start.domain.clone());
     fact("sga", start.sga.map(|size| size.to_string()));
     fact("more_pages", start.recommendation.more_pages.map(|pages| pages.to_string()));
     fact("unused_pages", start.recommendation.unused_pages.map(|pages| pages.to_string()));
-    fact("memlock_wanted", start.recommendation.memlock.map(|size| size.to_string()));
-    fact("dev_shm", start.dev_shm.map(|shm| format!("{} of {:?}", shm.needed, shm.available.map(|size| size.0))));
+    fact("dev_shm", start.dev_shm.map(|size| size.to_string()));
     fact("refused", start.refused_segment.map(|size| size.to_string()));
     for error in &start.errors {
         fact("error", Some(error.clone()));

@@ -173,7 +173,7 @@ pub fn stopped(one: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> Stop
         oracle_home: one.home.clone(),
         version: one.last_start.as_ref().and_then(|start| start.version.clone()),
         use_large_pages: one.use_large_pages.clone(),
-        memory_target: one.memory_target,
+        memory_target: one.memory_target.is_some(),
         huge_page_size: size,
         pages_needed: one.wants.pages(),
         pages_missing: forecast.and_then(|forecast| forecast.missing),

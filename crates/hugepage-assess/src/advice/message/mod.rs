@@ -120,6 +120,11 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
             text.current_pages(),
             status.facts.oom_group.as_deref().unwrap_or_default()
         ),
+        Finding::LimitHit { path, count } => format!(
+            "{} is in {}, but a limit has refused huge pages to processes of its control group ({path}: max {count}).",
+            text.memory(),
+            text.current_pages()
+        ),
         Finding::BootLoses => text.at_boot(),
         Finding::LandingUnknown => "The pages of shared memory could not be determined; see notes.".to_owned(),
         Finding::OutlookUnknown => {
@@ -142,7 +147,7 @@ pub fn hint_of_finding(status: &Status, finding: &Finding) -> Option<String> {
 fn steps_or_setting(status: &Status, finding: &Finding) -> Option<String> {
     let text = StatusText(status);
     match finding {
-        Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
+        Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown | Finding::LimitHit { .. } => None,
         Finding::OomGroup => Some(
             "Set OOMPolicy=continue in the unit of the server, in Kubernetes singleProcessOOMKill: true of the kubelet (1.32)."
                 .to_owned(),

@@ -4,6 +4,7 @@ use hugepage_kernel::cgroups::cgroup::CgroupLimit;
 use hugepage_kernel::cgroups::memory_cgroup::MemoryLimitKind;
 use hugepage_kernel::{Bytes, Pages};
 
+use crate::advice::message::product::ProductTerms;
 use crate::advice::message::shortfall::Shortfall;
 use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
@@ -205,15 +206,25 @@ impl StatusText<'_> {
             Some(file) => format!("{file} sets {} pages of {size}", boot.pages),
             None => format!("no setting that was found reserves pages of {size} at boot"),
         };
-        let fails = match self.0.facts.requested_next().huge_pages {
-            HugePages::On => format!(
-                ", and with {} the {} does not start without them",
-                self.terms().setting(HugePages::On),
-                self.terms().server
-            ),
+        let (requested, server) = (self.0.facts.requested_next(), self.terms().server);
+        let fails = match requested.huge_pages {
+            HugePages::On => {
+                format!(", and with {} the {server} does not start without them", ProductTerms::current(&requested))
+            }
             _ => String::new(),
         };
         match boot.server_lacks() {
+            true if requested.asks_kernel() => {
+                format!(
+                    "After the next boot the {server} asks the kernel for the pages that it lacks, and may not get them: {set}."
+                )
+            }
+            true if self.0.may_get_more(&boot) => {
+                format!(
+                    "After the next boot {} needs surplus pages, which the kernel may be unable to provide: {set}.",
+                    self.terms().the_memory
+                )
+            }
             true => format!("{} is in {} until the next boot: {set}{fails}.", self.memory(), self.huge_pages()),
             false => {
                 format!(

@@ -147,7 +147,8 @@ impl Plan {
     pub fn of_finding(status: &Status, finding: &Finding) -> Option<Self> {
         match finding {
             Finding::BootLoses => Self::of_boot(status),
-            Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown | Finding::OomGroup => None,
+            Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
+            Finding::OomGroup | Finding::LimitHit { .. } => None,
             Finding::PageTables if status.cause.is_none() => None,
             // Whoever can't be seen may need these pages.
             Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,

@@ -71,6 +71,12 @@ pub fn states() -> Vec<State> {
         changed("a cgroup allows less than others will have reserved too", base([534, 534, 0, 0, 9]), |facts| {
             limits(facts).fault = limit(1100 * MIB, 0, Some(200 * MIB));
         }),
+        changed("a limit that was hit, and was raised since", Host::default(), |facts| {
+            limits(facts).refusals = Some(("/sys/fs/cgroup/a/hugetlb.2MB.events".to_owned(), 3));
+        }),
+        changed("a limit that was never hit", Host::default(), |facts| {
+            limits(facts).refusals = Some(("/sys/fs/cgroup/a/hugetlb.2MB.events".to_owned(), 0));
+        }),
         changed("a memory cgroup", Host::default(), |facts| {
             limits(facts).memory = vec![memory(MemoryLimitKind::Max, GIB)]
         }),
