@@ -9,10 +9,11 @@ mod definitions;
 mod metric;
 mod openmetrics;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use hugepage_kernel::Pages;
 use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::{Pages, escape};
 
 use crate::assessment::page_tables::PageTables;
 use crate::assessment::stopped::StoppedState;
@@ -96,5 +97,19 @@ type Labels = Vec<(&'static str, String)>;
 
 /// The text in OpenMetrics 1.0, with `# EOF` at its end.
 pub fn text(snapshot: &MetricsSnapshot) -> String {
-    openmetrics::text(definitions::families(snapshot))
+    let mut snapshot = snapshot.clone();
+    make_unique(snapshot.instances.iter_mut().map(|instance| (&instance.kind, &mut instance.name)));
+    make_unique(snapshot.stopped.iter_mut().map(|stopped| (&stopped.kind, &mut stopped.name)));
+    openmetrics::text(definitions::families(&snapshot))
+}
+
+/// Escapes the names, and numbers those that are then equal: a duplicate series makes the whole text invalid.
+fn make_unique<'a>(names: impl Iterator<Item = (&'a String, &'a mut String)>) {
+    let mut seen = BTreeSet::new();
+    for (kind, name) in names {
+        let escaped = escape::lines(name);
+        let numbered = (2..).map(|number| format!("{escaped} ({number})"));
+        let mut candidates = std::iter::once(escaped.clone()).chain(numbered);
+        *name = candidates.find(|name| seen.insert((kind, name.clone()))).unwrap_or_default();
+    }
 }

@@ -118,6 +118,18 @@ fn what_is_wrong_has_its_gravity() {
     assert_eq!(sample(&samples, "hugepage_finding_severity", ",finding=\"restart_loses\""), Some("2"));
 }
 
+/// Also a name that looks as if it were numbered.
+#[test]
+fn names_that_escape_to_the_same_text() {
+    let names = ["/pg\u{1b}", "/pg\\x1b", "/pg\\x1b (2)", "/pg\u{9b}"];
+    let text = host(names.map(|name| instance(name, Server::default().status())).into());
+    let samples = samples(&text);
+    let verdicts = samples.keys().filter_map(|series| series.strip_prefix("hugepage_verdict"));
+    let expected = ["/pg\\\\x1b", "/pg\\\\x1b (2)", "/pg\\\\x1b (2) (2)", "/pg\\\\x9b"]
+        .map(|name| format!("{{kind=\"postgresql\",name=\"{name}\"}}"));
+    assert_eq!(BTreeSet::from_iter(verdicts), BTreeSet::from_iter(expected.iter().map(String::as_str)));
+}
+
 #[test]
 fn unknown_has_no_sample() {
     let text = host(vec![instance("/pg", Server { landing: None, limits: None, ..Server::default() }.status())]);
