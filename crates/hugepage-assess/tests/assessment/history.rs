@@ -147,11 +147,7 @@ fn losses() {
             kept(PartialThp, small),
             Some("was in transparent huge pages, is in partly transparent huge pages"),
         ),
-        (
-            kept(PartialThp, small),
-            kept(Base, small),
-            Some("was in partly transparent huge pages, is in 4 kB pages [regressed]"),
-        ),
+        (kept(PartialThp, small), kept(Base, small), Some("was in partly transparent huge pages, is in 4 kB pages")),
         (kept(Base, 64 << 10), kept(Base, small), None),
         (kept(Unknown, mega), kept(Base, small), None),
         (kept(Hugetlb, mega), kept(Unknown, mega), None),
