@@ -1,4 +1,4 @@
-"""The OS user of a stopped cluster attacks root, who runs `size`: its files name what root is to start."""
+"""The OS user of a stopped cluster attacks root, who runs `size`: its files say what root is to start, and how."""
 
 import ctypes
 import os
@@ -22,7 +22,8 @@ pytestmark = pytest.mark.any_major
 
 SYSTEM_PROGRAMS = Path("/usr/local/lib")
 """A directory of root, in which no other user can write."""
-NOBODY = pwd.getpwnam("nobody")
+OF_A_MOMENT = range(61184, 65520)
+"""The uids of which root takes one that no process has, as systemd does for DynamicUser=."""
 # 1793 pages of 8 kB, of which majors up to 18 count one too many, are 7 of 2 MB.
 
 
@@ -37,7 +38,7 @@ def place(root) -> Iterator[Path]:
 
 @pytest.fixture
 def cluster(place, new_cluster) -> Callable[..., Cluster]:
-    """A stopped cluster whose last start was of a program with this script, owned by `owner`; `{place}` is root's directory."""
+    """A stopped cluster whose package has a program with this script, owned by `owner`; `{place}` is root's directory."""
     def cluster(script: str, owner: str = "root") -> Cluster:
         server = new_cluster(shared_buffers="16MB")
         programs = place / "bin"
@@ -47,7 +48,6 @@ def cluster(place, new_cluster) -> Callable[..., Cluster]:
             (programs / name).chmod(0o755)
         for path in (programs, *programs.iterdir()):
             os.chown(path, pwd.getpwnam(owner).pw_uid, -1)
-        of_server(server.data / "postmaster.opts", f'{programs}/postgres "-D" "{server.data}"\n')
         return server
     return cluster
 
@@ -66,8 +66,12 @@ def everybodys(path: Path) -> Path:
     return path
 
 
-def ask(data: Path, seconds: float = 15, through=(), named: bool = True) -> dict:
-    """Root's look at it: the need of the cluster, or why it is unknown. `named`: by the command line, not by /etc/postgresql."""
+def ask(data: Path, seconds: float = 15, through=(), named: bool = True, place: Path | None = None) -> dict:
+    """Root's look at it: the need of the cluster, or why it is unknown. `named`: by the command line, not by /etc/postgresql.
+    `place`: whose programs are in the place of the package's."""
+    if place and (place / "bin").exists():
+        packaged = f"/usr/lib/postgresql/{(data / 'PG_VERSION').read_text().strip()}/bin"
+        through = ["unshare", "--mount", "sh", "-c", f'mount --bind {place}/bin {packaged} && exec "$@"', "sh", *through]
     begun = time.monotonic()
     answer = sidecar.run("size", "--format", "json", "--state-dir", data.parent, *(("--postgresql-data", data) if named else ()),
                          seconds=seconds + 30, through=through)
@@ -81,7 +85,7 @@ def ask(data: Path, seconds: float = 15, through=(), named: bool = True) -> dict
 def users_of_programs(data: Path, place: Path, through=(), **options) -> tuple[dict, set[int]]:
     """The same, and the users that root became for a program."""
     trace = place / "trace"
-    answer = ask(data, seconds=60, through=["strace", "-f", "-qq", "-e", "trace=setuid,setresuid,setreuid", "-o", trace, *through], **options)
+    answer = ask(data, seconds=60, place=place, through=["strace", "-f", "-qq", "-e", "trace=setuid,setresuid,setreuid", "-o", trace, *through], **options)
     return answer, {int(uid) for call in re.findall(r"set(?:res|re)?uid\(([^)]*)\)", trace.read_text()) for uid in call.split(",")} - {-1}
 
 
@@ -97,12 +101,13 @@ def test_it_has_nothing_of_root_and_nothing_of_the_owner(cluster, place):
     report = everybodys(place / "report")
     os.environ["SECRET_OF_ROOT"] = "x"
     try:
-        assert ask(server.data)["pages_needed"] == 7
+        assert ask(server.data, place=place)["pages_needed"] == 7
     finally:
         del os.environ["SECRET_OF_ROOT"]
     text = report.read_text()
     status = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
-    assert set(status["Uid"].split()) == {str(NOBODY.pw_uid)} and set(status["Gid"].split()) == {str(NOBODY.pw_gid)}
+    [uid], [gid] = set(status["Uid"].split()), set(status["Gid"].split())
+    assert int(uid) in OF_A_MOMENT and gid == uid and not any(entry.pw_uid == int(uid) for entry in pwd.getpwall())
     assert "Groups:" in text.splitlines() and status["NoNewPrivs"] == "1" and int(status["CapEff"], 16) == 0
     pid, _name, _state, _parent, group, session, terminal, *_ = text.splitlines()[-1].split()
     assert (group, session, terminal) == (pid, pid, "0")
@@ -115,7 +120,7 @@ def test_a_program_that_others_can_change_is_not_run(cluster, place, owner):
     server = cluster(": > \"{place}/ran\"; echo 1793", owner=owner)
     place.chmod(0o777)
     answer, users = users_of_programs(server.data, place)
-    assert "is not run" in answer["reason"] and not (place / "ran").exists() and users <= {NOBODY.pw_uid}
+    assert "is not run" in answer["reason"] and not (place / "ran").exists() and users <= set(OF_A_MOMENT)
 
 
 @pytest.mark.parametrize("where", ["its own file", "a directory that root's file includes"])
@@ -140,7 +145,7 @@ def test_a_library_of_the_owners_is_not_loaded(new_cluster, place, where):
         through = ["unshare", "--mount", "sh", "-c", script, "sh", config]
         with made_directory(Path("/etc/postgresql")):
             answer, users = users_of_programs(server.data, place, through=through, named=False)
-    assert "evil.so" in answer["reason"] and users <= {NOBODY.pw_uid}, answer
+    assert "evil.so" in answer["reason"] and users <= set(OF_A_MOMENT), answer
 
 
 def test_directories_that_change_places(new_cluster, place):
@@ -161,25 +166,43 @@ def test_directories_that_change_places(new_cluster, place):
     try:
         for _ in range(3):
             _answer, users = users_of_programs(server.data, place)
-            assert users <= {NOBODY.pw_uid}
+            assert users <= set(OF_A_MOMENT)
     finally:
         ended.set()
         thread.join()
 
 
-def test_nothing_stays_behind(cluster):
+def test_nothing_stays_behind(cluster, place):
     """A process in the background, which would keep the pipe open, cannot even start."""
-    ask(cluster("sleep 300 & echo 1793").data, seconds=10)
+    ask(cluster("sleep 300 & echo 1793").data, seconds=10, place=place)
     assert not any((path / "cmdline").read_bytes().startswith(b"sleep\0300\0") for path in Path("/proc").glob("[0-9]*")
                    if (path / "cmdline").exists())
 
 
-def test_endless_output_is_cut(cluster):
+def test_endless_output_is_cut(cluster, place):
     """64 KiB are kept; root's peak of memory stays far below what the program prints."""
     server = cluster("while :; do echo 01234567890123456789012345678901234567890123456789; done")
-    answer = ask(server.data, through=["sh", "-c", 'ulimit -v 500000; exec "$@"', "sh"])
+    answer = ask(server.data, place=place, through=["sh", "-c", 'ulimit -v 500000; exec "$@"', "sh"])
     assert "reason" in answer, answer
 
 
-def test_a_program_that_sleeps_is_ended(cluster):
-    assert "did not end within" in ask(cluster("exec sleep 300").data, seconds=35)["reason"]
+def test_a_program_that_sleeps_is_ended(cluster, place):
+    assert "did not end within" in ask(cluster("exec sleep 300").data, seconds=35, place=place)["reason"]
+
+
+def test_no_program_that_the_servers_files_name_is_run(cluster, place):
+    """Nor root's own, in a directory of root's: it may be one of a container's layers, or for another version."""
+    server = cluster('echo ran > "{place}/ran"; echo 1793')
+    ran = everybodys(place / "ran")
+    of_server(server.data / "postmaster.opts", f'{place}/bin/postgres "-D" "{server.data}"\n')
+    assert ask(server.data)["pages_needed"] != 7 and ran.read_text() == ""
+
+
+def test_a_program_on_a_users_file_system_is_not_run(cluster, place):
+    """T7: mounted as users' mounts are, where a file is root's by number alone."""
+    server = cluster(": > \"{place}/ran\"; echo 1793")
+    packaged = f"/usr/lib/postgresql/{(server.data / 'PG_VERSION').read_text().strip()}/bin"
+    script = f'mount --bind {place}/bin {packaged} && mount -o remount,bind,nosuid {packaged} && exec "$@"'
+    through = ["unshare", "--mount", "sh", "-c", script, "sh"]
+    answer = ask(server.data, through=through)
+    assert "without setuid" in answer["reason"], answer

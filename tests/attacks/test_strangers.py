@@ -12,6 +12,7 @@ import pytest
 from harness import sidecar
 from harness.attacker import USER
 from harness.poll import until
+from harness.traces import made_directory
 from harness.units import GB, MB
 
 pytestmark = pytest.mark.any_major
@@ -128,6 +129,25 @@ def test_a_stranger_is_a_line(pretend, place, attack):
     before.pop("strangers")
     assert after == before
     assert list(new.values()) == [why]
+
+
+def test_an_owner_of_files_is_no_account(pretend, place):
+    """T3: postgres may write to /etc/postgresql, and a line of oratab names any home: neither makes a service account."""
+    users = place / "users"
+    (users / "www-data").mkdir(parents=True)
+    os.chown(users / "www-data", WWW_DATA, WWW_DATA)
+    link = Path("/etc/postgresql/98")
+    with made_directory(link.parent):
+        link.symlink_to(users)
+        try:
+            pretend("postgres", sys.executable, "-c", MEMORY, 17 * GB, "postgres", uid=WWW_DATA, name="postgres")
+            pretend("ora_pmon_REAL", place / "home/bin/oracle", "600", uid=ORACLE)
+            status = sidecar.run("status", "--format", "json").json()
+        finally:
+            link.unlink()
+    reasons = {one["reason"] for one in status["strangers"]}
+    assert reasons >= {"runs as www-data", f"runs as uid {ORACLE}"}, status["strangers"]
+    assert "REAL" not in [row["name"] for row in status["instances"]]
 
 
 def test_a_stopped_cluster_stays_in_sight(new_cluster, pretend, place):

@@ -1,5 +1,5 @@
-"""Random walks over real servers: what every face foretells of each restart and crash, beside where the kernel shows that it
-landed. Run by `./dev foretell`. Ends with status 1 and the shortest failing walk if one promise or alarm was false."""
+"""Random walks over real servers: what every face predicts of each restart and crash, beside where the kernel shows that it
+landed. Run by `./dev foretell`. Ends with status 1 and the shortest failing walk if one answer was wrong."""
 
 import argparse
 import os
@@ -17,11 +17,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from foretell.scores import Prediction, Tally, table
+from foretell.scores import Prediction, Tally, counts, table, total
 from foretell.walk import LENGTH, Walk
 from foretell.world import World
 from harness.cluster import Install
-from harness.markers import between_markers
+from harness.markers import with_row
 from harness.reserved_host import ReservedHost
 from harness.signals import unwind_on_signals
 
@@ -37,7 +37,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, metavar="M", help="end after M minutes, whatever the steps")
     parser.add_argument("--no-shrinking", action="store_true", help="print the first failing walk as it is")
     parser.add_argument("--docs", type=Path, metavar="FILE", nargs="?", const=ROOT / "docs" / "tested-on.md",
-                        help="write the scores into the file (docs/tested-on.md) between its markers")
+                        help="write a row into the table of the file (docs/tested-on.md)")
     return parser.parse_args(arguments)
 
 
@@ -98,26 +98,28 @@ def walks(chosen: argparse.Namespace, world: World) -> str | None:
     return "\n".join([*journal, "finish(world)", f"{type(failure).__name__}: {failure}"])
 
 
-def report(chosen: argparse.Namespace, world: World, seconds: float, install: Install) -> str:
-    """The scores as a section of docs/tested-on.md."""
+def report(command: str, system: str, world: World, seconds: float) -> str:
+    """The scores of each face, and of all together, for a terminal."""
     tally = Tally(world.predictions)
-    command = shlex.join(["./dev", "foretell", "--steps", str(chosen.steps), "--seed", str(chosen.seed)])
-    lines = [f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, Linux {platform.release()}, {install.ask('version')}:",
+    lines = [f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {system}:",
              f"{Walk.steps} steps, {world.events} restarts and crashes, {seconds / 60:.0f} minutes.", "",
-             table(tally, "restart"), "", table(tally, "crash"), "", table(tally, "boot"), ""]
+             table(tally, "restart"), "", table(tally, "crash"), "", table(tally, "boot"), "", total(tally), ""]
     if tally.reasons():
         lines += ["Reasons of `unknown`, numbers left out:", ""]
         lines += [f"- {count} times: {why}" for why, count in tally.reasons()]
     return "\n".join(lines)
 
 
-def write_docs(page: Path, text: str, marker: str, heading: str) -> None:
-    """Replace the section between the markers; the file keeps its owner."""
+def system_of(install: Install) -> str:
+    """This machine's kernel and the server."""
+    return f"Linux {platform.release()}, {install.ask('version').partition(' (')[0]}"
+
+
+def write_row(page: Path, what: str, system: str, command: str, numbers: list[str]) -> None:
+    """Write a run into the table of runs; the file keeps its owner."""
     page.parent.mkdir(parents=True, exist_ok=True)
     before = page.read_text() if page.exists() else "# Tested on\n"
-    if f"<!-- {marker} -->" not in before:
-        before += f"\n## {heading}\n"
-    page.write_text(between_markers(before, marker, text))
+    page.write_text(with_row(before, [what, system, f"{datetime.now(UTC):%Y-%m-%d}", f"`{command}`", *numbers]))
     if os.geteuid() == 0:
         os.chown(page, page.parent.stat().st_uid, page.parent.stat().st_gid)
 
@@ -132,10 +134,12 @@ def main() -> int:
     with ReservedHost() as host, tempfile.TemporaryDirectory(prefix="pg_hugepages-state-") as state:
         world = World(host, Path(state))
         failure = walks(chosen, world)
-    text = report(chosen, world, time.monotonic() - began, Install.find())
+    command = shlex.join(["./dev", "foretell", "--steps", str(chosen.steps), "--seed", str(chosen.seed)])
+    system = system_of(Install.find())
+    text = report(command, system, world, time.monotonic() - began)
     print(text)
     if chosen.docs and not failure:
-        write_docs(chosen.docs, text, "foretell", "Restarts foretold")
+        write_row(chosen.docs, "walk", system, command, counts(text))
     if failure:
         print(f"\nThe shortest walk that failed, for tests/scenarios/test_walks.py:\n{failure}")
     return 1 if failure or Tally(world.predictions).false() else 0

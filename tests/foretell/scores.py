@@ -1,4 +1,4 @@
-"""What a face foretold of a restart or a crash, beside where the server landed: arithmetic alone."""
+"""What a face predicted of a restart or a crash, beside where the server landed: arithmetic alone."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ class Score(Enum):
 
     HIT = "hits"
     UNKNOWN = "unknown"
-    FALSE_PROMISE = "false promises"
+    FALSE_PROMISE = "wrong promises"
     FALSE_ALARM = "false alarms"
 
 
@@ -40,7 +40,7 @@ class Prediction:
 
     @property
     def score(self) -> Score:
-        """A landing worse than foretold was promised falsely, a better one was a false alarm."""
+        """A landing worse than predicted was a wrong promise, a better one was a false alarm."""
         return score(self.outlook.lands_in, self.landed)
 
 
@@ -88,13 +88,30 @@ class Tally:
         return Counter(reason(prediction.outlook) for prediction in self.predictions if prediction.score is Score.UNKNOWN).most_common()
 
     def false(self) -> list[Prediction]:
-        """False promises and false alarms."""
+        """Wrong promises and false alarms."""
         return [prediction for prediction in self.predictions if prediction.score in (Score.FALSE_PROMISE, Score.FALSE_ALARM)]
+
+
+TOTAL = re.compile(r"^In all: (\d+) answers, (\d+) right, (\d+) unknown, (\d+) wrong\.$", re.MULTILINE)
+"""What `total` writes."""
+
+
+def total(tally: Tally) -> str:
+    """One sentence on all answers."""
+    scores = Counter(prediction.score for prediction in tally.predictions)
+    return (f"In all: {len(tally.predictions)} answers, {scores[Score.HIT]} right, {scores[Score.UNKNOWN]} unknown, "
+            f"{len(tally.false())} wrong.")
+
+
+def counts(text: str) -> list[str]:
+    """The numbers of the sentence that `total` has written into a text: answers, right, unknown, wrong. Empty if it has none."""
+    found = TOTAL.search(text)
+    return list(found.groups()) if found else []
 
 
 def table(tally: Tally, event: str) -> str:
     """The scores before one kind of event as Markdown, at most 80 columns wide: a row for each face."""
-    rows = [[event, "words", *(kind.value for kind in Score)]]
+    rows = [[event, "answers", *(kind.value for kind in Score)]]
     for face in tally.faces():
         counts = tally.counts(face, event)
         if counts:

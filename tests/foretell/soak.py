@@ -4,7 +4,6 @@
 import argparse
 import json
 import os
-import platform
 import shlex
 import sys
 import tempfile
@@ -21,8 +20,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 from foretell.growth import growth
 from foretell.load import Load
 from foretell.histories import NAME, Allocation, assert_equal
-from foretell.run import walks, write_docs
-from foretell.scores import Score, Tally
+from foretell.run import system_of, walks, write_row
+from foretell.scores import Tally, counts, total
 from foretell.walk import Walk
 from foretell.world import World
 from harness import sidecar
@@ -48,7 +47,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--sessions", type=int, default=100, metavar="N", help="standing sessions (default: 100)")
     parser.add_argument("--rate", type=float, default=200, metavar="N", help="connections a second (default: 200)")
     parser.add_argument("--docs", type=Path, metavar="FILE", nargs="?", const=ROOT / "docs" / "tested-on.md",
-                        help="write the figures into the file (docs/tested-on.md) between their markers")
+                        help="write a row into the table of the file (docs/tested-on.md)")
     return parser.parse_args(arguments)
 
 
@@ -195,23 +194,23 @@ def main() -> int:
             f"] {level}:" in line for level in ("ERROR", "FATAL", "PANIC"))]
     tally = Tally(world.predictions)
     false = len(tally.false())
-    hits = sum(prediction.score is Score.HIT for prediction in tally.predictions)
     wrong += [text for is_wrong, text in (
         (load.failures, f"{load.failures} errors of sessions: {load.errors[:3]}"), (dead, f"{dead} processes of the load have ended"),
         (problems, f"{len(problems)} errors in the log: {problems[:3]}"), (zombies, f"{zombies} zombies"),
-        (lost, f"history: {lost}"), (false, f"{false} false words of the walk"), (failure, f"the walk: {failure}"),
+        (lost, f"history: {lost}"), (false, f"{false} wrong answers of the walk"), (failure, f"the walk: {failure}"),
         (sampler.error, f"a process was gone: {sampler.error}")) if is_wrong]
+    command = shlex.join(["./dev", "soak", *(word for word in sys.argv[1:] if word != "--docs")])
+    system = system_of(Install.find())
     text = "\n".join([
-        f"`{shlex.join(['./dev', 'soak', *sys.argv[1:]])}`, {datetime.now(UTC):%Y-%m-%d}, Linux {platform.release()}, "
-        f"{Install.find().ask('version')}:",
+        f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {system}:",
         f"{took / 60:.1f} minutes, {rates[0]:.0f} connections and {rates[1]:.0f} views a second, {chosen.sessions} standing "
         f"sessions; {Walk.steps} steps, {world.events} restarts and crashes beside them.", "", *lines, "",
-        f"Errors {load.failures}, zombies {zombies}, lost records {'none' if not lost else lost}; words of the walk: "
-        f"{hits} hits of {len(tally.predictions)}, {false} false. Figures are of one process on the average.",
+        f"Errors {load.failures}, zombies {zombies}, lost records {'none' if not lost else lost}. Figures are of one process on the "
+        "average.", total(tally),
         *([f"Wrong: {'; '.join(wrong)}"] if wrong else [])])
     print(text)
     if chosen.docs and not wrong:
-        write_docs(chosen.docs, text, "soak", "Soak")
+        write_row(chosen.docs, "soak", system, command, counts(text))
     return 1 if wrong else 0
 
 

@@ -39,6 +39,10 @@ class Cgroup:
         """Bytes of huge pages charged to the group."""
         return int(self._file(page_size, "current").read_text())
 
+    def refusals(self, page_size: int) -> int:
+        """How often a limit refused huge pages to processes of the group."""
+        return int(self._file(page_size, "events").read_text().removeprefix("max "))
+
     def join(self, pid: int | None = None) -> None:
         """Move a process, the calling one by default, and its future children into the group."""
         (self.directory / "cgroup.procs").write_text(str(pid or os.getpid()))

@@ -1,7 +1,7 @@
 """./dev lab: boot each kernel as each machine, and run the scenarios in the guests.
 
-One guest runs at a time. --docs writes the table of docs/tested-on.md after each guest, so that a run that is interrupted was
-not in vain; scenarios that a run leaves out keep what an earlier run with --docs has shown on the same kernel.
+One guest runs at a time. --docs writes the tables of record.md and docs/tested-on.md after each guest, so that a run that is
+interrupted was not in vain; scenarios that a run leaves out keep what an earlier run with --docs has shown on the same kernel.
 """
 
 import argparse
@@ -17,15 +17,17 @@ from booted import ENVIRONMENT, GUESTS, booted, kernel_of, log_of
 from command_lines import pools_of_every_command_line
 from harness.guest import GuestFailed, Kernel
 from harness.kernel import meminfo
+from harness.markers import with_row
 from harness.signals import unwind_on_signals
 from harness.units import GB, MB
 from machines import COMMAND_LINES, MACHINES, SHORT, Boot, Machine
 from reporter import MARK
-from table import Column, write_table
+from table import Column, row, write_table
 from walks import run_walks
 
 PYTEST = f"{ENVIRONMENT} python3 -m pytest -p reporter -c /mnt/tests/pytest.ini --rootdir /mnt/tests -v --color no --tb short"
 SECONDS_A_SCENARIO = 180
+RECORD, PAGE = Path("tests/lab/record.md"), Path("docs/tested-on.md")
 
 
 @dataclass(frozen=True)
@@ -154,13 +156,13 @@ def main() -> int:
     parser.add_argument("--kernels", required=True)
     parser.add_argument("-k", dest="part")
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--docs", action="store_true", help="write what was seen into the table of docs/tested-on.md")
+    parser.add_argument("--docs", action="store_true", help="write what was seen into the tables of record.md and docs/tested-on.md")
     parser.add_argument("--steps", type=int, help="take the random walks of ./dev foretell instead, of so many steps on each kernel and machine")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     if asked.steps:
         return run_walks(asked.lab, asked.kernels.split(), asked.steps, asked.seed, asked.part or "",
-                         Path("docs/tested-on.md") if asked.docs else None)
+                         PAGE if asked.docs else None)
     wanted = wanted_scenarios(asked.part, asked.short)
     if not wanted:
         print(f"no scenario has '{asked.part}' in its name", file=sys.stderr)
@@ -169,7 +171,8 @@ def main() -> int:
 
     def write(column: Column) -> None:
         if asked.docs:
-            write_table(column, Path("docs/tested-on.md"))
+            known = write_table(column, RECORD)
+            PAGE.write_text(with_row(PAGE.read_text(), row(known)))
 
     columns = [run_kernel(name, wanted, asked.lab, write) for name in asked.kernels.split()]
     counts = {outcome: sum(cell[0] == outcome for column in columns for cell in column.cells.values())

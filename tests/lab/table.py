@@ -1,6 +1,7 @@
-"""The table of docs/tested-on.md: scenarios by kernels. What earlier runs have shown is read from the table itself."""
+"""The tables of record.md: scenarios by kernels. What earlier runs have shown is read from the tables themselves."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,8 +23,9 @@ class Column:
     cells: dict[str, list[str]] = field(default_factory=dict)
 
 
-def write_table(column: Column, document: Path) -> None:
-    """Add what a run has shown to what the table has of the same kernel, and write the table of all kernels."""
+def write_table(column: Column, document: Path) -> Column:
+    """Add what a run has shown to what the table has of the same kernel, and write the table of all kernels. Returns all that is
+    known of that kernel."""
     before, _, rest = document.read_text().partition(BEGIN)
     written, _, after = rest.partition(END)
     known = {one.name: one for one in columns_of(written)}
@@ -31,6 +33,15 @@ def write_table(column: Column, document: Path) -> None:
     cells = earlier.cells if earlier and earlier.release == column.release else {}
     known[column.name] = replace(column, cells=cells | column.cells)
     document.write_text(before + BEGIN + table(sorted(known.values(), key=_order)) + END + after)
+    return known[column.name]
+
+
+def row(column: Column) -> list[str]:
+    """The kernel's row in docs/tested-on.md: what, system, when, command, checked, right, open, wrong."""
+    counts = Counter(outcome for outcome, _reason in column.cells.values())
+    system = f"Linux {column.release}" if column.release else f"{NOT_HAD}{column.missing}"
+    return [f"scenarios, {column.name}", system, column.date, f"`./dev lab {column.name}`", str(counts.total()),
+            *(str(counts[outcome]) for outcome in ("passed", "skipped", "failed"))]
 
 
 def columns_of(text: str) -> list[Column]:

@@ -2,25 +2,27 @@
 
 import re
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 
 from booted import ENVIRONMENT, GUESTS, booted, kernel_of, log_of
+from foretell.scores import counts
 from harness.guest import GuestFailed, Kernel
-from harness.markers import between_markers
+from harness.markers import with_row
 from machines import Boot
 
 WALKED = (Boot("walk-one-node", nodes=(4096,)), Boot("walk-two-nodes", nodes=(2048, 2048)))
 """With memory for pages of 1 GB."""
 
 SECONDS_A_STEP = 60
-MARKER = "foretell-lab"
-SCORE = re.compile(r"^(?P<steps>\d+) steps, (?P<events>\d+) restarts and crashes", re.MULTILINE)
+SCORE = re.compile(r"^(?P<steps>\d+) steps, \d+ restarts and crashes", re.MULTILINE)
+SERVER = re.compile(r", (PostgreSQL \S+):$", re.MULTILINE)
 
 
 def run_walks(lab: Path, kernels: list[str], steps: int, seed: int, part: str, document: Path | None) -> int:
-    """So many steps on each kernel and machine whose name contains `part`, with seeds that follow one another. Writes the scores
+    """So many steps on each kernel and machine whose name contains `part`, with seeds that follow one another. Writes a row for each
     into the document. The exit status."""
-    sections, failed, taken = [], [], 0
+    passed, failed, taken = 0, [], 0
     for name in kernels:
         kernel = kernel_of(lab, name)
         if isinstance(kernel, str):
@@ -30,6 +32,7 @@ def run_walks(lab: Path, kernels: list[str], steps: int, seed: int, part: str, d
         print(f"== {name}: {kernel.release}", flush=True)
         for boot in (boot for boot in WALKED if part in boot.name):
             status, scores = walk_in_guest(lab, kernel, boot, steps, seed)
+            command = f"./dev lab {name} -k {boot.name} --steps {steps} --seed {seed}"
             seed += 1
             score = SCORE.search(scores)
             print(scores, flush=True)
@@ -37,13 +40,19 @@ def run_walks(lab: Path, kernels: list[str], steps: int, seed: int, part: str, d
                 failed.append(f"{name} {boot.name}")
                 continue
             taken += int(score["steps"])
-            sections.append(f"### Linux {kernel.release}, {boot.name.removeprefix('walk-')}\n\n{scores}")
+            passed += 1
             if document:
-                about = f"The walks of `./dev foretell` in guests of `./dev lab --steps {steps}`: {taken} steps."
-                text = "\n\n".join(["## Restarts foretold on other kernels", about, *sections])
-                document.write_text(between_markers(document.read_text(), MARKER, text))
-    print(f"\n{taken} steps, {len(sections)} passed, {len(failed)} failed" + "".join(f"\n    {one}" for one in failed))
-    return 1 if failed or not sections else 0
+                document.write_text(with_row(document.read_text(), row(name, kernel, boot, command, scores)))
+    print(f"\n{taken} steps, {passed} passed, {len(failed)} failed" + "".join(f"\n    {one}" for one in failed))
+    return 1 if failed or not passed else 0
+
+
+def row(name: str, kernel: Kernel, boot: Boot, command: str, scores: str) -> list[str]:
+    """The cells of one walk in docs/tested-on.md, from what ./dev foretell printed."""
+    server = SERVER.search(scores)
+    return [f"walk, {name}, {boot.name.removeprefix('walk-').replace('-', ' ')}",
+            f"Linux {kernel.release}" + (f", {server[1]}" if server else ""), f"{datetime.now(timezone.utc):%Y-%m-%d}",
+            f"`{command}`", *counts(scores)]
 
 
 def walk_in_guest(lab: Path, kernel: Kernel, boot: Boot, steps: int, seed: int) -> tuple[int, str]:

@@ -21,6 +21,9 @@ def test_reservation_limit_falls_back(new_cluster, pool, cgroup):
     create_extension(server.start(within=group))
     checked_status(server, verdict="notice", landed_in="base", cause="cgroup_limit", pages_needed=needed,
                    pages_missing=needed - LIMIT // (2 * MB), restart_outlook="base")
+    [hit] = server.sql("SELECT severity, message FROM hugepage_findings WHERE finding = 'limit_hit'")
+    assert hit["severity"] == "notice" and group.refusals(2 * MB) > 0
+    assert f"{group.directory}/hugetlb.2MB.events: max {group.refusals(2 * MB)})" in hit["message"]
 
 
 def test_limit_below_the_segment_is_critical(new_cluster, pool, cgroup):
@@ -40,6 +43,7 @@ def test_limit_that_fits(new_cluster, pool, cgroup):
     group.limit(2 * MB, max=needed * 2 * MB, rsvd_max=needed * 2 * MB)
     create_extension(server.start(within=group))
     checked_status(server, verdict="ok", landed_in="hugetlb", restart_outlook="hugetlb")
+    assert "limit_hit" not in findings(server)
 
 
 def test_moved_into_a_limit_while_running(new_cluster, pool, cgroup):

@@ -358,7 +358,7 @@ def fault_limit_below_the_segment(world: World) -> None:
     group.limit(2 * MB, max=(world.needed - 1) * 2 * MB)
 
 
-@state("notice", "cgroup_limit", "base", "base_pages")
+@state("notice", "cgroup_limit", "base", "base_pages", "limit_hit")
 def no_reservation_allowed(world: World) -> None:
     group = world.group()
     group.limit(2 * MB, rsvd_max=0)

@@ -1,4 +1,4 @@
-"""What the words of ./dev foretell count as, and the table of them."""
+"""What the answers of ./dev foretell count as, and the table of them."""
 
 import sys
 
@@ -6,7 +6,7 @@ import pytest
 from machine import REPOSITORY
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
-from foretell.scores import NO_NOTE, Outlook, Prediction, Score, Tally, reason, score, table, warns_of_crash
+from foretell.scores import NO_NOTE, Outlook, Prediction, Score, Tally, counts, reason, score, table, total, warns_of_crash
 
 
 @pytest.mark.parametrize("lands_in,landed,worth", [
@@ -16,7 +16,7 @@ from foretell.scores import NO_NOTE, Outlook, Prediction, Score, Tally, reason, 
     ("unknown", "fails", Score.UNKNOWN), ("unknown", "hugetlb", Score.UNKNOWN), ("", "base", Score.UNKNOWN),
     ("mixed", "base", Score.UNKNOWN),
 ])
-def test_a_landing_worse_than_said_is_a_false_promise_and_a_better_one_a_false_alarm(lands_in, landed, worth):
+def test_a_landing_worse_than_said_is_a_wrong_promise_and_a_better_one_a_false_alarm(lands_in, landed, worth):
     assert score(lands_in, landed) is worth
 
 
@@ -50,14 +50,22 @@ def test_the_table_has_a_row_for_each_face_and_fits_a_terminal():
     lines = table(Tally(predictions), "restart").splitlines()
     assert max(map(len, lines)) <= 80 and len({len(line) for line in lines}) == 1
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert cells[0] == ["restart", "words", "hits", "unknown", "false promises", "false alarms"]
+    assert cells[0] == ["restart", "answers", "hits", "unknown", "wrong promises", "false alarms"]
     assert cells[2:] == [["view, new session", "1000", "0", "0", "1000", "0"],
                          ["sidecar", "1000", "1000", "0", "0", "0"]]
     [row] = table(Tally(predictions), "crash").splitlines()[2:]
-    assert row.split("|")[1:4] == [" view, new session ", "  1000 ", "    0 "]
+    assert row.split("|")[1:4] == [" view, new session ", "    1000 ", "    0 "]
 
 
-def test_false_are_promises_and_alarms_and_not_what_is_unknown():
+def test_wrong_are_promises_and_alarms_and_not_what_is_unknown():
     predictions = [Prediction("sidecar", "restart", Outlook("hugetlb"), "base"), Prediction("metric", "restart", Outlook("base"), "hugetlb"),
                    Prediction("worker", "crash", Outlook("unknown"), "base"), Prediction("preflight", "restart", Outlook("base"), "base")]
     assert [prediction.face for prediction in Tally(predictions).false()] == ["sidecar", "metric"]
+
+
+def test_the_total_is_read_as_it_was_written():
+    predictions = [Prediction("sidecar", "restart", Outlook("hugetlb"), "base"), Prediction("metric", "restart", Outlook("base"), "base"),
+                   Prediction("metric", "crash", Outlook("unknown"), "base"), Prediction("worker", "crash", Outlook("base"), "base")]
+    assert total(Tally(predictions)) == "In all: 4 answers, 2 right, 1 unknown, 1 wrong."
+    assert counts(f"2 steps.\n\n{total(Tally(predictions))}\n\nMore.") == ["4", "2", "1", "1"]
+    assert counts("2 steps.") == []

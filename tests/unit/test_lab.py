@@ -18,8 +18,10 @@ sys.path[:0] = [str(REPOSITORY / "tests"), str(REPOSITORY / "tests/lab")]
 import reporter
 import run
 import table
+import walks
 from booted import booted, kernel_of
-from harness.guest import AMD64, ARM64, Answer, Architecture, GuestFailed
+from harness.guest import AMD64, ARM64, Answer, Architecture, GuestFailed, Kernel
+from harness.markers import with_row
 from harness.poll import until
 from harness.processes import alive
 from harness.units import GB
@@ -191,10 +193,23 @@ def test_table_names_the_architecture_after_the_numbers(tmp_path):
 
 
 def test_table_of_the_repository_is_read_as_it_was_written():
-    text = (REPOSITORY / "docs/tested-on.md").read_text().partition(table.BEGIN)[2].partition(table.END)[0]
+    text = (REPOSITORY / "tests/lab/record.md").read_text().partition(table.BEGIN)[2].partition(table.END)[0]
     columns = table.columns_of(text)
     assert len(columns) >= 4 and table.columns_of(table.table(columns)) == columns
     assert sum(len(column.cells) for column in columns) == len(re.findall(r"\| (ok|FAILS|- \(\d+\))(?= \|)", text))
+
+
+def test_row_of_each_kernel_says_what_the_record_has():
+    record, page = ((REPOSITORY / name).read_text() for name in ("tests/lab/record.md", "docs/tested-on.md"))
+    columns = table.columns_of(record.partition(table.BEGIN)[2].partition(table.END)[0])
+    assert columns and [column.name for column in columns if with_row(page, table.row(column)) != page] == []
+
+
+def test_row_of_a_walk_has_the_numbers_that_it_printed():
+    printed = "`./dev foretell --steps 9 --seed 4`, 2026-01-01, Linux 5.10.9, PostgreSQL 15.1:\n9 steps.\n\n" \
+              "In all: 5 answers, 4 right, 1 unknown, 0 wrong.\n"
+    written = walks.row("5.10", Kernel("5.10", "5.10.9", Path(), Path()), walks.WALKED[1], "./dev lab 5.10", printed)
+    assert [*written[:2], *written[3:]] == ["walk, 5.10, two nodes", "Linux 5.10.9, PostgreSQL 15.1", "`./dev lab 5.10`", "5", "4", "1", "0"]
 
 
 def test_table_keeps_what_other_runs_have_shown(tmp_path):

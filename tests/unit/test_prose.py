@@ -35,7 +35,7 @@ def test_sentences(page: Path, text: str, words: int) -> None:
 
 
 @pytest.mark.parametrize("target,dead", [
-    ("terms.md", ""), ("terms.md#terms", ""), ("https://example.org", ""), ("verdicts.md#page-tables-over-5-10-of-memory", ""),
+    ("terms.md", ""), ("terms.md#terms", ""), ("https://example.org", ""), ("advisor.md#hugepage_preflight", ""),
     ("nowhere.md", "no such file"), ("terms.md#nowhere", "no such title"), ("../README.md", "not in the book"),
 ])
 def test_links(page: Path, target: str, dead: str) -> None:

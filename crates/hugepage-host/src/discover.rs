@@ -346,6 +346,28 @@ mod tests {
         assert_eq!(holders.into_keys().collect::<Vec<_>>(), [9, 22, 40, 50, 51]);
     }
 
+    /// The kernel tells the memory of a thief whose first thread has ended by its other threads alone.
+    #[test]
+    fn a_first_thread_that_has_ended_hides_nothing() {
+        let tree = host(&[]);
+        for (path, text) in [
+            ("7/status", "Name:\tthief\nState:\tZ (zombie)\nPPid:\t1\nUid:\t9 9 9 9\nGid:\t9 9 9 9\nThreads:\t2\n"),
+            ("7/task/7/x", ""),
+            ("7/task/8/x", ""),
+            (
+                "8/status",
+                "Name:\tthief\nPPid:\t1\nUid:\t9 9 9 9\nGid:\t9 9 9 9\nRssAnon:\t4 kB\nHugetlbPages:\t2048 kB\nThreads:\t2\n",
+            ),
+        ] {
+            let path = tree.path().join("proc").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let root = Root::at(tree.path());
+        let seen = Processes::open(&root).glance(7).unwrap().unwrap();
+        assert_eq!((&*seen.name, seen.status.hugetlb_pages), ("thief", Some(Bytes(2 << 20))));
+    }
+
     fn discovered(tree: &tempfile::TempDir, notes: &mut Notes) -> (Vec<DiscoveredServer>, Strangers) {
         let root = Root::at(tree.path());
         let found = DiscoveredHost::look(&root, &ServiceAccounts::read(&root, &[], notes), notes);

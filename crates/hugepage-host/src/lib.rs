@@ -49,7 +49,9 @@ pub use next_start::{AskStart, ServerStart, StartProgram};
 pub use observe::ObservedMemory;
 pub use past::{RecallPast, no_past};
 pub use server_names::is_postgresql;
-pub use service_accounts::{FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account};
+pub use service_accounts::{
+    FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account, listed as listed_service_accounts,
+};
 pub use stopped_clusters::{StoppedCluster, stopped_clusters};
 pub use strangers::{Stranger, Strangers};
 pub use survey::{InspectedHost, Survey, survey};

@@ -13,18 +13,18 @@ use super::postgresql::Configured;
 
 /// The program of a start.
 #[derive(Clone, Copy, Debug)]
-pub enum StartProgram<'a> {
+pub enum StartProgram {
     /// That of this running postmaster.
     Running(i32),
-    /// That of the last start, as the server's files have it; `None` if they have none.
-    Stopped(Option<&'a str>),
+    /// That of a package: a file of the server names none.
+    Packaged,
 }
 
 /// A start of which a program is asked.
 #[derive(Debug)]
 pub struct ServerStart<'a> {
     /// The program.
-    pub program: StartProgram<'a>,
+    pub program: StartProgram,
     /// The user whose files have the settings.
     pub uid: Option<u32>,
     /// The major version of the data directory.
@@ -40,7 +40,7 @@ pub type AskStart<'a> = dyn Fn(&ServerStart<'_>) -> StartAnswer<Bytes> + 'a;
 
 /// The files of one server that decide on its next start.
 pub(super) struct ServerFiles<'a> {
-    pub(super) program: StartProgram<'a>,
+    pub(super) program: StartProgram,
     pub(super) version: &'a str,
     pub(super) directory: &'a str,
     pub(super) files: &'a InstanceFiles,

@@ -6,7 +6,7 @@
 //! that root's container runtime made, where uids mean nothing to the host.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::notes::Notes;
@@ -34,8 +34,6 @@ pub(super) struct ServiceAccounts {
     /// Names and uids.
     listed: Vec<String>,
     accounts: OnceCell<Vec<Account>>,
-    /// Those that root has given a cluster of a package or an ORACLE_HOME.
-    owners: OnceCell<BTreeSet<u32>>,
     /// The uids that were asked for.
     known: RefCell<BTreeMap<u32, bool>>,
 }
@@ -48,7 +46,6 @@ impl ServiceAccounts {
         Self {
             listed: usual.chain(file).chain(more.iter().cloned()).collect(),
             accounts: OnceCell::new(),
-            owners: OnceCell::new(),
             known: RefCell::default(),
         }
     }
@@ -90,7 +87,6 @@ impl ServiceAccounts {
             let is_service = uid == 0
                 || self.is_listed(&uid.to_string())
                 || self.names(root, uid).any(|name| self.is_name_of_service(self.accounts(root), name))
-                || self.owners(root).contains(&uid)
                 || is_untold();
             self.known.borrow_mut().insert(uid, is_service);
             is_service
@@ -133,23 +129,10 @@ impl ServiceAccounts {
     fn accounts(&self, root: &Root) -> &[Account] {
         self.accounts.get_or_init(|| accounts::accounts(root).unwrap_or_default())
     }
-
-    fn owners(&self, root: &Root) -> &BTreeSet<u32> {
-        self.owners.get_or_init(|| {
-            let list = |directory: &str| root.list(directory).unwrap_or_default().into_iter();
-            let debian = list("/etc/postgresql").flat_map(|version| {
-                let directory = format!("/etc/postgresql/{version}");
-                list(&directory).map(move |cluster| format!("{directory}/{cluster}"))
-            });
-            let red_hat = list("/var/lib/pgsql").map(|version| format!("/var/lib/pgsql/{version}/data"));
-            let homes = oratab::read(root, &mut Notes::default()).into_iter();
-            let homes = homes.map(|entry| format!("{}/bin/oracle", entry.home));
-            debian.chain(red_hat).chain(homes).filter_map(|path| root.owner(&path)).collect()
-        })
-    }
 }
 
-fn listed(root: &Root) -> Result<Vec<String>, ReadError> {
+/// The lines of [`FILE`] without comments; none where there is no such file.
+pub fn listed(root: &Root) -> Result<Vec<String>, ReadError> {
     let text = if_there(root.read(FILE))?.unwrap_or_default();
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())

@@ -180,7 +180,7 @@ fn inspect(
         _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off"),
         _ if requested.never_in_huge_pages() => Wants::None("shared_memory_type = sysv"),
         None => Wants::Unknown("the size of huge pages is unknown".to_owned()),
-        Some(page_size) => match shared_memory(&files, cluster, &configured, &opts, ask) {
+        Some(page_size) => match shared_memory(&files, cluster, &configured, ask) {
             Ok(size) => Wants::Pages(page_size.pages_to_hold(size), "postgres -C"),
             Err(why) => Wants::Unknown(why),
         },
@@ -198,25 +198,18 @@ pub(super) fn pool_found(survey: &Survey, size: PageSize) -> PoolState {
     PoolState { huge_page_size: Some(size), pool, limits, nodes: None, lock_limit: None }
 }
 
-/// The size of shared memory that a start asks for; the error is why it is unknown. `opts`: the command line of the last start.
+/// The size of shared memory that a start asks for; the error is why it is unknown.
 fn shared_memory(
     files: &InstanceFiles,
     cluster: &ClusterPaths,
     configured: &Configured,
-    opts: &str,
     ask: Option<&AskStart<'_>>,
 ) -> Result<Bytes, String> {
     let ask = ask.ok_or("unknown: only on the host itself a program is asked")?;
     let directory = cluster.data.to_string_lossy();
     let version = files.version(&format!("{directory}/PG_VERSION")).map_err(|error| error.to_string())?;
-    let program = opts.split(" \"").next().filter(|program| program.starts_with('/'));
-    let server = ServerFiles {
-        program: StartProgram::Stopped(program),
-        version: &version,
-        directory: &directory,
-        files,
-        configured,
-    };
+    let server =
+        ServerFiles { program: StartProgram::Packaged, version: &version, directory: &directory, files, configured };
     match server.need(ask)? {
         StartAnswer::Starts(size) => Ok(size),
         StartAnswer::Refuses(why) => Err(format!("its next start would fail: {why}")),

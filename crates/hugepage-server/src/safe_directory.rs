@@ -14,6 +14,8 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
 use rustix::process::geteuid;
 
+use hugepage_kernel::Root;
+use hugepage_kernel::host::accounts::{self, Group};
 use hugepage_kernel::stranger::beneath::{self, Place};
 
 /// An open directory, and what this program does in it.
@@ -229,12 +231,22 @@ pub fn others_may_write(found: &Metadata) -> bool {
     Mode::from_raw_mode(found.mode()).intersects(Mode::WGRP | Mode::WOTH)
 }
 
-/// Whether others may rename what is in a directory. The group of root, and one of the owner's alone, which has its number, gives
-/// nobody else anything.
+/// Whether others may rename what is in a directory. The group of root, and one of the owner's alone, which has its number and no
+/// other member, gives nobody else anything.
 fn is_shared(place: &Place) -> bool {
     let (found, mode) = (place.metadata(), Mode::from_raw_mode(place.metadata().mode()));
-    let is_private = || (found.gid() == 0 || found.gid() == found.uid()) && place.is_without_acl();
+    let is_private = || {
+        (found.gid() == 0 || found.gid() == found.uid() && is_alone(&Root::live(), found.uid()))
+            && place.is_without_acl()
+    };
     !mode.contains(Mode::SVTX) && (mode.contains(Mode::WOTH) || (mode.contains(Mode::WGRP) && !is_private()))
+}
+
+/// Whether the group with the number of the user `uid` has no other member.
+fn is_alone(root: &Root, uid: u32) -> bool {
+    let (Ok(accounts), Ok(Some(groups))) = (accounts::accounts(root), accounts::all_groups(root)) else { return false };
+    let has_others = |group: &Group| group.gid == uid && group.members.iter().any(|member| *member != group.name);
+    !accounts.iter().any(|account| account.gid == uid && account.uid != uid) && !groups.iter().any(has_others)
 }
 
 #[cfg(test)]
@@ -243,6 +255,19 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
+
+    /// An output of prometheus is no output of postgres, who may be in its group.
+    #[test]
+    fn a_private_group_has_no_other_member() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = Root::at(tree.path());
+        fs::create_dir(tree.path().join("etc")).unwrap();
+        let passwd = "prometheus:x:990:990:::\ngrafana:x:991:991:::\nbackup:x:34:34:::\npostgres:x:26:34:::\n";
+        fs::write(tree.path().join("etc/passwd"), passwd).unwrap();
+        let group = "prometheus:x:990:prometheus\ngrafana:x:991:grafana,postgres\nbackup:x:34:\n";
+        fs::write(tree.path().join("etc/group"), group).unwrap();
+        assert_eq!([990, 991, 34].map(|uid| is_alone(&root, uid)), [true, false, false]);
+    }
 
     #[test]
     fn no_step_is_a_link_or_another_users() {

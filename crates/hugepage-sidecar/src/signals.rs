@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::{pipe, unregister};
 use signal_hook::{SigId, flag};
+
+/// Each of them ends a command that has undone its changes.
+const TERMINATION: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// Records that a termination signal was received.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +22,7 @@ impl Interrupt {
     /// Catches termination signals from now on.
     pub fn catch() -> io::Result<Self> {
         let interrupt = Self::default();
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
+        for signal in TERMINATION {
             flag::register(signal, Arc::clone(&interrupt.0))?;
         }
         Ok(interrupt)
@@ -46,7 +49,7 @@ impl SignalTimer {
         let (ours, theirs) = UnixStream::pair()?;
         let last = Arc::<AtomicUsize>::default();
         let mut registered = Vec::new();
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
+        for signal in TERMINATION {
             registered.push(flag::register_usize(signal, Arc::clone(&last), signal.unsigned_abs() as usize)?);
             registered.push(pipe::register(signal, theirs.try_clone()?)?);
         }

@@ -175,10 +175,16 @@ fn completions_are_those_of_the_packages() {
 /// So many pages fit on no host: this one changes nothing even if it asks nobody.
 #[test]
 fn apply_without_a_terminal_needs_consent() {
+    // As root it makes the place of its lock, which stays until the next boot.
+    let place = Path::new("/run/hugepage-sidecar");
+    let was_there = place.exists();
     let mut command = Command::new(env!("CARGO_BIN_EXE_hugepage-sidecar"));
     let refused = command.args(["apply", "--pages", "1000000000000"]).stdin(Stdio::null()).output().unwrap();
     assert_eq!(status(&refused), USAGE);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("no terminal to ask on: add --yes"));
+    if !was_there {
+        let _ = fs::remove_dir(place);
+    }
 }
 
 #[test]

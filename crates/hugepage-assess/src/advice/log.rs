@@ -3,9 +3,9 @@
 
 use hugepage_kernel::Bytes;
 
-use crate::advice::message::pending;
 use crate::advice::message::product::ProductTerms;
 use crate::advice::message::status_text::StatusText;
+use crate::advice::message::{self, pending};
 use crate::assessment::{Finding, Outlook, Status, Threat};
 use crate::model::{HugePages, Landing, Lost};
 
@@ -42,8 +42,8 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogM
     let hint = match (status.cause, landing) {
         _ if as_requested && lost.is_none() => None,
         (_, Landing::Unknown) => None,
-        (Some(cause), _) => text.instruction(&Finding::BasePages(cause)),
-        (None, _) => status.threats().first().and_then(|threat| text.instruction(&threat.finding())),
+        (Some(cause), _) => message::hint_of_finding(status, &Finding::BasePages(cause)),
+        (None, _) => status.threats().first().and_then(|threat| message::hint_of_finding(status, &threat.finding())),
     };
     let notes = notes.iter().map(|note| format!("Note: {note}."));
     let detail: Vec<_> = std::iter::once(numbers(status)).chain(notes).collect();
@@ -89,11 +89,8 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
         Threat::RestartFails => (format!("the next start would fail{next_start}"), at_next_start(status)),
         Threat::RestartLoses => (format!("the next start would lose huge pages{next_start}"), at_next_start(status)),
     };
-    let hint = match threat {
-        Threat::CrashLoses => text.hint_on_crash(&Finding::CrashLoses),
-        _ => text.instruction(&threat.finding()),
-    };
     let message = format!("{message} [{}]", threat.finding().name());
+    let hint = message::hint_of_finding(status, &threat.finding());
     LogMessage { is_bad: true, message, detail: Some(format!("{}\n{detail}", numbers(status))), hint }
 }
 

@@ -4,7 +4,7 @@ use hugepage_kernel::Bytes;
 
 use crate::assessment::limits::{Excess, excesses};
 use crate::assessment::{Finding, Outlook, Severity, Status};
-use crate::model::{Landing, Pending};
+use crate::model::Landing;
 
 impl Status {
     /// The limits that the running segment exceeds, then those that the next start's will.
@@ -15,10 +15,7 @@ impl Status {
         if let (Landing::Hugetlb, Some(limits)) = (facts.landing(), &facts.pool_state.limits) {
             found = excesses(limits, facts.segment_size().unwrap_or_default(), own);
         }
-        let limits = match &facts.pending {
-            Pending::Changed(_, pool_state) => pool_state.limits.as_ref(),
-            _ => facts.pool_state.limits.as_ref(),
-        };
+        let limits = facts.pending.pool_state().unwrap_or(&facts.pool_state).limits.as_ref();
         let size = self.forecast.huge_page_size.zip(self.forecast.needed).map(|(page, needed)| page.times(needed));
         let severity = match self.outlook {
             Outlook::Hugetlb | Outlook::Mixed => Severity::Critical,

@@ -85,7 +85,8 @@ impl NodePools {
         }
         let wanted = needed.saturating_add(self.others(pool, own, &usable));
         // More pages for the whole host would be spread over all nodes.
-        let of_host = needed.saturating_sub(Share::of_server(pool, own)?.guaranteed);
+        let Share { others, persistent, .. } = Share::of_server(pool, own)?;
+        let of_host = needed.saturating_add(others).saturating_sub(persistent);
         let more = wanted.saturating_sub(sum(&usable, Pool::persistent)).max(of_host);
         let roomy = |share: &&&NodePool| share.memory.map(|memory| memory.saturating_sub(size_of(share)));
         let share = usable.iter().max_by_key(|share| (roomy(share), std::cmp::Reverse(share.node)))?;

@@ -66,7 +66,7 @@ impl Status {
         };
         let crash = match facts.crash_recovery {
             CrashRecovery::Possible => crash,
-            CrashRecovery::Refused(_) => Forecast::refused(),
+            CrashRecovery::Refused(_) => Forecast { outlook: Outlook::Fails, ..crash },
             CrashRecovery::Unknown(_) => Forecast { outlook: Outlook::Unknown, ..crash },
         };
         let needed = unchanged.needed;

@@ -38,6 +38,11 @@ impl Pending {
         }
     }
 
+    /// The pool that a changed next start finds; `None` if it is unchanged or unknown.
+    pub const fn pool_state(&self) -> Option<&PoolState> {
+        if let Self::Changed(_, pool_state) = self { Some(pool_state) } else { None }
+    }
+
     /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
     pub fn may_request_next(&self, running: Requested) -> bool {
         *self == Self::Unknown || self.requested_next(running).huge_pages != HugePages::Off

@@ -54,7 +54,7 @@ fn blocks() {
             None,
             true,
             "shared memory did not land in huge pages [base_pages]",
-            None,
+            Some("What helps depends on what could not be determined."),
         ),
     ];
     for (server, lost, is_bad, message, hint) in cases {

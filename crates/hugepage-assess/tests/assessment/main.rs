@@ -4,6 +4,7 @@ mod advisories;
 mod capacity;
 mod cause;
 mod crash;
+mod effect;
 mod forecast;
 mod history;
 mod limits;

@@ -255,7 +255,7 @@ fn the_node_is_one_obstacle_of_several() {
         ),
         "{plan:?}"
     );
-    let after = Status::assess(plan.apply(&status.facts));
+    let after = super::effect::after(&plan, &status.facts);
     assert_eq!((after.cause, after.outlook, after.excesses()), (None, Outlook::Hugetlb, Vec::new()));
 }
 

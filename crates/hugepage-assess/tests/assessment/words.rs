@@ -56,7 +56,7 @@ fn messages_and_hints() {
         (
             Server { pool: known(pool(512, 512, 0)), limits: hidden(), ..base.clone() },
             "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: the cause could not be determined.",
-            Some("See notes: what helps depends on what could not be determined."),
+            Some("What helps depends on what could not be determined."),
         ),
         (
             Server { landing: Some(Landing::Thp), ..base.clone() },

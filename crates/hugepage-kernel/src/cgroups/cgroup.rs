@@ -216,7 +216,7 @@ impl Hierarchy {
         let [fault, reservation] = self.version.files();
         let ([fault_limit, _], [_, promised_file]) = (fault, reservation);
         // The first level that has the controller is the cgroup whose processes they were (mm/hugetlb_cgroup.c, `hugetlb_event`).
-        if limits.refusals.is_none() {
+        if limits.refusals.is_none() && self.version == Version::V2 {
             let path = format!("{prefix}.events");
             let events = if_there(root.read_once(&path, str::to_owned))?.unwrap_or_default();
             limits.refusals =

@@ -37,8 +37,16 @@ impl ProcessGlance {
 }
 
 impl Processes<'_> {
-    /// What the status of `pid` says of it; `Ok(None)` if the process does not exist (any more).
+    /// What the status of `pid` says of it; `Ok(None)` if the process does not exist (any more). Once its first thread has
+    /// ended, another one tells its memory.
     pub fn glance(&self, pid: i32) -> Result<Option<ProcessGlance>, ReadError> {
-        self.read(pid, "status", |text| as_text(text, ProcessGlance::parse))
+        let has_others = |text: &str| value(text, "Threads").is_some_and(|count| count.trim() != "1");
+        let look = |text: &str| (ProcessGlance::parse(text), has_others(text));
+        let of = |thread| self.read(thread, "status", |text| as_text(text, look));
+        let is_alive = |seen: &ProcessGlance| seen.status.rss_anon.is_some();
+        let Some((first, has_others)) = of(pid)? else { return Ok(None) };
+        let threads = if has_others && !is_alive(&first) { self.threads(pid) } else { Vec::new() };
+        let alive = threads.into_iter().filter_map(|thread| Some(of(thread).ok()??.0)).find(is_alive);
+        Ok(Some(alive.unwrap_or(first)))
     }
 }

@@ -58,6 +58,10 @@ impl<'a> Processes<'a> {
         self.read(pid, "cmdline", |text| as_text(text, take))
     }
 
+    pub(super) fn threads(&self, pid: i32) -> Vec<i32> {
+        numbers(self.root, &format!("/proc/{pid}/task")).unwrap_or_default()
+    }
+
     pub(super) fn read<T>(&self, pid: i32, file: &str, parse: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, ReadError> {
         const LONGEST: usize = "-2147483648/cmdline".len();
         let (mut name, pid) = ([0; LONGEST], DecInt::new(pid));

@@ -188,12 +188,6 @@ impl Root {
         live_files::metadata(Path::new(path))
     }
 
-    /// Who owns `path` itself, not what a link there leads to; `None` if there is nothing, and for a tree, whose files belong to no
-    /// user of its host.
-    pub fn owner(&self, path: &str) -> Option<u32> {
-        if self.is_tree() { None } else { Some(self.find(path, false).ok()?.metadata.uid()) }
-    }
-
     /// What `path` names, which nothing leads out of.
     pub(crate) fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
         current_read::begin(&[&self.prefix, path])?;

@@ -3,10 +3,12 @@
 use hugepage_assess::advice::message::{Shortfall, is_of_pool};
 use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Forecast, Outlook, Sizing};
-use hugepage_assess::model::{Cause, LockLimit, PoolFact};
+use hugepage_assess::model::{Cause, LockLimit, PoolFact, Product};
 use hugepage_assess::stopped_databases::Wants;
 
 use crate::stopped::StoppedOracle;
+
+const ORACLE: Product = Product::Oracle { memory_target: false, may_mix: true, use_large_pages: None, is_asm: false };
 
 const SGA_TARGET: &str = "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET";
 
@@ -174,16 +176,6 @@ impl StoppedOracle {
     }
 
     fn lacks(&self, forecast: &Forecast) -> String {
-        let shortfall = Shortfall {
-            cause: forecast.cause,
-            page_size: forecast.huge_page_size,
-            needed: forecast.needed.unwrap_or_default(),
-            guaranteed: forecast.guaranteed.unwrap_or_default(),
-            pool: Some(&self.pool_state.pool),
-            lock_limit: self.pool_state.lock_limit,
-            nodes: None,
-            off: "use_large_pages = FALSE",
-        };
-        shortfall.to_string()
+        Shortfall { forecast: forecast.clone(), pool_state: Some(&self.pool_state), product: ORACLE }.to_string()
     }
 }

@@ -12,7 +12,7 @@ use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Sizing;
 use hugepage_host::host_advice::verdict::HostVerdict;
-use hugepage_host::{AskStart, InspectedHost, Instance, ServerStart, Survey, no_past};
+use hugepage_host::{InspectedHost, Instance, Survey, no_past};
 use hugepage_kernel::Root;
 
 use crate::commands::metrics;
@@ -26,15 +26,12 @@ use crate::oracle::{self, survey_snapshot};
 use crate::output::stream::complain;
 use crate::output::{host_rows, journal, json_text};
 use crate::privileges::{self, Needs};
-use crate::server_program::asked_starts::AskedStarts;
 use crate::signals::SignalTimer;
 use crate::{atomic_file, state, supervisor};
 
 /// The number of errors that are logged: messages that differ each time would fill the log.
 const MAX_REPORTED_ERRORS: usize = 50;
 
-/// The time between two removals of old histories.
-const PRUNE_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 /// History files that are kept besides those of running instances: those written to last, and none that nothing was written to for this time.
 const MAX_HISTORIES: usize = 1000;
 const MAX_HISTORY_AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
@@ -68,9 +65,6 @@ pub struct WatchOptions {
     oracle_dir: Vec<PathBuf>,
     #[command(flatten)]
     access: WriterOptions,
-    /// Ask a server's own program, as nobody, what a restart needs after its configuration has changed
-    #[arg(long)]
-    ask_programs: bool,
     /// Survey once and exit with the status of `status`
     #[arg(long)]
     once: bool,
@@ -94,8 +88,7 @@ impl WatchOptions {
     /// The privileges that the command needs.
     pub fn needs(&self, of_tree: bool) -> Needs {
         let files = [&self.json, &self.textfile].into_iter().flatten();
-        let asking = if self.ask_programs { Needs::default().servers() } else { Needs::default() };
-        let needs = files.fold(asking, |needs, file| needs.file(file));
+        let needs = files.fold(Needs::default(), |needs, file| needs.file(file));
         let needs = self.oracle_dir.iter().fold(needs, |needs, directory| needs.directory(directory).owners());
         if self.records(of_tree) > 0 { needs.new_directory(self.state_dir()) } else { needs }
     }
@@ -117,15 +110,11 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     let mut timer = SignalTimer::new().context("could not catch signals")?;
     let mut history = HostHistory::open(root, directory);
     let mut reported = ReportedErrors::default();
-    let mut pruned: Option<Instant> = None;
     let mut logs = LogStarts::default();
-    let servers = AskedStarts::default();
-    let ask = |start: &ServerStart<'_>| servers.answer(start);
-    let ask: Option<&AskStart<'_>> = if root.is_live() && options.ask_programs { Some(&ask) } else { None };
     loop {
         let begun = Instant::now();
         supervisor::begin_reading();
-        let host = InspectedHost::inspect(root, options.reserve_percent, &options.accounts.service_account, ask);
+        let host = InspectedHost::inspect(root, options.reserve_percent, &options.accounts.service_account, None);
         // What is recorded is what is seen now, whatever was recorded before.
         let seen = host.assess(&no_past);
         for events in history.record(&seen, records) {
@@ -136,10 +125,9 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
         let survey = host.assess(&|server, current, notes| history.recall(server, current, notes));
-        if root.is_live() && records > 0 && pruned.is_none_or(|at| at.elapsed() > PRUNE_INTERVAL) {
+        if root.is_live() && records > 0 {
             let of_running = |one: &Instance| state::history_file(directory, &one.id);
             prune(directory, &survey.instances.iter().map(of_running).collect());
-            pruned = Some(begun);
         }
         let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
         let errors = write_files(root, &survey, &sizings, options, &mut logs, ask, begun);
@@ -171,7 +159,7 @@ fn prune(directory: &Path, of_running: &BTreeSet<PathBuf>) {
     };
     for (index, (modified, path)) in state::newest_first(directory, is_of_gone).iter().enumerate() {
         if index >= MAX_HISTORIES || modified.elapsed().is_ok_and(|age| age > MAX_HISTORY_AGE) {
-            // One that remains is tried again a day later.
+            // One that remains is tried again after the next survey.
             let _ = privileges::write(|| std::fs::remove_file(path));
         }
     }

@@ -21,7 +21,7 @@ use rustix::thread::CapabilitySet;
 
 /// The capabilities to read memory maps and root directories of other users' processes, and their files.
 const LOOKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::DAC_READ_SEARCH);
-/// To run a program as nobody, and to end it.
+/// To run a program as another user, and to end it.
 const RUNNING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL);
 
 /// What a command does besides looking.
@@ -74,7 +74,7 @@ impl Needs {
         Self { changes_owners: true, ..self }
     }
 
-    /// Asks servers' programs, as nobody, on an empty data directory.
+    /// Asks servers' programs, as a user of the moment, on an empty data directory.
     pub fn servers(self) -> Self {
         Self { runs_programs: true, ..self.directory(&std::env::temp_dir()).owners() }
     }
@@ -151,7 +151,7 @@ pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T
     })
 }
 
-/// Does `work`, which runs a program as nobody.
+/// Does `work`, which runs a program as another user.
 pub fn run_program<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
     let Some(confinement) = CONFINEMENT.get() else { return work() };
     in_thread(|| {

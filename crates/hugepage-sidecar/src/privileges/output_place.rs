@@ -5,7 +5,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use hugepage_host::is_usual_service_account;
+use hugepage_host::{is_usual_service_account, listed_service_accounts};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
 use hugepage_server::SafeDirectory;
@@ -43,6 +43,10 @@ fn is_system(uid: u32) -> bool {
     let root = Root::live();
     let of_people = accounts::first_uid_of_people(&root).unwrap_or(1);
     let named = accounts::accounts(&root).unwrap_or_default();
+    let listed = listed_service_accounts(&root).unwrap_or_default();
+    let is_listed = |who: &str| listed.iter().any(|name| name == who);
+    let is_of_servers = |name: &str| is_usual_service_account(name) || is_listed(name);
     let mut named = named.iter().filter(|account| account.uid == uid).peekable();
-    uid < of_people && named.peek().is_some() && !named.any(|account| is_usual_service_account(&account.name))
+    let is_one = uid < of_people && named.peek().is_some() && !is_listed(&uid.to_string());
+    is_one && !named.any(|account| is_of_servers(&account.name))
 }

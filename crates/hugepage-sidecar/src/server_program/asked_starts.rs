@@ -1,9 +1,8 @@
 //! Asks what the next start of a PostgreSQL server needs, for one that runs and one that is stopped alike: a program that only
-//! root can change gets the settings that the files have, on an empty data directory, as nobody.
+//! root can change gets the settings that the files have, on an empty data directory, as a user that no other process has.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use hugepage_host::{AskStart, ServerStart, StartProgram};
 use hugepage_kernel::{Bytes, Root};
@@ -14,14 +13,8 @@ use super::empty_cluster::EmptyCluster;
 use super::libraries;
 use super::trust;
 
-/// Questions for the servers of one user within a minute: the files are that user's, who can change them all the time.
+/// Questions of one command for the servers of one user, who can have any number of them.
 const MAX_QUESTIONS: usize = 20;
-const MINUTE: Duration = Duration::from_secs(60);
-/// Answers that are kept, and for how long: a start can depend on more than is compared, and the reason of an error may lie
-/// elsewhere.
-const MAX_ANSWERS: usize = 64;
-const LIFETIME: Duration = Duration::from_secs(600);
-const ERROR_LIFETIME: Duration = MINUTE;
 /// Settings of one server, and bytes of a value.
 const MAX_SETTINGS: usize = 500;
 const MAX_VALUE: usize = 100;
@@ -70,7 +63,7 @@ const LEFT_OUT: [&str; 37] = [
 /// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
 const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
 
-/// Asks, and remembers the answers.
+/// Asks, and remembers the answers for the time of one command.
 #[derive(Debug, Default)]
 pub struct AskedStarts {
     state: RefCell<State>,
@@ -79,9 +72,9 @@ pub struct AskedStarts {
 #[derive(Debug, Default)]
 struct State {
     /// By all that a question consists of.
-    answers: BTreeMap<Vec<String>, (Instant, StartAnswer<Bytes>)>,
-    /// When the servers of each user were asked within the last minute.
-    requested: BTreeMap<Option<u32>, Vec<Instant>>,
+    answers: BTreeMap<Vec<String>, StartAnswer<Bytes>>,
+    /// How often the servers of each user were asked.
+    requested: BTreeMap<Option<u32>, usize>,
 }
 
 /// Gives `survey` who may be asked: nobody of a host that is not this one.
@@ -100,7 +93,7 @@ impl AskedStarts {
     fn try_answer(&self, start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
         let program = match start.program {
             StartProgram::Running(pid) => trust::check_running(pid)?,
-            StartProgram::Stopped(named) => trust::check_installed(named, start.major)?,
+            StartProgram::Packaged => trust::check_installed(start.major)?,
         };
         let mut question = vec![start.major.to_string(), start.wal_segment.0.to_string(), trust::stamp(&program)];
         let text = start.settings.get("shared_preload_libraries").copied().unwrap_or_default();
@@ -126,31 +119,23 @@ impl AskedStarts {
 }
 
 impl State {
-    /// The answer that is kept, or that of `ask`, which is called a few times in a minute for each user.
+    /// The answer that is kept, or that of `ask`, which is called a few times for each user.
     fn ask(
         &mut self,
         question: Vec<String>,
         uid: Option<u32>,
         ask: impl FnOnce() -> Result<StartAnswer<Bytes>, String>,
     ) -> Result<StartAnswer<Bytes>, String> {
-        if let Some((expires, answer)) = self.answers.get(&question)
-            && *expires > Instant::now()
-        {
+        if let Some(answer) = self.answers.get(&question) {
             return Ok(answer.clone());
         }
         let requested = self.requested.entry(uid).or_default();
-        requested.retain(|at| at.elapsed() < MINUTE);
-        if requested.len() >= MAX_QUESTIONS {
-            return Err(format!("the servers of its user were asked {MAX_QUESTIONS} times within a minute"));
+        if *requested >= MAX_QUESTIONS {
+            return Err(format!("the servers of its user were asked {MAX_QUESTIONS} times"));
         }
-        requested.push(Instant::now());
+        *requested += 1;
         let answer = ask().unwrap_or_else(StartAnswer::Unknown);
-        self.answers.retain(|_, (expires, _)| *expires > Instant::now());
-        if self.answers.len() >= MAX_ANSWERS {
-            self.answers.clear();
-        }
-        let lifetime = if matches!(answer, StartAnswer::Starts(_)) { LIFETIME } else { ERROR_LIFETIME };
-        self.answers.insert(question, (Instant::now() + lifetime, answer.clone()));
+        self.answers.insert(question, answer.clone());
         Ok(answer)
     }
 }
@@ -266,6 +251,5 @@ mod tests {
         // Another user's are answered, and so is what was asked before.
         assert!(ask(1000, 2).is_ok() && ask(0, 1).is_ok());
         assert_eq!(runs, MAX_QUESTIONS + 1);
-        assert!(state.answers.len() <= MAX_ANSWERS);
     }
 }

@@ -1,5 +1,5 @@
-//! Runs a server's program on what may be hostile: as nobody where this is root, without a terminal, with little memory and
-//! time, and with no process left behind.
+//! Runs a server's program on what may be hostile: as a user of the moment where this is root, without a terminal, with little
+//! memory and time, and with no process left behind.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -45,10 +45,15 @@ pub struct Output {
     pub stderr: String,
 }
 
-/// Runs `program` for at most `timeout`. The error is the reason why there is no output.
-pub fn run(program: &Path, arguments: &[OsString], timeout: Duration) -> Result<Output, String> {
+/// Runs `program` as `account` for at most `timeout`. The error is the reason why there is no output.
+pub fn run(
+    program: &Path,
+    arguments: &[OsString],
+    account: ProgramAccount,
+    timeout: Duration,
+) -> Result<Output, String> {
     let timeout = supervisor::time_for_program(timeout);
-    let run = || start_and_wait(program, arguments, timeout).map_err(io::Error::other);
+    let run = || start_and_wait(program, arguments, account, timeout).map_err(io::Error::other);
     privileges::run_program(run).map_err(|error| error.to_string())
 }
 
@@ -89,12 +94,16 @@ fn error_of(stderr: &str) -> String {
     }
 }
 
-fn start_and_wait(program: &Path, arguments: &[OsString], timeout: Duration) -> Result<Output, String> {
+fn start_and_wait(
+    program: &Path,
+    arguments: &[OsString],
+    account: ProgramAccount,
+    timeout: Duration,
+) -> Result<Output, String> {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().env("LC_ALL", "C").current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if rustix::process::geteuid().is_root() {
-        let account = ProgramAccount::without_privileges();
         // The standard library also drops all supplementary groups.
         command.uid(account.uid.as_raw()).gid(account.gid.as_raw());
     }
@@ -227,14 +236,15 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn shell(script: &str, timeout: Duration) -> Result<Output, String> {
-        run(Path::new("/bin/sh"), &["-c".into(), script.into()], timeout)
+        run(Path::new("/bin/sh"), &["-c".into(), script.into()], ProgramAccount::without_privileges()?, timeout)
     }
 
     #[test]
     fn return_what_a_program_prints() {
         let output = shell("echo 17; echo oops >&2; exit 3", 10 * SECOND).unwrap();
         assert_eq!((output.status.code(), &*output.stdout, &*output.stderr), (Some(3), "17\n", "oops\n"));
-        assert!(run(Path::new("/none"), &[], SECOND).unwrap_err().contains("could not run"));
+        let account = ProgramAccount::without_privileges().unwrap();
+        assert!(run(Path::new("/none"), &[], account, SECOND).unwrap_err().contains("could not run"));
     }
 
     #[test]

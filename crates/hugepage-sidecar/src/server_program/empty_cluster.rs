@@ -20,6 +20,7 @@ use crate::privileges;
 pub struct EmptyCluster {
     program: PathBuf,
     major: u32,
+    account: ProgramAccount,
     /// Removed at the end.
     directory: Option<TempDir>,
     /// Its directories and files, which belong to the account: changed by descriptor, because the account could replace a name.
@@ -27,19 +28,21 @@ pub struct EmptyCluster {
 }
 
 impl EmptyCluster {
-    /// For the server `program` of version `major`. As root it runs as nobody. The error says why there is none.
+    /// For the server `program` of version `major`. As root it runs as a user that no other process has. The error says why there
+    /// is none.
     pub fn new(program: &Path, major: u32, wal_segment_mb: u32) -> Result<Self, String> {
         let program = trust::check_program(program)?;
         let bin = program.parent().unwrap_or(Path::new("/"));
         // In a package the program is beside it; it is not checked by its name, so by its directory and owner.
         let reset = trust::check_file(&bin.join("pg_resetwal"))?;
-        let (directory, given) = privileges::write(|| create(major)).map_err(|error| {
+        let account = ProgramAccount::without_privileges()?;
+        let (directory, given) = privileges::write(|| create(major, account)).map_err(|error| {
             format!("could not create a data directory in {}: {error}", std::env::temp_dir().display())
         })?;
-        let cluster = Self { program, major, directory: Some(directory), given };
+        let cluster = Self { program, major, account, directory: Some(directory), given };
         let wal_segment_size = format!("--wal-segsize={wal_segment_mb}").into();
         let arguments = ["-f".into(), "-D".into(), cluster.path().into(), wal_segment_size];
-        let output = child::run(&reset, &arguments, ANSWER_TIMEOUT)?;
+        let output = child::run(&reset, &arguments, account, ANSWER_TIMEOUT)?;
         // It goes on to clear pg_wal, where there is nothing; the control file is what counts.
         match cluster.given.last().and_then(|control| control.metadata().ok()).is_some_and(|found| found.len() > 0) {
             // What it refuses without a setting is not the fault of settings.
@@ -69,17 +72,16 @@ impl EmptyCluster {
             stand_in: Some(self.path()),
             default_page_size: None,
         };
-        question.ask(|arguments| child::ending(child::run(&self.program, arguments, ANSWER_TIMEOUT)))
+        question.ask(|arguments| child::ending(child::run(&self.program, arguments, self.account, ANSWER_TIMEOUT)))
     }
 }
 
 /// The directory, and what of it the account gets, the control file last.
-fn create(major: u32) -> io::Result<(TempDir, Vec<File>)> {
+fn create(major: u32, account: ProgramAccount) -> io::Result<(TempDir, Vec<File>)> {
     let directory =
         tempfile::Builder::new().prefix("hugepage-sidecar-").permissions(Permissions::from_mode(0o700)).tempdir()?;
     let given = data_directory::fill(directory.path(), format!("{major}\n").as_bytes(), &[])?;
     if rustix::process::geteuid().is_root() {
-        let account = ProgramAccount::without_privileges();
         for file in &given {
             fchown(file, Some(account.uid), Some(account.gid))?;
         }

@@ -1,13 +1,15 @@
-//! Which program root starts, and as whom: one that nobody else can change, as nobody.
+//! Which program root starts, and as whom: one that nobody else can change, as a user that no other process has.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
+use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::{namespace, process};
-use rustix::fs::{Gid, Uid};
+use rustix::fs::{Gid, StatVfsMountFlags, Uid};
 use rustix::process::{getegid, geteuid};
 
 use super::packaged;
@@ -17,8 +19,10 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The names of a server's program.
 const NAMES: [&str; 4] = ["postgres", "postmaster", "edb-postgres", "edb-postmaster"];
 
-/// The user and the group that own nothing (systemd's users-groups-and-ids).
-const NOBODY: u32 = 65534;
+/// The uids that systemd keeps for users of a moment (DynamicUser=; systemd's UIDS-GIDS), and where it tells those in use.
+const FIRST: u32 = 61184;
+const COUNT: u32 = 65520 - FIRST;
+const DYNAMIC: &str = "/run/systemd/dynamic-uid";
 
 /// The account that a program is run as. Never root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +32,23 @@ pub struct ProgramAccount {
 }
 
 impl ProgramAccount {
-    /// The account for every program: this user's own, and nobody's if this is root.
-    pub fn without_privileges() -> Self {
-        if geteuid().is_root() {
-            Self { uid: Uid::from_raw(NOBODY), gid: Gid::from_raw(NOBODY) }
-        } else {
-            Self { uid: geteuid(), gid: getegid() }
+    /// The account for one program: this user's own; if this is root, one that is nobody's and that no process has. A process of the
+    /// same user could write to the program's files, and stop it (ptrace(2)).
+    pub fn without_privileges() -> Result<Self, String> {
+        if !geteuid().is_root() {
+            return Ok(Self { uid: geteuid(), gid: getegid() });
         }
+        let root = Root::live();
+        let accounts = accounts::accounts(&root).map_err(|error| error.to_string())?;
+        let pids = process::pids(&root).map_err(|error| error.to_string())?;
+        let users = pids.iter().filter_map(|pid| Credentials::read(&root, *pid).ok().flatten());
+        let used: BTreeSet<_> =
+            users.flat_map(|users| users.users()).chain(accounts.iter().map(|account| account.uid)).collect();
+        let is_free = |uid: &u32| !used.contains(uid) && !root.exists(&format!("{DYNAMIC}/{uid}"));
+        // Two commands at one time begin at different ones.
+        let free = (0..COUNT).map(|one| FIRST + (std::process::id() + one) % COUNT).find(is_free);
+        let free = free.ok_or("no uid is free for its program")?;
+        Ok(Self { uid: Uid::from_raw(free), gid: Gid::from_raw(free) })
     }
 }
 
@@ -76,11 +90,9 @@ pub fn check_running(pid: i32) -> Result<PathBuf, String> {
     }
 }
 
-/// The program of a stopped server of version `major`, if it may be run: `named` by its last start, or a package's.
-pub fn check_installed(named: Option<&str>, major: u32) -> Result<PathBuf, String> {
-    // Its file system may not answer, which this look tells before it waits.
-    let named = named.filter(|path| Root::live().inode(path).is_some());
-    let program = named.map(PathBuf::from).into_iter().chain(packaged(major)).find(|path| path.is_file());
+/// A package's program of version `major`, if it may be run.
+pub fn check_installed(major: u32) -> Result<PathBuf, String> {
+    let program = packaged(major).find(|path| path.is_file());
     check_program(&program.ok_or_else(|| format!("no postgres program of version {major} was found"))?)
 }
 
@@ -103,6 +115,11 @@ pub fn check_file(program: &Path) -> Result<PathBuf, String> {
             return Err(refused(format!("the group of {} or others can write to it", path.display())));
         }
     }
+    // Users mount so whatever they may mount, where a file is root's by number alone; and layers of containers are in these.
+    let flags = rustix::fs::statvfs(&real).map_err(|error| refused(error.to_string()))?.f_flag;
+    if flags.contains(StatVfsMountFlags::NOSUID) || ["/var", "/run"].iter().any(|data| real.starts_with(data)) {
+        return Err(refused("its file system is mounted without setuid, or it is below /var or /run".to_owned()));
+    }
     Ok(real)
 }
 
@@ -124,6 +141,25 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    /// Nobody has processes of NFS, of containers and of dnsmasq.
+    #[test]
+    fn no_process_and_no_account_has_its_user() {
+        let account = ProgramAccount::without_privileges().unwrap();
+        if geteuid().is_root() {
+            assert!(
+                (FIRST..FIRST + COUNT).contains(&account.uid.as_raw()) && account.gid.as_raw() == account.uid.as_raw()
+            );
+            let mut own = std::process::Command::new("sleep");
+            std::os::unix::process::CommandExt::uid(&mut own, account.uid.as_raw());
+            let mut own = own.arg("60").spawn().unwrap();
+            assert_ne!(ProgramAccount::without_privileges(), Ok(account), "a process has that uid by now");
+            own.kill().unwrap();
+            own.wait().unwrap();
+        } else {
+            assert_eq!(account, ProgramAccount { uid: geteuid(), gid: getegid() });
+        }
+    }
 
     #[test]
     fn run_programs_that_only_root_can_replace() {

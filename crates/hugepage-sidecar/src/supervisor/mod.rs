@@ -180,7 +180,10 @@ impl Supervisor {
         if count != self.last_count.0 {
             self.last_count = (count, Instant::now());
         }
-        self.notify.tell("WATCHDOG=1");
+        // Only while a survey runs, which ends or expires: where none can begin, systemd begins this service again.
+        if child.is_some() {
+            self.notify.tell("WATCHDOG=1");
+        }
         self.end_returned();
         let has_signal = self.signals.as_mut().map_or(Ok(false), SignalTimer::has_signal)?;
         self.is_ending |= has_signal;

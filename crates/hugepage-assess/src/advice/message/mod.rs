@@ -140,31 +140,8 @@ pub fn hint(status: &Status) -> Option<String> {
 
 /// What to do about `finding`, as of [`hint`].
 pub fn hint_of_finding(status: &Status, finding: &Finding) -> Option<String> {
-    let is_warning = || status.severity_of(finding.name()) >= Severity::Warning;
-    steps_or_setting(status, finding).or_else(|| is_warning().then(|| StatusText(status).without_steps(finding)))
-}
-
-fn steps_or_setting(status: &Status, finding: &Finding) -> Option<String> {
-    let text = StatusText(status);
-    match finding {
-        Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown | Finding::LimitHit { .. } => None,
-        Finding::OomGroup => Some(
-            "Set OOMPolicy=continue in the unit of the server, in Kubernetes singleProcessOOMKill: true of the kubelet (1.32)."
-                .to_owned(),
-        ),
-        Finding::CrashLoses => text.hint_on_crash(finding),
-        Finding::OutlookUnknown if status.outlook != Outlook::Unknown => text.hint_on_crash(finding),
-        Finding::PageTables => {
-            let in_huge_pages = text.instruction(finding).filter(|_| status.cause.is_some());
-            in_huge_pages
-                .or_else(|| Some("Reduce the number of processes, for example with a connection pooler.".to_owned()))
-        }
-        // Whoever can't be seen may need these pages.
-        Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
-        Finding::PoolWasted { needed } => {
-            let plan = Plan::of_waste(status, *needed)?.sentence(status);
-            Some(format!("{}, unless a stopped server needs these pages.", plan.trim_end_matches('.')))
-        }
-        _ => text.instruction(finding),
+    match Plan::of_finding(status, finding) {
+        Some(plan) => Some(plan.sentence(status, finding)),
+        None => StatusText(status).without_plan(finding),
     }
 }

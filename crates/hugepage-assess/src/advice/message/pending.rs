@@ -1,7 +1,7 @@
 //! The sentences on a start with the configuration on disk, if it differs from the running one.
 
 use crate::advice::message::product::ProductTerms;
-use crate::advice::message::shortfall::Shortfall;
+use crate::advice::message::status_text::StatusText;
 use crate::assessment::outlook_notes::UNCHECKED_RINGS;
 use crate::assessment::{Outlook, Status};
 use crate::model::{Cause, Pending, PoolFact, PoolState};
@@ -14,7 +14,8 @@ pub fn message(status: &Status) -> Option<String> {
     if let Pending::Refused(error) = &status.facts.pending {
         return Some(format!("The next start with the configuration on disk would fail: {}.", first_line(error)));
     }
-    let shortfall = Shortfall::of_pending(status);
+    let text = StatusText(status);
+    let shortfall = text.shortfall();
     Some(match status.outlook {
         Outlook::Fails if status.forecast.cause == Some(Cause::ShmLimit) => {
             format!("The next start with the configuration on disk would fail: {shortfall}.")
@@ -32,16 +33,13 @@ pub fn message(status: &Status) -> Option<String> {
         Outlook::Unknown => {
             format!("It is unknown whether a restart with the configuration on disk gets huge pages: {shortfall}.")
         }
-        Outlook::Mixed => format!(
-            "{} ({}) is in huge pages, but a restart with the configuration on disk would not get all of them: {shortfall}.",
-            ProductTerms::of_product(status.facts.requested.product).memory,
-            status.facts.segment_size().unwrap_or_default()
-        ),
-        _ => format!(
-            "{} ({}) is in huge pages, but a restart with the configuration on disk would lose them: {shortfall}.",
-            ProductTerms::of_product(status.facts.requested.product).memory,
-            status.facts.segment_size().unwrap_or_default()
-        ),
+        outlook => {
+            let lost = if outlook == Outlook::Mixed { "not get all of" } else { "lose" };
+            let memory = text.memory();
+            format!(
+                "{memory} is in huge pages, but a restart with the configuration on disk would {lost} them: {shortfall}."
+            )
+        }
     })
 }
 

@@ -10,8 +10,8 @@ use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
 use crate::assessment::limits::{Excess, ExcessKind};
 use crate::assessment::outlook_notes::OF_RINGS;
-use crate::assessment::{NodeRoom, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending, PoolFact};
+use crate::assessment::{Forecast, NodeRoom, Outlook, Status};
+use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.
@@ -26,44 +26,23 @@ impl StatusText<'_> {
         if facts.requested.io_uring && crash.outlook == Outlook::Unknown {
             return OF_RINGS.to_owned();
         }
-        let shortfall = Shortfall {
-            cause: crash.cause.or(Some(Cause::Unknown)),
-            page_size: crash.huge_page_size,
-            needed: crash.needed.unwrap_or_default(),
-            guaranteed: crash.guaranteed.unwrap_or_default(),
-            pool: Some(&facts.pool_state.pool),
-            lock_limit: facts.pool_state.lock_limit,
-            nodes: facts.pool_state.nodes.as_ref(),
-            off: self.terms().setting(HugePages::Off),
-        };
-        shortfall.to_string()
+        self.lacked_by(Forecast { cause: crash.cause.or(Some(Cause::Unknown)), ..crash.clone() }).to_string()
     }
 
     /// What a restart lacks.
-    pub(in crate::advice) fn shortfall(&self) -> String {
+    pub(in crate::advice) fn shortfall(&self) -> Shortfall<'_> {
+        let pool_state = match &self.0.facts.pending {
+            Pending::Changed(_, pool_state) => Some(pool_state),
+            Pending::Unchanged => Some(&self.0.facts.pool_state),
+            Pending::Refused(_) | Pending::Unknown => None,
+        };
+        Shortfall { pool_state, ..self.lacked_by(self.0.forecast.clone()) }
+    }
+
+    /// What a start with the running settings lacks.
+    fn lacked_by(&self, forecast: Forecast) -> Shortfall<'_> {
         let facts = &self.0.facts;
-        if self.0.of_pending {
-            return Shortfall::of_pending(self.0).to_string();
-        }
-        let cause = match (&facts.pool_state.pool, self.lock_refusal()) {
-            (PoolFact::Unsupported(..), _) => Cause::PageSizeUnsupported,
-            _ if facts.requested.sysv => Cause::SysvSharedMemory,
-            (_, Some(cause)) => cause,
-            _ if self.pool_falls_short() => Cause::PoolTooSmall,
-            _ if self.node_shortage().is_some() => Cause::NodeLimit,
-            _ => Cause::CgroupLimit,
-        };
-        let allowed = || {
-            Some(
-                facts.pool_state.huge_page_size?.pages_within(self.reservation_limit()?.room_without(self.own_bytes())),
-            )
-        };
-        let guaranteed = match cause {
-            Cause::CgroupLimit => allowed(),
-            Cause::NodeLimit => self.node_shortage(),
-            _ => self.0.share.map(|share| share.guaranteed),
-        };
-        self.with_shortfall(cause, guaranteed.unwrap_or_default()).to_string()
+        Shortfall { forecast, pool_state: Some(&facts.pool_state), product: facts.requested.product }
     }
 
     /// The pages on the NUMA nodes that the server may use, where those are too few.
@@ -76,20 +55,6 @@ impl StatusText<'_> {
 
     fn nodes_are_uncertain(&self) -> bool {
         self.0.needed.and_then(|needed| self.0.facts.node_room(needed)) == Some(NodeRoom::Unknown)
-    }
-
-    fn with_shortfall(&self, cause: Cause, guaranteed: Pages) -> Shortfall<'_> {
-        let facts = &self.0.facts;
-        Shortfall {
-            cause: Some(cause),
-            page_size: facts.pool_state.huge_page_size,
-            needed: self.needed(),
-            guaranteed,
-            pool: Some(&facts.pool_state.pool),
-            lock_limit: facts.pool_state.lock_limit,
-            nodes: facts.pool_state.nodes.as_ref(),
-            off: self.terms().setting(HugePages::Off),
-        }
     }
 
     /// Behind "... is in 4 kB pages".
@@ -116,9 +81,11 @@ impl StatusText<'_> {
                 let room = self.reservation_limit().map_or(Bytes(0), CgroupLimit::room);
                 format!("a cgroup allows only {room} of the {} needed", self.size())
             }
-            Cause::NodeLimit => self.with_shortfall(cause, self.node_shortage().unwrap_or_default()).to_string(),
             Cause::Unknown => "the cause could not be determined".to_owned(),
-            cause => self.with_shortfall(cause, Pages(0)).to_string(),
+            cause => {
+                let guaranteed = self.node_shortage();
+                self.lacked_by(Forecast { cause: Some(cause), guaranteed, ..self.0.crash.clone() }).to_string()
+            }
         };
         if is_of_pool(cause) && self.0.does_not_fit() {
             format!(
@@ -178,7 +145,7 @@ impl StatusText<'_> {
             (Pending::Unknown, _) => "; what the configuration on disk asks for is unknown".to_owned(),
             (Pending::Changed(demand, _), outlook) if demand.requested.huge_pages != HugePages::Off => match outlook {
                 Outlook::Hugetlb => "; a restart with the configuration on disk would land in huge pages".to_owned(),
-                _ => format!("; the configuration on disk asks for huge pages, but {}", Shortfall::of_pending(self.0)),
+                _ => format!("; the configuration on disk asks for huge pages, but {}", self.shortfall()),
             },
             _ => String::new(),
         }

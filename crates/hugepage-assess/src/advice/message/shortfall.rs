@@ -2,62 +2,33 @@
 
 use std::fmt;
 
-use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_kernel::{Bytes, PageSize};
 
 use super::product::ProductTerms;
 use super::status_text::page_size;
-use crate::assessment::{Forecast, Status};
-use crate::model::{Cause, HugePages, LockLimit, NodePools, Pending, PoolFact};
+use crate::assessment::Forecast;
+use crate::model::{Cause, HugePages, LockLimit, NodePools, PoolFact, PoolState, Product};
 
 /// What a start lacks to be in huge pages, as a clause.
 #[derive(Debug)]
 pub struct Shortfall<'a> {
-    /// Why the start does not get all that it asks for; `None` if it does.
-    pub cause: Option<Cause>,
-    /// The size of the pages; `None` if unknown.
-    pub page_size: Option<PageSize>,
-    /// The pages that it asks for.
-    pub needed: Pages,
-    /// The needed pages that it would certainly get.
-    pub guaranteed: Pages,
-    /// The pool; `None` if it was not read.
-    pub pool: Option<&'a PoolFact>,
-    /// The permission that the start lacks.
-    pub lock_limit: Option<LockLimit>,
-    /// The pool by NUMA nodes.
-    pub nodes: Option<&'a NodePools>,
-    /// The setting for base pages.
-    pub off: &'static str,
-}
-
-impl<'a> Shortfall<'a> {
-    /// What a start with the configuration on disk lacks.
-    pub(super) fn of_pending(status: &'a Status) -> Self {
-        let Forecast { cause, huge_page_size, needed, guaranteed, .. } = status.forecast;
-        let pool_state = match &status.facts.pending {
-            Pending::Changed(_, pool_state) => Some(pool_state),
-            _ => None,
-        };
-        Self {
-            cause,
-            page_size: huge_page_size,
-            needed: needed.unwrap_or_default(),
-            guaranteed: guaranteed.unwrap_or_default(),
-            pool: pool_state.map(|pool_state| &pool_state.pool),
-            lock_limit: pool_state.and_then(|pool_state| pool_state.lock_limit),
-            nodes: pool_state.and_then(|pool_state| pool_state.nodes.as_ref()),
-            off: ProductTerms::of_product(status.facts.requested.product).setting(HugePages::Off),
-        }
-    }
+    /// The start, and why it does not get all that it asks for.
+    pub forecast: Forecast,
+    /// What it finds; `None` if that was not read.
+    pub pool_state: Option<&'a PoolState>,
+    /// Whose it is.
+    pub product: Product,
 }
 
 impl fmt::Display for Shortfall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { needed, guaranteed, .. } = self;
-        let size = page_size(self.page_size);
-        match (self.cause, self.pool) {
+        let Forecast { cause, huge_page_size, needed, guaranteed, .. } = self.forecast;
+        let (size, needed, guaranteed) =
+            (page_size(huge_page_size), needed.unwrap_or_default(), guaranteed.unwrap_or_default());
+        let lock_limit = self.pool_state.and_then(|found| found.lock_limit);
+        match (cause, self.pool_state.map(|found| &found.pool)) {
             (None, _) => f.write_str("no page is missing"),
-            (Some(Cause::Disabled), _) => f.write_str(self.off),
+            (Some(Cause::Disabled), _) => f.write_str(ProductTerms::of_product(self.product).setting(HugePages::Off)),
             (Some(Cause::MemoryTarget), _) => {
                 f.write_str("MEMORY_TARGET puts the SGA into files in /dev/shm, which cannot use huge pages")
             }
@@ -73,7 +44,7 @@ impl fmt::Display for Shortfall<'_> {
             }
             (Some(Cause::PageSizeUnsupported), _) => f.write_str("this machine has no huge pages of huge_page_size"),
             (Some(Cause::ShmGroup), _) => f.write_str("its owner is not in the group of vm.hugetlb_shm_group"),
-            (Some(Cause::ShmLimit), _) => match self.lock_limit {
+            (Some(Cause::ShmLimit), _) => match lock_limit {
                 Some(LockLimit::Shmall { limit, others, .. }) => {
                     write!(f, "kernel.shmall allows {limit} of System V shared memory in all, huge pages included")?;
                     if others > Bytes(0) { write!(f, ", and others have {others}") } else { Ok(()) }
@@ -82,12 +53,12 @@ impl fmt::Display for Shortfall<'_> {
                 _ => f.write_str("the kernel allows no more System V shared memory"),
             },
             (Some(Cause::MemlockLimit), _) => {
-                let (limit, others) = match self.lock_limit {
+                let (limit, others) = match lock_limit {
                     Some(LockLimit::Memlock { limit, others }) => (limit, others),
                     Some(LockLimit::Either { limit: Some(limit), .. }) => (limit, Bytes(0)),
                     _ => (Bytes(0), Bytes(0)),
                 };
-                let needed = self.page_size.map_or(Bytes(0), |size| size.times(*needed));
+                let needed = huge_page_size.map_or(Bytes(0), |size| size.times(needed));
                 write!(f, "its memlock limit is {limit}; {needed} is needed")?;
                 match others {
                     Bytes(0) => Ok(()),
@@ -98,7 +69,7 @@ impl fmt::Display for Shortfall<'_> {
                 write!(f, "a cgroup allows only {guaranteed} of the {needed} pages of {size} needed")
             }
             (Some(Cause::NodeLimit), _) => {
-                let nodes = self.nodes.map(by_node).unwrap_or_default();
+                let nodes = self.pool_state.and_then(|found| found.nodes.as_ref()).map(by_node).unwrap_or_default();
                 write!(
                     f,
                     "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}"
@@ -108,7 +79,7 @@ impl fmt::Display for Shortfall<'_> {
             (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
                 write!(f, "only {guaranteed} of the {needed} pages of {size} needed are guaranteed")
             }
-            (Some(Cause::Unknown), _) => match self.lock_limit {
+            (Some(Cause::Unknown), _) => match lock_limit {
                 Some(LockLimit::Either { .. }) => f.write_str(
                     "if this distribution's kernel has the change of Linux 5.18, its owner must be in the group of \
                      vm.hugetlb_shm_group, else memlock is enough",

@@ -7,7 +7,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::advice::message::product::ProductTerms;
 use crate::assessment::Status;
-use crate::model::{Cause, HugePages, Landing, LockLimit};
+use crate::model::{Cause, HugePages, Landing};
 
 /// The text of one status.
 pub(in crate::advice) struct StatusText<'a>(pub(in crate::advice) &'a Status);
@@ -91,12 +91,6 @@ impl StatusText<'_> {
     /// Whether the pool (or else a cgroup) has too few pages for a restart.
     pub(in crate::advice) fn pool_falls_short(&self) -> bool {
         self.0.share.is_none_or(|share| share.guaranteed < self.needed())
-    }
-
-    /// The limit of its processes that refuses the segment.
-    pub(in crate::advice) fn lock_refusal(&self) -> Option<Cause> {
-        let needed = self.needed_bytes()?;
-        self.0.facts.pool_state.lock_limit.filter(|limit| limit.refuses(needed)).map(LockLimit::cause)
     }
 
     /// Whether a start would land in huge pages now, though the last one did not.

@@ -1,18 +1,16 @@
-//! What to do, as steps that have both a sentence and an effect on the facts: a remedy is given only if the assessment
-//! after all of its steps is better than before.
+//! What to do, as steps that follow from the status: each has a sentence, a row and a command.
 
-mod effect;
 mod host;
-mod nodes;
-mod obstacle;
 mod other_pool;
 pub mod rows;
 mod sentence;
+mod start;
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
+pub(super) use self::start::Start;
 use crate::assessment::{Finding, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Facts, Landing, PagesOfStrangers, Pending};
+use crate::model::{Cause, CrashRecovery, Landing, NodePools, PagesOfStrangers};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,102 +140,52 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What mends `finding` in `status`, the first of several ways; `None` if nothing that is known here helps. Every output
-    /// prints what to do from these steps.
+    /// What mends `finding` in `status`; `None` if nothing that is known here helps. Every output prints what to do from these
+    /// steps.
     pub fn of_finding(status: &Status, finding: &Finding) -> Option<Self> {
-        match finding {
-            Finding::BootLoses => Self::of_boot(status),
-            Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => None,
-            Finding::OomGroup | Finding::LimitHit { .. } => None,
-            Finding::PageTables if status.cause.is_none() => None,
-            // Whoever can't be seen may need these pages.
-            Finding::PoolWasted { .. } if status.facts.others_lack.is_none() => None,
-            Finding::PoolWasted { needed } => Self::of_waste(status, *needed),
-            Finding::CrashLoses if status.facts.crash_recovery != CrashRecovery::Possible => None,
-            _ => Self::of_all_obstacles(status, finding)
-                .or_else(|| Self::of_crash(status, finding))
-                .or_else(|| Self::of_own_pool(status, finding))
-                .or_else(|| Self::of_limits(status)),
-        }
-    }
-
-    /// Raises the limits that harm the server, where something else is in the way that no step removes.
-    fn of_limits(status: &Status) -> Option<Self> {
-        let mut excesses = status.excesses();
-        let mut steps = Vec::new();
-        while let Some(step) = obstacle::raise(&excesses) {
-            excesses.retain(|excess| !matches!(&step, Step::RaiseLimit { path, .. } if *path == excess.path));
-            steps.push(step);
-        }
-        Some(Self { steps }).filter(|plan| plan.helps(status))
-    }
-
-    fn of_all_obstacles(status: &Status, finding: &Finding) -> Option<Self> {
-        let plan = Self::without_proof(status)?;
-        // What only the next start would lose needs no restart.
-        if matches!(finding, Finding::RestartFails | Finding::RestartLoses) {
-            let steps = plan.steps.iter().filter(|step| **step != Step::Restart).cloned().collect();
-            let before = Self { steps };
-            if before.helps(status) {
-                return Some(before);
+        let restart = || Start::of_restart(status).and_then(|start| Self::of_start(status, start, true));
+        let crash = || Start::after_crash(status).and_then(|start| Self::of_start(status, start, false));
+        let steps = match finding {
+            Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => return None,
+            Finding::OomGroup | Finding::LimitHit { .. } => return None,
+            Finding::BootLoses => return Self::of_boot(status),
+            Finding::PoolWasted { needed } => return Self::of_waste(status, *needed),
+            Finding::PageTables if matches!(status.facts.landing(), Landing::Hugetlb | Landing::Unknown) => {
+                return None;
             }
-        }
-        Some(plan).filter(|plan| plan.helps(status))
+            Finding::CrashLoses if status.facts.crash_recovery != CrashRecovery::Possible => return None,
+            Finding::CrashLoses => crash(),
+            // Such as cgroups that are not visible from here.
+            Finding::OutlookUnknown if status.facts.landing() == Landing::Hugetlb && status.hides_more_than_pages() => {
+                None
+            }
+            // What only the next start would lose needs no restart.
+            Finding::RestartFails | Finding::RestartLoses => {
+                restart().map(|steps| steps.into_iter().filter(|step| *step != Step::Restart).collect())
+            }
+            _ => restart(),
+        };
+        // Limits that harm the server are raised, where something else is in the way that no step removes.
+        let steps = steps.unwrap_or_else(|| start::raise(&status.excesses()));
+        (!steps.is_empty()).then_some(Self { steps })
     }
 
-    /// What a crash needs is known from what runs, whatever the configuration on disk asks for.
-    fn of_crash(status: &Status, finding: &Finding) -> Option<Self> {
-        let running = Facts { pending: Pending::Unchanged, requested_may_differ: false, ..status.facts.clone() };
-        let of_running = || Self::of_all_obstacles(&Status::assess(running), &Finding::RestartLoses);
-        let plan = (*finding == Finding::CrashLoses).then(of_running)??;
-        let after = Status::assess(plan.apply(&status.facts));
-        (after.severity_of(finding.name()) < status.severity_of(finding.name())).then_some(plan)
-    }
-
-    /// The plan without pools of other sizes, where one of those does not help.
-    fn of_own_pool(status: &Status, finding: &Finding) -> Option<Self> {
-        if status.facts.other_pools.is_empty() {
+    /// The steps for `start` in their order; `None` if they do not lead to huge pages.
+    fn of_start(status: &Status, start: Start, is_restart: bool) -> Option<Vec<Step>> {
+        let by_choice = status.cause == Some(Cause::Disabled);
+        let mut steps = match start.pool_state.lock_limit.filter(|limit| limit.prevents_start()) {
+            // Base pages by choice are no reason for more than a start needs.
+            Some(limit) if by_choice => return Some(Vec::from_iter(start::permission(limit, Bytes(0)))),
+            _ => start.clone().steps(status, is_restart).or_else(|| start.steps(status, false))?,
+        };
+        // A crash reads no configuration.
+        let is_able = is_restart || !steps.iter().any(Step::is_setting);
+        // Base pages by choice are no reason to reduce anything, nor to depend on what can't be seen.
+        let is_sure = !status.hides_more_than_pages() && !steps.iter().any(|step| matches!(step, Step::Reduce { .. }));
+        if !is_able || by_choice && !is_sure {
             return None;
         }
-        let facts = Facts { other_pools: Vec::new(), ..status.facts.clone() };
-        Self::of_all_obstacles(&Status::assess(facts), finding)
-    }
-
-    /// Sets a pool that is too large to `pages`; `None` if that is no better, fewer than are in use or promised, or none:
-    /// a pool without users is there for one that is stopped.
-    pub fn of_waste(status: &Status, pages: Pages) -> Option<Self> {
-        let size = status.facts.pool_state.huge_page_size?;
-        let in_use = status.facts.pool_state.pool.known()?.in_use()?;
-        if pages < in_use || pages == Pages(0) {
-            return None;
-        }
-        let is_default = status.facts.is_default(size);
-        let step = Step::SetPool { size, is_default, pages, after_stop: false, leaves: None };
-        Some(Self { steps: vec![step] }).filter(|plan| plan.helps(status))
-    }
-
-    fn of_boot(status: &Status) -> Option<Self> {
-        let all = Self::of_all_obstacles(status, &Finding::BootLoses).filter(|_| !status.facts.other_pools.is_empty());
-        if all.is_some_and(|plan| plan.steps.iter().any(|step| matches!(step, Step::SetHugePageSize { .. }))) {
-            return None;
-        }
-        let (boot, size) = (status.at_boot()?, status.facts.pool_state.huge_page_size?);
-        let pages = boot.needed.max(status.recommended?);
-        let is_default = status.facts.is_default(size);
-        let step = Step::SetPoolAtBoot { size, is_default, pages, file: boot.file };
-        Some(Self { steps: vec![step] }).filter(|plan| !status.does_not_fit() && plan.helps(status))
-    }
-
-    fn without_proof(status: &Status) -> Option<Self> {
-        let mut steps = obstacle::all(status)?;
-        let landing = status.facts.landing();
-        // Base pages by choice are no reason to reduce anything.
-        if status.cause == Some(Cause::Disabled) && steps.iter().any(|step| matches!(step, Step::Reduce { .. })) {
-            return None;
-        }
-        let stays = matches!(landing, Landing::Hugetlb | Landing::Unknown)
-            || obstacle::prevents_start(status) && status.cause == Some(Cause::Disabled);
-        if !stays {
+        if !matches!(status.facts.landing(), Landing::Hugetlb | Landing::Unknown) {
             // A start that depends on what can't be seen is no advice.
             if steps.is_empty() && status.outlook != Outlook::Hugetlb {
                 return None;
@@ -245,25 +193,73 @@ impl Plan {
             steps.push(Step::Restart);
         }
         steps.sort_by_key(Step::rank);
-        (!steps.is_empty()).then_some(Self { steps })
+        Some(steps)
     }
 
-    /// Whether the assessment after all steps is better than `status`.
-    pub fn helps(&self, status: &Status) -> bool {
-        gravity(&Status::assess(self.apply(&status.facts))) < gravity(status)
+    /// Sets a pool that is too large to `pages`; `None` if that is fewer than are in use or promised, or none: a pool without
+    /// users is there for one that is stopped. Whoever can't be seen may need these pages.
+    pub fn of_waste(status: &Status, pages: Pages) -> Option<Self> {
+        let facts = &status.facts;
+        let (size, in_use) = (facts.pool_state.huge_page_size?, facts.pool_state.pool.known()?.in_use()?);
+        // What goes may be of the nodes that it may use.
+        let is_free = !facts.pool_state.nodes.as_ref().is_some_and(NodePools::is_restricted);
+        let is_for_sure = facts.others_lack.is_some() && pages >= in_use && pages > Pages(0) && is_free;
+        let step = Step::SetPool { size, is_default: facts.is_default(size), pages, after_stop: false, leaves: None };
+        is_for_sure.then(|| Self { steps: vec![step] })
     }
 
-    /// The facts after all steps.
-    pub fn apply(&self, facts: &Facts) -> Facts {
-        self.steps.iter().fold(facts.clone(), |facts, step| step.after(facts))
+    fn of_boot(status: &Status) -> Option<Self> {
+        let restart = Start::of_restart(status).and_then(|start| Self::of_start(status, start, true));
+        let is_of_pool = |step: &Step| !matches!(step, Step::SetHugePageSize { .. });
+        if status.does_not_fit() || !restart.iter().flatten().all(is_of_pool) {
+            return None;
+        }
+        let (boot, size) = (status.at_boot()?, status.facts.pool_state.huge_page_size?);
+        let pages = boot.needed.max(status.recommended?);
+        let is_default = status.facts.is_default(size);
+        Some(Self { steps: vec![Step::SetPoolAtBoot { size, is_default, pages, file: boot.file }] })
     }
 }
 
-/// How bad a status is: its verdict, then whether the server lacks the huge pages that it asks for, then all of its findings,
-/// then what the next start or a crash would lose.
-pub fn gravity(status: &Status) -> (u64, bool, u64, u8) {
-    let severities = status.findings.iter().map(|(severity, _)| *severity as u64);
-    let outlook = status.outlook.gravity().max(status.crash_outlook().map_or(0, Outlook::gravity));
-    let lacks_pages = status.facts.wants_huge_pages() && status.facts.landing() != Landing::Hugetlb;
-    (status.verdict().0 as u64, lacks_pages, severities.sum(), outlook)
+impl Status {
+    /// Whether an outlook would stay unknown with any number of pages.
+    fn hides_more_than_pages(&self) -> bool {
+        let facts = &self.facts;
+        let pool_state = facts.pending.pool_state().unwrap_or(&facts.pool_state);
+        pool_state.limits.as_ref().is_none_or(|limits| limits.hidden_levels)
+            || pool_state.nodes.as_ref().is_some_and(NodePools::may_be_fewer)
+            || facts.own_at_least() < facts.own()
+    }
+}
+
+impl Start {
+    /// The steps on the host, and what shared memory has to be reduced to; `None` if something is in the way that no step
+    /// removes. `others`: whether a pool of another size will do.
+    fn steps(mut self, status: &Status, others: bool) -> Option<Vec<Step>> {
+        let mut steps = self.ask_for_huge_pages();
+        let cause = self.forecast().cause;
+        let other = || other_pool::enough(status, &self).filter(|_| others);
+        match cause {
+            Some(Cause::PageSizeUnsupported) => {
+                let (step, start) = other().or_else(|| other_pool::default_size(status, &self))?;
+                steps.push(step);
+                self = start;
+            }
+            // A pool that lacks a few pages is easier to enlarge.
+            _ if cause == Some(Cause::NodeLimit) || self.lacks_most() || !self.may_fit(status) => {
+                if let Some((step, start)) = other() {
+                    steps.push(step);
+                    self = start;
+                }
+            }
+            _ => {}
+        }
+        let bytes = self.pool_state.huge_page_size?.times(self.forecast().needed?);
+        steps.extend(self.limits(status, bytes));
+        if let Some(lock) = self.pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
+            steps.push(start::permission(lock, bytes)?);
+        }
+        steps.extend(self.pages(status)?);
+        Some(steps)
+    }
 }

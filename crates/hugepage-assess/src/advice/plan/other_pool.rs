@@ -3,44 +3,58 @@
 use hugepage_kernel::memory::pool::from_meminfo;
 use hugepage_kernel::{PageSize, Pages};
 
-use super::{Plan, Step, obstacle};
-use crate::assessment::{Forecast, Status};
+use super::start::Start;
+use super::{Plan, Step};
+use crate::assessment::{Outlook, Status};
 use crate::model::{Facts, Landing, OtherPool, Pending, PoolFact, PoolState, Product, Segment};
 
-impl Step {
-    /// Lets the next start ask for pages of the first other pool that has enough of them for certain, as far as limits are
-    /// known; `None` if there is none.
-    pub(super) fn to_other_pool(at: &Status) -> Option<Self> {
-        let (requested, _, _) = obstacle::start(at);
-        let is_pending = matches!(at.facts.pending, Pending::Changed(..));
-        let is_able = requested.product == Product::PostgreSql && !requested.sysv;
-        if !is_able || at.facts.landing() == Landing::Hugetlb && !is_pending {
-            return None;
-        }
-        let size = match &at.facts.pending {
-            Pending::Changed(demand, _) => demand.shared_memory,
-            _ => at.facts.segment.as_ref()?.size,
-        };
-        let others = at.facts.other_pools.iter().filter(|other| other.can_be_set);
-        others.into_iter().find_map(|other| {
-            let page_size = other.pool_state.huge_page_size?;
-            let forecast = Forecast::of_start(&requested, Some(size), &other.pool_state, Pages(0));
-            let (available, needed) = (other.available()?, forecast.needed?);
-            // A page of 1 GB for a small server is better left to a large one.
-            let is_used = page_size.times(needed) <= size.saturating_add(size);
-            (forecast.lands() && is_used && available >= needed).then_some(Self::SetHugePageSize {
-                size: page_size,
-                available,
-                needed,
-            })
-        })
+/// The first other pool that has enough pages for certain, as far as limits are known, and `start` with pages of that size.
+pub fn enough(status: &Status, start: &Start) -> Option<(Step, Start)> {
+    let facts = &status.facts;
+    let is_pending = matches!(facts.pending, Pending::Changed(..));
+    if start.requested.product != Product::PostgreSql || facts.landing() == Landing::Hugetlb && !is_pending {
+        return None;
     }
+    facts.other_pools.iter().filter(|other| other.can_be_set).find_map(|other| {
+        let start = with(start, other.pool_state.huge_page_size?, other.pool_state.clone());
+        let forecast = start.forecast();
+        let (size, available, needed) = (forecast.huge_page_size?, other.available()?, forecast.needed?);
+        // A page of 1 GB for a small server is better left to a large one.
+        let is_used = size.times(needed) <= start.size.saturating_add(start.size);
+        let lands = forecast.outlook == Outlook::Hugetlb
+            // All that can be seen is there.
+            || forecast.outlook == Outlook::Unknown && forecast.missing == Some(Pages(0));
+        let step = Step::SetHugePageSize { size, available, needed };
+        (lands && is_used && available >= needed && !other.is_wasted_on(needed)).then_some((step, start))
+    })
+}
+
+/// `start` with pages of the kernel's default size; `None` if that is what it asks for.
+pub fn default_size(status: &Status, start: &Start) -> Option<(Step, Start)> {
+    start.requested.huge_page_size?;
+    let mut start = with(start, status.facts.meminfo.as_ref()?.huge_page_size?, status.facts.pool_of_size(None));
+    start.requested.huge_page_size = None;
+    Some((Step::SetDefaultPageSize, start))
+}
+
+/// `start` with pages of `size`: one mapping, of which the running server has nothing.
+fn with(start: &Start, size: PageSize, pool_state: PoolState) -> Start {
+    let mut start = Start { pool_state, to_reserve: start.size, own: Pages(0), ..start.clone() };
+    start.requested.huge_page_size = Some(size);
+    start
 }
 
 impl OtherPool {
     /// The pages that no server has, and none that is seen needs.
     fn available(&self) -> Option<Pages> {
         Some(self.pool_state.pool.known()?.available()?.saturating_sub(self.others_lack.unwrap_or_default()))
+    }
+
+    /// Whether it would be called too large with one more server that needs so many pages.
+    fn is_wasted_on(&self, needed: Pages) -> bool {
+        let (Some(lack), Some(pool)) = (self.others_lack, self.pool_state.pool.known()) else { return false };
+        let all = pool.in_use().unwrap_or_default().saturating_add(lack).saturating_add(needed);
+        pool.persistent() >= all.saturating_add(all)
     }
 }
 
@@ -49,38 +63,43 @@ impl Status {
     /// the hint tells none.
     pub fn with_planned_page_size(&self) -> Option<Self> {
         let plan = Plan::of_finding(self, self.verdict().1)?;
-        let step = plan.steps.into_iter().find(|step| matches!(step, Step::SetHugePageSize { .. }))?;
-        Some(Self::assess(step.after(self.facts.clone())))
+        let size = plan.steps.into_iter().find_map(|step| match step {
+            Step::SetHugePageSize { size, .. } => Some(size),
+            _ => None,
+        })?;
+        Some(Self::assess(self.facts.clone().asking_for_size(Some(size))))
     }
 }
 
 impl Facts {
     /// The facts if the next start asked for pages of `size`; `None`: of the kernel's default size.
-    pub(super) fn asking_for_size(self, size: Option<PageSize>) -> Self {
-        let facts = self.asking_next(|requested| requested.huge_page_size = size);
-        let default = facts.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
-        let of_size = |other: &&OtherPool| other.pool_state.huge_page_size == size.or(default);
-        let other = facts.other_pools.iter().find(of_size);
-        let pool_state = match other {
-            Some(other) => other.pool_state.clone(),
-            None => PoolState {
-                huge_page_size: size.or(default),
-                pool: facts.meminfo.as_ref().and_then(from_meminfo).map_or(PoolFact::Unknown, PoolFact::Known),
+    pub fn asking_for_size(mut self, size: Option<PageSize>) -> Self {
+        let found = self.pool_of_size(size);
+        if let Pending::Changed(demand, pool_state) = &mut self.pending {
+            (demand.requested.huge_page_size, *pool_state) = (size, found);
+            return self;
+        }
+        let other = self.other_pools.iter().find(|other| other.pool_state.huge_page_size == found.huge_page_size);
+        self.others_lack = other.map_or(self.others_lack, |other| other.others_lack);
+        (self.requested.huge_page_size, self.pool_state, self.next_boot) = (size, found, None);
+        // One mapping, which was rounded up to the other size.
+        self.segment = self.segment.map(|segment| Segment { to_reserve: segment.size, ..segment });
+        self
+    }
+
+    /// The pool of another `size`, as far as it is known; `None`: of the kernel's default size.
+    fn pool_of_size(&self, size: Option<PageSize>) -> PoolState {
+        let size = size.or(self.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size));
+        let other = self.other_pools.iter().find(|other| other.pool_state.huge_page_size == size);
+        other.map_or_else(
+            || PoolState {
+                huge_page_size: size,
+                pool: self.meminfo.as_ref().and_then(from_meminfo).map_or(PoolFact::Unknown, PoolFact::Known),
                 limits: None,
                 nodes: None,
                 lock_limit: None,
             },
-        };
-        match facts.pending {
-            Pending::Changed(demand, _) => Self { pending: Pending::Changed(demand, pool_state), ..facts },
-            _ => Self {
-                pool_state,
-                // One mapping, which was rounded up to the other size.
-                segment: facts.segment.map(|segment| Segment { to_reserve: segment.size, ..segment }),
-                others_lack: other.map_or(facts.others_lack, |other| other.others_lack),
-                next_boot: None,
-                ..facts
-            },
-        }
+            |other| other.pool_state.clone(),
+        )
     }
 }

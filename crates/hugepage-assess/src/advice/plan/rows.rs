@@ -7,7 +7,7 @@ use super::{Plan, Step};
 use crate::advice::recommendation::{Area, Effect, Recommendation, setting};
 use crate::advice::{message, pool};
 use crate::assessment::{Finding, Severity, Status};
-use crate::model::{Cause, Landing, Pending, Product};
+use crate::model::{Cause, Landing, Product};
 
 /// The rows of all findings, the gravest first, and those of one finding in the order of its steps. What two findings lead to
 /// is the row of the graver one.
@@ -117,10 +117,7 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
 
 /// What the pool of `size` keeps now; `None` if unknown.
 fn known_pool(status: &Status, size: PageSize) -> Option<Pages> {
-    let of_pending = match &status.facts.pending {
-        Pending::Changed(_, pool_state) => pool_state.pool.known(),
-        _ => None,
-    };
+    let of_pending = status.facts.pending.pool_state().and_then(|pool_state| pool_state.pool.known());
     let pools = [status.facts.pool_state.pool.known(), of_pending];
     pools.into_iter().flatten().find(|pool| pool.page_size == size).map(|pool| pool.persistent())
 }

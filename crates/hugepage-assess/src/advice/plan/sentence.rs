@@ -6,12 +6,12 @@ use super::{Plan, Step};
 use crate::advice::command;
 use crate::advice::message::product::ProductTerms;
 use crate::advice::recommendation::setting;
-use crate::assessment::Status;
+use crate::assessment::{Finding, Status};
 use crate::model::{HugePages, Landing};
 
 impl Plan {
-    /// An instruction, one sentence.
-    pub fn sentence(&self, status: &Status) -> String {
+    /// What to do about `finding`, one sentence.
+    pub fn sentence(&self, status: &Status, finding: &Finding) -> String {
         let terms = ProductTerms::of_product(status.facts.requested.product);
         let server = terms.server;
         let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
@@ -47,6 +47,9 @@ impl Plan {
         }
         if self.steps.iter().any(|step| matches!(step, Step::Reduce { .. })) {
             text += &format!(", or set {}", terms.setting(HugePages::Off));
+        }
+        if let Finding::PoolWasted { .. } = finding {
+            text += ", unless a stopped server needs these pages";
         }
         if let Some((left, percent)) = self.steps.iter().find_map(Step::leaves) {
             text += &format!("; this leaves {left} of memory to base pages, less than {percent}%");

@@ -6,7 +6,7 @@ use crate::advice::context::AdviceContext;
 use crate::advice::recommendation::{Effect, Recommendation};
 use crate::advice::{command, pool};
 use crate::assessment::Severity;
-use crate::model::{HugePages, Pending};
+use crate::model::HugePages;
 use crate::pools;
 
 pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
@@ -44,10 +44,7 @@ fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
 /// Pools of other sizes with unused pages. Without a number: a server that does not run may need them.
 fn others(context: &AdviceContext) -> Vec<Recommendation> {
     let own = context.status.facts.pool_state.huge_page_size;
-    let pending = match &context.status.facts.pending {
-        Pending::Changed(_, pool_state) => pool_state.huge_page_size,
-        _ => None,
-    };
+    let pending = context.status.facts.pending.pool_state().and_then(|pool_state| pool_state.huge_page_size);
     let of_others = pools::of_host(&context.pools).filter(|row| ![own, pending].contains(&Some(row.pool.page_size)));
     let row = |row: &pools::PoolRow| {
         let (size, now) = (row.pool.page_size, row.pool.persistent());

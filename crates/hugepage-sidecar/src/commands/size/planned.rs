@@ -58,7 +58,7 @@ impl PlannedOptions {
 
     fn server<'a>(&self, root: &Root, shared_buffers: &'a str, major: u32) -> anyhow::Result<PlannedServer<'a>> {
         let of_new_cluster = 16;
-        let cluster = trust::check_installed(None, major)
+        let cluster = trust::check_installed(major)
             .and_then(|program| EmptyCluster::new(&program, major, of_new_cluster))
             .map_err(|why| anyhow!("the need of a server of version {major} is unknown: {why}"))?;
         let connections = self.max_connections.to_string();

@@ -1,0 +1,193 @@
+//! What stands between one start of a server and huge pages, and the step that removes it.
+
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, Pages};
+
+use super::Step;
+use crate::advice::shared_buffers;
+use crate::assessment::limits::{Excess, excesses};
+use crate::assessment::{Capacity, Forecast, Share, Status};
+use crate::model::{HugePages, LockLimit, Pending, PoolState, Product, Requested};
+
+/// A start of the server: what it asks for, and what it finds.
+#[derive(Clone, Debug)]
+pub struct Start {
+    pub requested: Requested,
+    /// The segment, before it is rounded up to whole pages.
+    pub size: Bytes,
+    /// What its mappings take, each of them in whole pages of the pool.
+    pub to_reserve: Bytes,
+    pub pool_state: PoolState,
+    /// What the running server has of that pool.
+    pub own: Pages,
+}
+
+impl Start {
+    /// The restart with the configuration on disk; `None` if that is refused or unknown.
+    pub fn of_restart(status: &Status) -> Option<Self> {
+        match &status.facts.pending {
+            Pending::Unchanged => Self::after_crash(status),
+            Pending::Changed(demand, pool_state) => {
+                let is_same = pool_state.huge_page_size == status.facts.pool_state.huge_page_size;
+                let (size, pool_state) = (demand.shared_memory, pool_state.clone());
+                let own = if is_same { status.own } else { Pages(0) };
+                Some(Self { requested: demand.requested, size, to_reserve: size, pool_state, own })
+            }
+            Pending::Refused(_) | Pending::Unknown => None,
+        }
+    }
+
+    /// The restart after a crash: with the running settings, whatever is on disk.
+    pub fn after_crash(status: &Status) -> Option<Self> {
+        let (facts, segment) = (&status.facts, status.facts.segment.as_ref()?);
+        let (size, to_reserve, pool_state) = (segment.size, segment.to_reserve, facts.pool_state.clone());
+        Some(Self { requested: facts.requested, size, to_reserve, pool_state, own: status.own })
+    }
+
+    pub fn forecast(&self) -> Forecast {
+        Forecast::of_start(&self.requested, Some(self.to_reserve), &self.pool_state, self.own)
+    }
+
+    /// Changes the settings that rule out huge pages, whatever the pool has.
+    pub fn ask_for_huge_pages(&mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if self.requested.huge_pages == HugePages::Off {
+            self.requested.huge_pages = HugePages::Try;
+            steps.push(Step::SetHugePagesTry);
+        }
+        if let Product::Oracle { memory_target: true, .. } = self.requested.product {
+            self.requested.product = self.requested.product.with_memory_target(false);
+            steps.push(Step::ReplaceMemoryTarget);
+        }
+        if self.requested.sysv {
+            self.requested.sysv = false;
+            steps.push(Step::SetMmap);
+        }
+        steps
+    }
+
+    fn share(&self) -> Option<Share> {
+        self.pool_state.pool.known().and_then(|pool| Share::of_server(pool, self.own))
+    }
+
+    /// Whether its pool has less than half of what it needs.
+    pub fn lacks_most(&self) -> bool {
+        let half = self.share().map(|share| share.guaranteed.saturating_add(share.guaranteed));
+        half.zip(self.forecast().needed).is_some_and(|(half, needed)| half < needed)
+    }
+
+    /// Whether its pool has the pages, or can have them.
+    pub fn may_fit(&self, status: &Status) -> bool {
+        let (Some(share), Some(needed)) = (self.share(), self.forecast().needed) else { return true };
+        let most = self.capacity(status).map(|capacity| capacity.most);
+        share.guaranteed >= needed || most.is_none_or(|most| self.pool_for_all(status, needed, share) <= most)
+    }
+
+    /// The limits that are too low for `bytes`, and those that the running segment exceeds, the gravest first.
+    pub fn limits(&self, status: &Status, bytes: Bytes) -> Vec<Step> {
+        let own = self.pool_state.huge_page_size.map_or(Bytes(0), |size| size.times(self.own));
+        let mut found: Vec<_> = status.excesses().into_iter().filter(|excess| excess.is_now).collect();
+        let Some(limits) = &self.pool_state.limits else { return raise(&found) };
+        found.extend(excesses(limits, bytes, own));
+        let mut tight: Vec<_> = limits.reservation.iter().filter(|limit| limit.room_without(own) < bytes).collect();
+        tight.sort_by_key(|limit| limit.room_without(own));
+        let on_reservations = tight.into_iter().map(|limit| Step::RaiseLimit {
+            path: limit.path.clone(),
+            to: limit.usage_without(own).saturating_add(bytes),
+        });
+        raise(&found).into_iter().chain(on_reservations).collect()
+    }
+
+    /// The pages that the start lacks, of its node or of its pool.
+    pub fn pages(&self, status: &Status) -> Option<Vec<Step>> {
+        let (pool, share, needed) = (self.pool_state.pool.known()?, self.share()?, self.forecast().needed?);
+        let (facts, size) = (&status.facts, pool.page_size);
+        let nodes = self.pool_state.nodes.as_ref();
+        let target = nodes.and_then(|nodes| nodes.target(pool, needed, self.own, facts.reserve_percent));
+        if let Some(target) = target.filter(|target| target.more > Pages(0)) {
+            let capacity = self.capacity(status)?;
+            let all = pool.persistent().saturating_add(target.more);
+            let (after_stop, leaves) = (all > capacity.now, capacity.leaves_less(all, size));
+            let (node, pages) = (target.node, target.pages);
+            let step = Step::SetNodePool { node, size, pages, after_stop, leaves };
+            return (target.fits && all <= capacity.most).then(|| vec![step]);
+        }
+        let mut steps = Vec::new();
+        let is_own = facts.pool_state.huge_page_size == Some(size);
+        let strangers = if is_own { facts.strangers.clone() } else { Default::default() };
+        let lacks = |needed: Pages| share.others.saturating_add(needed).saturating_sub(share.persistent);
+        let freed = strangers.pages.min(lacks(needed));
+        if freed > Pages(0) {
+            steps.push(Step::FreePages { size, pages: freed, strangers });
+        }
+        if lacks(needed) <= freed {
+            return Some(steps);
+        }
+        let capacity = self.capacity(status)?;
+        let mut pages = self.pool_for_all(status, needed, share);
+        if pages > capacity.most {
+            let beside = pages.saturating_sub(needed);
+            pages = capacity.comfortable(beside);
+            steps.push(self.reduced_to(size.times(pages.saturating_sub(beside)))?);
+            if lacks(pages.saturating_sub(beside)) <= freed {
+                return Some(steps);
+            }
+        }
+        // Never fewer than are in use or promised now, even if the server is to need fewer.
+        let in_use = pool.in_use().unwrap_or_default().saturating_sub(facts.strangers.pages);
+        let pages = if is_own { pages.max(in_use) } else { pages };
+        let (after_stop, leaves) = (pages > capacity.now, capacity.leaves_less(pages, size));
+        steps.push(Step::SetPool { size, is_default: facts.is_default(size), pages, after_stop, leaves });
+        Some(steps)
+    }
+
+    /// The pool for this start beside all others, and for a crash before it if the host can hold that.
+    fn pool_for_all(&self, status: &Status, needed: Pages, share: Share) -> Pages {
+        let is_own = status.facts.pool_state.huge_page_size == self.pool_state.huge_page_size;
+        let by_others = status.by_others.filter(|_| is_own).unwrap_or(share.others);
+        let alone = by_others.saturating_add(needed);
+        let most = self.capacity(status).map(|capacity| capacity.most);
+        status.to_land.filter(|pages| is_own && Some(*pages) <= most).unwrap_or(alone).max(alone)
+    }
+
+    fn capacity(&self, status: &Status) -> Option<Capacity> {
+        let pool: &Pool = self.pool_state.pool.known()?;
+        let is_own = status.facts.pool_state.huge_page_size == Some(pool.page_size);
+        if is_own { status.capacity } else { status.facts.capacity(pool) }
+    }
+
+    fn reduced_to(&self, to: Bytes) -> Option<Step> {
+        let shared_buffers = shared_buffers::largest(to, self.requested.shared_buffers, self.size);
+        match self.requested.product {
+            Product::PostgreSql => Some(Step::Reduce { to, shared_buffers: Some(shared_buffers?) }),
+            Product::Oracle { .. } => (to > Bytes(0)).then_some(Step::Reduce { to, shared_buffers: None }),
+        }
+    }
+}
+
+/// What lifts `lock` for a segment of `bytes`; `None` if nothing does for certain.
+pub fn permission(lock: LockLimit, bytes: Bytes) -> Option<Step> {
+    let lock = match lock {
+        LockLimit::Memlock { others, .. } => return Some(Step::RaiseMemlock { to: bytes.saturating_add(others) }),
+        // Kernels of both kinds let the group have them.
+        LockLimit::Either { gid, .. } => LockLimit::ShmGroup { gid },
+        other => other,
+    };
+    lock.sysctl().map(|(name, value)| Step::SetShmLimit { name, value })
+}
+
+/// Raises each of these limits to all that they need of it, with room to grow.
+pub fn raise(excesses: &[Excess]) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for Excess { path, advised, .. } in excesses {
+        let known = steps.iter_mut().find_map(|step| match step {
+            Step::RaiseLimit { path: of, to } if of == path => Some(to),
+            _ => None,
+        });
+        match known {
+            Some(to) => *to = (*to).max(*advised),
+            None => steps.push(Step::RaiseLimit { path: path.clone(), to: *advised }),
+        }
+    }
+    steps
+}
