@@ -19,9 +19,6 @@ _hugepage-sidecar() {
             hugepage__sidecar,apply)
                 cmd="hugepage__sidecar__subcmd__apply"
                 ;;
-            hugepage__sidecar,capture)
-                cmd="hugepage__sidecar__subcmd__capture"
-                ;;
             hugepage__sidecar,check)
                 cmd="hugepage__sidecar__subcmd__check"
                 ;;
@@ -54,9 +51,6 @@ _hugepage-sidecar() {
                 ;;
             hugepage__sidecar__subcmd__help,apply)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__apply"
-                ;;
-            hugepage__sidecar__subcmd__help,capture)
-                cmd="hugepage__sidecar__subcmd__help__subcmd__capture"
                 ;;
             hugepage__sidecar__subcmd__help,check)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__check"
@@ -164,7 +158,7 @@ _hugepage-sidecar() {
 
     case "${cmd}" in
         hugepage__sidecar)
-            opts="-h -V --root --timeout --help --version status size check watch metrics report apply explain capture completions oracle help"
+            opts="-h -V --root --timeout --help --version status size check watch metrics report apply explain completions oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -205,28 +199,6 @@ _hugepage-sidecar() {
                     return 0
                     ;;
                 --service-account)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --timeout)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__subcmd__sidecar__subcmd__capture)
-            opts="-h --root --timeout --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -308,7 +280,7 @@ _hugepage-sidecar() {
             return 0
             ;;
         hugepage__subcmd__sidecar__subcmd__help)
-            opts="status size check watch metrics report apply explain capture completions oracle help"
+            opts="status size check watch metrics report apply explain completions oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -322,20 +294,6 @@ _hugepage-sidecar() {
             return 0
             ;;
         hugepage__subcmd__sidecar__subcmd__help__subcmd__apply)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__capture)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1138,7 +1096,7 @@ _hugepage-sidecar() {
             return 0
             ;;
         hugepage__subcmd__sidecar__subcmd__watch)
-            opts="-h --reserve-percent --interval --state-dir --service-account --history-size --json --textfile --oracle-dir --owner --group --mode --ask-programs --once --root --timeout --help"
+            opts="-h --reserve-percent --interval --state-dir --service-account --history-size --json --textfile --oracle-dir --owner --group --mode --once --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -25,7 +25,7 @@ mod identify;
 mod inspect;
 pub mod instance;
 pub mod memory;
-mod metrics;
+pub mod metrics;
 mod next_start;
 mod observe;
 mod other_pools;

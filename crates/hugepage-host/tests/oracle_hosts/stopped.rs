@@ -3,10 +3,10 @@
 use hugepage_assess::advice;
 use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::metrics::{MetricsSnapshot, text};
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::host_advice;
 use hugepage_host::host_advice::verdict::HostVerdict;
+use hugepage_host::metrics::{MetricsSnapshot, text};
 use hugepage_kernel::Pages;
 
 use crate::builder::*;
@@ -79,7 +79,7 @@ fn metrics_of_stopped_instances() {
     host.write("/etc/oratab", &lines);
     host.write(&format!("{DB_HOME}/dbs/initboot.ora"), "sga_max_size=2G\nuse_large_pages=ONLY\n");
     host.write(&format!("{DB_HOME}/dbs/initoff.ora"), "sga_max_size=2G\nuse_large_pages=FALSE\n");
-    let text = text(&MetricsSnapshot::from(&host.survey()));
+    let text = text(MetricsSnapshot::from(&host.survey()));
     let of = |name: &str| -> Vec<_> {
         let samples =
             text.lines().filter_map(|line| line.strip_prefix(&format!("hugepage_stopped_{name}{{kind=\"oracle\",")));

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_assess::metrics::{MetricsSnapshot, StoppedMetrics, text};
+use hugepage_host::metrics::{MetricsSnapshot, StoppedMetrics, text};
 use hugepage_host::{AskStart, Survey, stopped_clusters};
 use hugepage_kernel::{Notes, Root};
 
@@ -64,5 +64,5 @@ pub fn of_survey(root: &Root, survey: &Survey, state_dir: &Path, ask: Option<&As
         let records = histories.iter().flat_map(|history| &history.records);
         metrics.last_regression = records.filter_map(|record| Some(record.loss()?.at)).max();
     }
-    text(&snapshot)
+    text(snapshot)
 }

@@ -130,7 +130,7 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             prune(directory, &survey.instances.iter().map(of_running).collect());
         }
         let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
-        let errors = write_files(root, &survey, &sizings, options, &mut logs, ask, begun);
+        let errors = write_files(root, &survey, &sizings, options, &mut logs, begun);
         let has_written = errors.is_empty();
         for error in errors {
             // At every survey: a reader of an old file has no other sign that it is old.
@@ -172,7 +172,6 @@ fn write_files(
     sizings: &[Sizing],
     options: &WatchOptions,
     logs: &mut LogStarts,
-    ask: Option<&AskStart<'_>>,
     begun: Instant,
 ) -> Vec<anyhow::Error> {
     // What its logs tell is read before anything is written.
@@ -180,7 +179,7 @@ fn write_files(
     let snapshot = |directory| (directory, survey_snapshot::from_survey(root, survey, sizings, next, logs));
     let snapshots: Vec<_> = options.oracle_dir.iter().map(snapshot).collect();
     let textfile = options.textfile.as_deref();
-    let textfile = textfile.map(|path| (path, metrics::of_survey(root, survey, options.state_dir(), ask, begun)));
+    let textfile = textfile.map(|path| (path, metrics::of_survey(root, survey, options.state_dir(), None, begun)));
     supervisor::end_reading();
     let written = |path: &Path, content: &[u8]| {
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))

@@ -5,13 +5,17 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::assessment::{Finding, Status};
-use hugepage_assess::metrics::{InstanceMetrics, MetricsSnapshot, text};
 use hugepage_assess::model::{HugePages, Landing};
 use hugepage_assess::pools::PoolRow;
+use hugepage_host::metrics::{InstanceMetrics, MetricsSnapshot, text};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
-use super::{GIB, MIB, Server, fault, known, pool, reservation};
+#[allow(dead_code, reason = "of the tests of another crate")]
+#[path = "../../hugepage-assess/tests/assessment/server.rs"]
+mod server;
+
+use server::{GIB, MIB, Server, fault, known, pool, reservation};
 
 fn instance(name: &str, status: Status) -> InstanceMetrics {
     InstanceMetrics {
@@ -29,7 +33,7 @@ fn row(node: Option<u32>, pool: Pool) -> PoolRow {
 
 fn host(instances: Vec<InstanceMetrics>) -> String {
     let meminfo = instances.first().and_then(|instance| instance.status.facts.meminfo.clone());
-    text(&MetricsSnapshot {
+    text(MetricsSnapshot {
         instances,
         stopped: Vec::new(),
         pools: vec![row(None, pool(512, 12, 2)), row(Some(0), pool(512, 12, 0))],
@@ -150,7 +154,7 @@ fn unknown_has_no_sample() {
         uninspected: 0,
         survey_duration: None,
     };
-    let text = hugepage_assess::metrics::text(&nothing);
+    let text = hugepage_host::metrics::text(nothing);
     let names: Vec<_> =
         text.lines().filter_map(|line| line.split(['{', ' ']).next().filter(|name| *name != "#")).collect();
     assert_eq!(names, ["hugepage_uninspected_instances", "hugepage_build_info"], "{text}");
