@@ -15,12 +15,15 @@ use crate::output::stream::stdout;
 use crate::privileges::Needs;
 use crate::supervisor::Kind;
 
+/// Calls of this program, for the end of a help.
+macro_rules! examples {
+    ($($call:literal),+) => { concat!("Examples:", $("\n  hugepage-sidecar ", $call),+) };
+}
+
 /// Report the huge pages of a host: what every PostgreSQL and Oracle instance has and what it needs.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 80)]
-#[command(
-    after_help = "Examples:\n  hugepage-sidecar status\n  hugepage-sidecar explain pool_empty\n  hugepage-sidecar apply --recommended --persist"
-)]
+#[command(after_help = examples!("status", "explain pool_empty", "apply --recommended --persist"))]
 pub struct Cli {
     #[command(flatten)]
     host: HostOptions,
@@ -42,52 +45,38 @@ pub struct With<S: Args, O: Args> {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show every instance, the pools, and one verdict
-    #[command(
-        after_help = "Examples:\n  hugepage-sidecar status\n  hugepage-sidecar status --format json\n  hugepage-sidecar --root /tmp/capture status"
-    )]
+    #[command(after_help = examples!("status", "status --format json", "--root /mnt/host status"))]
     Status(With<HostOptions, status::StatusOptions>),
     /// Show the recommended size of every pool, for running and for stopped servers
-    #[command(
-        after_help = "Examples:\n  hugepage-sidecar size\n  hugepage-sidecar size --sessions 500\n  hugepage-sidecar size --shared-buffers 8GB --major 17"
-    )]
+    #[command(after_help = examples!("size", "size --sessions 500", "size --shared-buffers 8GB --major 17"))]
     Size(With<HostOptions, size::SizeOptions>),
     /// Print one line and set the exit status, for monitoring systems
-    #[command(
-        after_help = "Examples:\n  hugepage-sidecar check\n  hugepage-sidecar check --instance /var/lib/postgresql/17/main"
-    )]
+    #[command(after_help = examples!("check", "check --instance /var/lib/postgresql/17/main"))]
     Check(With<HostOptions, check::CheckOptions>),
     /// Monitor continuously: log losses and risks, keep the history, write files
-    #[command(
-        after_help = "Examples:\n  hugepage-sidecar watch --interval 5min\n  hugepage-sidecar watch --textfile /var/lib/prometheus/node-exporter/hugepages.prom"
-    )]
+    #[command(after_help = examples!("watch --interval 5min", "watch --textfile /var/lib/prometheus/node-exporter/hugepages.prom"))]
     Watch(With<HostOptions, watch::WatchOptions>),
     /// Print metrics as OpenMetrics text, for node_exporter's textfile collector
-    #[command(
-        after_help = "Examples:\n  hugepage-sidecar metrics\n  hugepage-sidecar metrics --textfile /var/lib/prometheus/node-exporter/hugepages.prom"
-    )]
+    #[command(after_help = examples!("metrics", "metrics --textfile /var/lib/prometheus/node-exporter/hugepages.prom"))]
     Metrics(With<HostOptions, metrics::MetricsOptions>),
     /// Write an HTML report with charts and the history
-    #[command(after_help = "Examples:\n  hugepage-sidecar report --html huge-pages.html")]
+    #[command(after_help = examples!("report --html huge-pages.html"))]
     Report(With<HostOptions, report::ReportOptions>),
     /// Set the size of a pool; restore it if the kernel does not provide all pages
-    #[command(
-        after_help = "Examples:\n  hugepage-sidecar apply --recommended --dry-run\n  hugepage-sidecar apply --recommended --persist\n  hugepage-sidecar apply --pages 4300 --yes"
-    )]
+    #[command(after_help = examples!("apply --recommended --dry-run", "apply --recommended --persist", "apply --pages 4300 --yes"))]
     Apply(With<ReadingOptions, apply::ApplyOptions>),
     /// Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do
-    #[command(after_help = "Examples:\n  hugepage-sidecar explain\n  hugepage-sidecar explain pool_empty")]
+    #[command(after_help = examples!("explain", "explain pool_empty"))]
     Explain(explain::ExplainOptions),
     /// Print what completes commands in a shell
-    #[command(
-        after_help = "Examples:\n  hugepage-sidecar completions bash >~/.local/share/bash-completion/completions/hugepage-sidecar"
-    )]
+    #[command(after_help = examples!("completions bash >~/.local/share/bash-completion/completions/hugepage-sidecar"))]
     Completions {
         /// The shell
         shell: Shell,
     },
     /// Write files for Oracle Database, and print the SQL that reads them
     #[command(subcommand)]
-    #[command(after_help = "Examples:\n  hugepage-sidecar oracle install-sql | sqlplus / as sysdba")]
+    #[command(after_help = examples!("oracle install-sql | sqlplus / as sysdba"))]
     Oracle(oracle::OracleCommand),
 }
 

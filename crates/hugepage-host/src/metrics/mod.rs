@@ -120,7 +120,7 @@ impl From<&Survey> for MetricsSnapshot {
 }
 
 fn stopped_metrics(stopped: &StoppedOracle) -> StoppedMetrics {
-    let needed = stopped.wants.pages();
+    let (needed, missing) = (stopped.wants.pages(), stopped.forecast.as_ref().and_then(|forecast| forecast.missing));
     StoppedMetrics {
         kind: stopped.kind.to_string(),
         name: stopped.name.clone(),
@@ -128,11 +128,7 @@ fn stopped_metrics(stopped: &StoppedOracle) -> StoppedMetrics {
         severity: stopped.severity(),
         outlook: stopped.outlook(),
         needed,
-        missing: stopped
-            .forecast
-            .as_ref()
-            .and_then(|forecast| forecast.missing)
-            .or(needed.filter(|pages| pages.0 == 0)),
+        missing: missing.or(needed.filter(|pages| pages.0 == 0)),
     }
 }
 
@@ -158,11 +154,8 @@ impl From<&StoppedCluster> for StoppedMetrics {
 /// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes the
 /// whole text invalid.
 fn name(instance: &Instance, all: &[Instance]) -> String {
-    let same: Vec<_> = all
-        .iter()
-        .filter(|other| (other.id.kind(), &other.id.name) == (instance.id.kind(), &instance.id.name))
-        .collect();
-    let name = &instance.id.name;
+    let (kind, name) = (instance.id.kind(), &instance.id.name);
+    let same: Vec<_> = all.iter().filter(|other| other.id.kind() == kind && other.id.name == *name).collect();
     if same.len() == 1 {
         return name.clone();
     }
