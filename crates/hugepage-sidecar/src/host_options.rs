@@ -58,8 +58,5 @@ pub fn within<N: TryFrom<u64>, const MIN: u64, const MAX: u64>(text: &str) -> Re
 #[expect(clippy::disallowed_methods, reason = "the directory of --root")]
 fn host_root(text: &str) -> Result<PathBuf, String> {
     let directory = PathBuf::from(text);
-    match directory.join("proc").is_dir() {
-        true => Ok(directory),
-        false => Err("not a host's root: no proc directory".to_owned()),
-    }
+    if directory.join("proc").is_dir() { Ok(directory) } else { Err("not a host's root: no proc directory".to_owned()) }
 }

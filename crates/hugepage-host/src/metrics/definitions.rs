@@ -124,14 +124,12 @@ pub(super) fn families(snapshot: &MetricsSnapshot) -> Families {
     for one in &snapshot.stopped {
         of_stopped(one, &mut families.of(named(&one.kind, &one.name)));
     }
-    let (pools, nodes): (Vec<_>, Vec<_>) = snapshot.pools.iter().partition(|row| row.node.is_none());
-    let sized = |row: &PoolRow| ("page_size", page_size(row.pool.page_size));
-    for row in pools {
-        of_pool(row, &mut families.of(vec![sized(row)]));
-    }
-    for row in nodes {
-        let node = row.node.map(|node| ("node", node.to_string()));
-        of_node(row, &mut families.of(std::iter::once(sized(row)).chain(node).collect()));
+    for row in &snapshot.pools {
+        let size = ("page_size", page_size(row.pool.page_size));
+        match row.node {
+            None => of_pool(row, &mut families.of(vec![size])),
+            Some(node) => of_node(row, &mut families.of(vec![size, ("node", node.to_string())])),
+        }
     }
     of_host(snapshot, &mut families.of(Vec::new()));
     families

@@ -7,8 +7,11 @@ use hugepage_kernel::escape;
 /// The units that a metric's name can end with.
 const UNITS: [&str; 3] = ["bytes", "hugepages", "seconds"];
 
+/// A name or a HELP.
+type Text = &'static str;
+
 /// Names and values.
-pub(super) type Labels = Vec<(&'static str, String)>;
+pub(super) type Labels = Vec<(Text, String)>;
 
 /// All metrics, in the order in which they were named first.
 #[derive(Default)]
@@ -16,8 +19,8 @@ pub(super) struct Families(Vec<Family>);
 
 /// All samples of one metric, a line each.
 struct Family {
-    name: &'static str,
-    help: &'static str,
+    name: Text,
+    help: Text,
     samples: String,
 }
 
@@ -29,26 +32,18 @@ pub(super) struct Measured<'a> {
 
 impl Measured<'_> {
     /// One number; `None` is unknown.
-    pub(super) fn number<N: Display>(&mut self, name: &'static str, help: &'static str, value: Option<N>) {
+    pub(super) fn number<N: Display>(&mut self, name: Text, help: Text, value: Option<N>) {
         self.each(name, help, value.map(|value| (Vec::new(), value)));
     }
 
     /// 1 for the state that holds, 0 for each other. The label has the metric's name, as OpenMetrics has it for a state set.
-    pub(super) fn states<S>(&mut self, name: &'static str, help: &'static str, all: &[S], present: Option<S>)
-    where
-        S: Display + PartialEq,
-    {
+    pub(super) fn states<S: Display + PartialEq>(&mut self, name: Text, help: Text, all: &[S], present: Option<S>) {
         let sample = |state: &S| (vec![(name, state.to_string())], u8::from(present.as_ref() == Some(state)));
         self.each(name, help, all.iter().map(sample));
     }
 
     /// A number for each of several labels.
-    pub(super) fn each<N: Display>(
-        &mut self,
-        name: &'static str,
-        help: &'static str,
-        samples: impl IntoIterator<Item = (Labels, N)>,
-    ) {
+    pub(super) fn each<N: Display>(&mut self, name: Text, help: Text, samples: impl IntoIterator<Item = (Labels, N)>) {
         let families = &mut self.families.0;
         if !families.iter().any(|family| family.name == name) {
             families.push(Family { name, help, samples: String::new() });

@@ -37,10 +37,8 @@ pub struct ReportOptions {
 impl ReportOptions {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
-        match self.html == Path::new("-") {
-            true => Needs::default().servers(),
-            false => Needs::default().servers().file(&self.html),
-        }
+        let needs = Needs::default().servers();
+        if self.html == Path::new("-") { needs } else { needs.file(&self.html) }
     }
 }
 
