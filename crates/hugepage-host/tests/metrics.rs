@@ -22,7 +22,7 @@ fn instance(name: &str, status: Status) -> InstanceMetrics {
         kind: "postgresql".to_owned(),
         name: name.to_owned(),
         status,
-        page_tables: None,
+        page_tables: PageTables::default(),
         last_regression: None,
     }
 }
@@ -171,8 +171,7 @@ fn what_is_counted_elsewhere() {
     };
     let limited = Server { limits: reservation(&[(2 * GIB, GIB)]), ..Server::default() };
     let lost = Some(UNIX_EPOCH + Duration::from_secs(1_700_000_000));
-    let counted =
-        InstanceMetrics { page_tables: Some(sum), last_regression: lost, ..instance("/pg", limited.status()) };
+    let counted = InstanceMetrics { page_tables: sum, last_regression: lost, ..instance("/pg", limited.status()) };
     let text = host(vec![counted]);
     let samples = samples(&text);
     for (name, value) in [

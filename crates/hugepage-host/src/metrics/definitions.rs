@@ -17,7 +17,7 @@ macro_rules! gauges {
 }
 
 fn of_instance(instance: &InstanceMetrics, of: &mut Measured<'_>) {
-    let (status, facts, tables) = (&instance.status, &instance.status.facts, instance.page_tables.unwrap_or_default());
+    let (status, facts, tables) = (&instance.status, &instance.status.facts, &instance.page_tables);
     let limit = facts.pool_state.limits.as_ref().and_then(|limits| limits.tightest());
     let found = |name: &&str| (vec![("finding", (*name).to_owned())], status.severity_of(name) as u8);
     let page_size = facts.pool_state.huge_page_size.map_or(String::new(), page_size);
@@ -48,8 +48,7 @@ fn of_instance(instance: &InstanceMetrics, of: &mut Measured<'_>) {
             "The hugetlb cgroup limit of the instance with the least room; no sample without a limit."
             = bytes(limit.map(|limit| limit.limit));
         number "hugepage_cgroup_usage_bytes" "Usage that counts against that limit." = bytes(limit.map(|limit| limit.usage));
-        number "hugepage_page_tables_processes" "Processes of the instance."
-            = instance.page_tables.map(|tables| tables.processes);
+        number "hugepage_page_tables_processes" "Processes of the instance." = Some(tables.processes);
         number "hugepage_page_tables_bytes" "Page tables of all processes of the instance." = bytes(tables.total);
         number "hugepage_page_tables_max_bytes" "Page tables of the process with the most." = bytes(tables.max);
         number "hugepage_page_tables_saving_bytes"
@@ -83,8 +82,7 @@ fn of_pool(row: &PoolRow, of: &mut Measured<'_>) {
         number "hugepage_pool_resv_hugepages" "Of the free pages, those reserved by a mapping." = pages(pool.resv);
         number "hugepage_pool_surplus_hugepages"
             "Pages above the configured pool size; they are freed when their user stops." = pages(pool.surplus);
-        number "hugepage_pool_nr_overcommit_hugepages" "Maximum of surplus pages that the kernel may add."
-            = pages(pool.overcommit);
+        number "hugepage_pool_nr_overcommit_hugepages" "Maximum of surplus pages that the kernel may add." = pages(pool.overcommit);
         number "hugepage_pool_available_hugepages" "Pages that are free and not reserved." = pages(pool.available());
         number "hugepage_pool_obtainable_hugepages" "Pages that free memory can still provide without compaction."
             = pages(row.obtainable_now);

@@ -50,8 +50,8 @@ pub struct InstanceMetrics {
     pub name: String,
     /// The assessment.
     pub status: Status,
-    /// The page tables of its processes; `None` if they were not read.
-    pub page_tables: Option<PageTables>,
+    /// The page tables of its processes.
+    pub page_tables: PageTables,
     /// When its history has the last loss of huge pages; `None` without one.
     pub last_regression: Option<SystemTime>,
 }
@@ -105,7 +105,7 @@ impl From<&Survey> for MetricsSnapshot {
                 recommended: status_row(instance, &sizings).recommended_nr_hugepages,
                 ..instance.status.clone()
             },
-            page_tables: Some(instance.memory.page_tables),
+            page_tables: instance.memory.page_tables,
             last_regression: None,
         });
         Self {

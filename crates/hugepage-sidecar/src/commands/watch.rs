@@ -178,8 +178,8 @@ fn write_files(
     let next = Some(options.interval).filter(|_| !options.once);
     let snapshot = |directory| (directory, survey_snapshot::from_survey(root, survey, sizings, next, logs));
     let snapshots: Vec<_> = options.oracle_dir.iter().map(snapshot).collect();
-    let textfile = options.textfile.as_deref();
-    let textfile = textfile.map(|path| (path, metrics::of_survey(root, survey, options.state_dir(), None, begun)));
+    let of_survey = |path| (path, metrics::of_survey(root, survey, options.state_dir(), None, begun));
+    let textfile = options.textfile.as_deref().map(of_survey);
     supervisor::end_reading();
     let written = |path: &Path, content: &[u8]| {
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
