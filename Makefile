@@ -3,7 +3,7 @@
 # files alone, with its Dockerfile (PostgreSQL 18 and newer).
 #
 #   PG_CONFIG     the PostgreSQL to build for (default: pg_config of the PATH)
-#   SIDECAR_PREFIX  where the sidecar goes: below it bin, and share/man for its manual pages (default: /usr/local)
+#   SIDECAR_PREFIX  where the sidecar goes: below it bin, and share for its manual pages and completions (default: /usr/local)
 #   WITH_SIDECAR  empty: leave it out of make and make install
 #   DESTDIR       where a packager wants the files; for make image, where they were installed, or a package was unpacked
 #   BUILD_PROFILE cargo's: release, or quick, which is sooner compiled (default: release)
@@ -38,6 +38,10 @@ WITH_SIDECAR ?= yes
 SIDECAR_PREFIX ?= /usr/local
 SIDECAR_INSTALLED = '$(DESTDIR)$(SIDECAR_PREFIX)/bin'
 SIDECAR_MANUALS = '$(DESTDIR)$(SIDECAR_PREFIX)/share/man/man1'
+BASH_COMPLETIONS = '$(DESTDIR)$(SIDECAR_PREFIX)/share/bash-completion/completions'
+# Debian's zsh looks into directories of its own below /usr.
+ZSH_COMPLETIONS = '$(DESTDIR)$(SIDECAR_PREFIX)/share/zsh/$(if $(filter /usr,$(SIDECAR_PREFIX)),vendor-completions,site-functions)'
+FISH_COMPLETIONS = '$(DESTDIR)$(SIDECAR_PREFIX)/share/fish/vendor_completions.d'
 SIDECAR = $(BUILD_DIR)/hugepage-sidecar
 SIDECAR_TARGET ?= $(shell scripts/static-target)
 SIDECAR_BUILT = $(TARGET_DIR)/$(SIDECAR_TARGET)/$(BUILD_PROFILE)/hugepage-sidecar
@@ -74,9 +78,12 @@ $(SIDECAR): Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.
 
 install: install-library $(if $(WITH_SIDECAR),install-sidecar)
 install-sidecar: sidecar
-	$(MKDIR_P) $(SIDECAR_INSTALLED) $(SIDECAR_MANUALS)
+	$(MKDIR_P) $(SIDECAR_INSTALLED) $(SIDECAR_MANUALS) $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
 	$(INSTALL_PROGRAM) $(SIDECAR) $(SIDECAR_INSTALLED)
 	$(INSTALL_DATA) packaging/man/*.1 $(SIDECAR_MANUALS)
+	$(INSTALL_DATA) packaging/completions/hugepage-sidecar.bash $(BASH_COMPLETIONS)/hugepage-sidecar
+	$(INSTALL_DATA) packaging/completions/_hugepage-sidecar $(ZSH_COMPLETIONS)
+	$(INSTALL_DATA) packaging/completions/hugepage-sidecar.fish $(FISH_COMPLETIONS)
 
 # For packages: the drop-ins of the service, and the files for monitoring systems without what generates them.
 SIDECAR_SHARE = $(DESTDIR)/usr/share/hugepage-sidecar
@@ -97,6 +104,7 @@ install-library: $(LIBRARY)
 uninstall: uninstall-library $(if $(WITH_SIDECAR),uninstall-sidecar)
 uninstall-sidecar:
 	rm -f $(SIDECAR_INSTALLED)/hugepage-sidecar $(SIDECAR_MANUALS)/hugepage-sidecar*.1
+	rm -f $(BASH_COMPLETIONS)/hugepage-sidecar $(ZSH_COMPLETIONS)/_hugepage-sidecar $(FISH_COMPLETIONS)/hugepage-sidecar.fish
 
 uninstall-library:
 	rm -f '$(DESTDIR)$(pkglibdir)/$(EXTNAME).so' $(INSTALLED_SCRIPTS)

@@ -69,7 +69,7 @@ run_lint() {
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
     check_targets
-    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/no-glibc scripts/try-rpms scripts/try-role scripts/try-tar scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck packaging/debian/hugepage-sidecar.prerm \
+    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/no-glibc scripts/has-manuals scripts/try-rpms scripts/try-role scripts/try-tar scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck packaging/debian/hugepage-sidecar.prerm \
         tests/fuzz/run
     check_workflows
     step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/prose scripts/pictures scripts/sql scripts/mutants scripts/licences

@@ -39,7 +39,7 @@ make_rpms() {
     local out=$1 version=$2 release=$3 sources=$1/build/sources old epoch
     epoch=$(git log -1 --format=%ct)
     rm -rf "$sources" && mkdir -p "$sources"
-    cp -pR "$out/build/hugepage-sidecar" packaging/systemd/hugepage-sidecar.service packaging/man docs LICENSE packaging/licences/hugepage-sidecar.copyright "$sources"
+    cp -pR "$out/build/hugepage-sidecar" packaging/systemd/hugepage-sidecar.service packaging/{man,completions} docs LICENSE packaging/licences/hugepage-sidecar.copyright "$sources"
     chmod -R u=rwX,go=rX "$sources/docs"
     make --no-print-directory install-sidecar-share PG_CONFIG="$PG_CONFIG" DESTDIR="$sources/share"
     for old in '' 1; do

@@ -34,8 +34,9 @@ HEADS = {
 # Made by generate.py from queries.py.
 """,
     "pgwatch.yaml": """\
-# Huge pages for pgwatch, as metrics and presets of a YAML file of metrics (pgwatch --metrics=pgwatch.yaml).
-# Its role needs pg_monitor, and the monitored database needs the extension.
+# Huge pages for pgwatch, as metrics and a preset: pgwatch --metrics=DIRECTORY, with this file and pgwatch's own metrics.yaml in
+# the directory, as a single file would replace all of its own. Its Prometheus sink puts pgwatch_ before each name: see
+# ../prometheus/prometheus.yml. Its role needs pg_monitor, and the monitored database needs the extension.
 # Made by generate.py from queries.py.
 """,
 }
@@ -51,7 +52,8 @@ def postgres_exporter() -> Any:
     """A map of queries, each with its columns."""
     def metrics(query: Query) -> list[Any]:
         labels = [{name: {"usage": "LABEL", "description": name}} for name in query.labels]
-        return labels + [{name: {"usage": "GAUGE", "description": text}} for name, text in query.values.items()]
+        return labels + [{name: {"usage": "GAUGE" if name in query.gauges else "COUNTER", "description": text}}
+                         for name, text in query.values.items()]
     return {query.name: {"query": query.sql, "metrics": metrics(query)} for query in QUERIES}
 
 
@@ -88,7 +90,7 @@ def pgwatch() -> Any:
         values = [f'"{name}"' for name in query.values]
         return outer(query, ["(extract(epoch FROM now()) * 1e9)::int8 AS epoch_ns", *tags, *values])
     metrics = {query.name: {"description": f"Huge pages: {', '.join(query.values)}.", "sqls": {15: sql(query)},
-                            "gauges": ["*"], "is_instance_level": True} for query in QUERIES}
+                            "gauges": query.gauges, "is_instance_level": True} for query in QUERIES}
     seconds = {query.name: 300 if query.each_backend else 60 for query in QUERIES}
     preset = {"description": "Huge pages, by the extension pg_hugepages.", "metrics": seconds}
     return {"metrics": metrics, "presets": {"hugepages": preset}}

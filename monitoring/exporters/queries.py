@@ -21,7 +21,10 @@ CAUSES = ("disabled", "memory_target", "sysv_shared_memory", "page_size_unsuppor
 
 @dataclass(frozen=True)
 class Query:
-    """One query; labels are columns of text, values are columns of numbers with their HELP, NULL being no sample."""
+    """One query; labels are columns of text, values are columns of numbers with their HELP, NULL being no sample.
+
+    A label of a set of states has the name of its metric, as OpenMetrics has it.
+    """
 
     name: str
     sql: str
@@ -29,6 +32,11 @@ class Query:
     values: dict[str, str]
     each_backend: bool = False
     """Whether it costs more with more backends."""
+
+    @property
+    def gauges(self) -> list[str]:
+        """The values that are no counters."""
+        return [name for name in self.values if not name.endswith("_total")]
 
 
 def each_of(texts: tuple[str, ...]) -> str:
@@ -46,7 +54,7 @@ SELECT {INSTANCE},
        pages_needed,
        pages_missing,
        recommended_nr_hugepages,
-       generation
+       generation AS allocations_total
 FROM hugepage_status
 """, ("kind", "name"), {
         "verdict": "Gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.",
@@ -56,7 +64,7 @@ FROM hugepage_status
         "pages_needed": "Huge pages that the running segment has or would need.",
         "pages_missing": "Of these, pages that are unavailable now; 0 in huge pages.",
         "recommended_nr_hugepages": "Recommended pool of the whole host, in pages of the size that this instance uses.",
-        "generation": "Allocations of shared memory by this postmaster; no sample unless the library is preloaded.",
+        "allocations_total": "Allocations of shared memory by this postmaster; no sample unless the library is preloaded.",
     }),
     Query("hugepage_instance", f"""\
 SELECT {INSTANCE},
@@ -66,6 +74,24 @@ SELECT {INSTANCE},
 FROM hugepage_status
 """, ("kind", "name", "huge_pages", "huge_page_size"), {
         "info": "The settings huge_pages and huge_page_size in effect, always 1.",
+    }),
+    Query("hugepage_build", f"""\
+SELECT {INSTANCE},
+       hugepage_library_version() AS version,
+       current_setting('server_version') AS postgresql,
+       1 AS info
+""", ("kind", "name", "version", "postgresql"), {
+        "info": "The version that is installed, always 1.",
+    }),
+    Query("hugepage_last", f"""\
+SELECT {INSTANCE},
+       floor(extract(epoch FROM max(recorded_at)))::int8 AS regression_timestamp_seconds
+FROM hugepage_history
+WHERE regression
+HAVING count(*) > 0
+""", ("kind", "name"), {
+        "regression_timestamp_seconds":
+            "When the history has the last loss of huge pages, in seconds since 1970; no sample without one.",
     }),
     Query("hugepage_finding", f"""\
 SELECT {INSTANCE},
@@ -78,38 +104,38 @@ LEFT JOIN hugepage_findings ON finding = it
     }),
     Query("hugepage_landed", f"""\
 SELECT {INSTANCE},
-       it AS landed_in,
+       it AS hugepage_landed_in,
        (landed_in = it)::int AS "in"
 FROM hugepage_status,
      {each_of(LANDINGS)}
-""", ("kind", "name", "landed_in"), {
+""", ("kind", "name", "hugepage_landed_in"), {
         "in": "Pages that shared memory is in: 1 for the present state, else 0.",
     }),
     Query("hugepage_fallback", f"""\
 SELECT {INSTANCE},
-       it AS reason,
+       it AS hugepage_fallback_cause,
        (cause IS NOT DISTINCT FROM it)::int AS cause
 FROM hugepage_status,
      {each_of(CAUSES)}
-""", ("kind", "name", "reason"), {
+""", ("kind", "name", "hugepage_fallback_cause"), {
         "cause": "Why shared memory is not in huge pages: 1 for the cause; all 0 in huge pages.",
     }),
     Query("hugepage_restart", f"""\
 SELECT {INSTANCE},
-       it AS lands_in,
+       it AS hugepage_restart_outlook,
        (restart_outlook = it)::int AS outlook
 FROM hugepage_status,
      {each_of(OUTLOOKS)}
-""", ("kind", "name", "lands_in"), {
+""", ("kind", "name", "hugepage_restart_outlook"), {
         "outlook": "Pages that the next start with the configuration on disk would get: 1 for the expected state, else 0.",
     }),
     Query("hugepage_crash", f"""\
 SELECT {INSTANCE},
-       it AS lands_in,
+       it AS hugepage_crash_outlook,
        (crash_outlook = it)::int AS outlook
 FROM hugepage_status,
      {each_of(OUTLOOKS)}
-""", ("kind", "name", "lands_in"), {
+""", ("kind", "name", "hugepage_crash_outlook"), {
         "outlook": "Pages that a restart after a crash of one process would get, of PostgreSQL alone: 1 for the expected "
                    "state, else 0.",
     }),
@@ -127,14 +153,14 @@ WHERE cgroup_limit IS NOT NULL
     Query("hugepage_page_tables", f"""\
 SELECT {INSTANCE},
        processes,
-       page_tables_total AS total_bytes,
+       page_tables_total AS bytes,
        page_tables_max AS max_bytes,
        saving AS saving_bytes,
        estimated_at_max_connections AS at_max_connections_bytes
 FROM hugepage_page_tables
 """, ("kind", "name"), {
         "processes": "Processes of the instance.",
-        "total_bytes": "Page tables of all processes of the instance.",
+        "bytes": "Page tables of all processes of the instance.",
         "max_bytes": "Page tables of the process with the most.",
         "saving_bytes": "Lower bound of what huge pages would free of the instance's page tables.",
         "at_max_connections_bytes":

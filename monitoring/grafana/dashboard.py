@@ -14,11 +14,22 @@ from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 SOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
-ONE = '{instance="$instance", name="$name"}'
-HOST = '{instance="$instance"}'
+FLEET = '{job=~"$job", $label=~"$cluster"}'
+ONE = '{job=~"$job", instance="$instance", name="$name"}'
+HOST = '{job=~"$job", instance="$instance"}'
+HUGETLB = '"hugetlb"'
+MAX_ROWS = 100
+"""Servers in a table, the gravest first: a browser shows no more of them at once."""
+
 
 LEVELS = {"0": ("ok", "green"), "1": ("notice", "blue"), "2": ("warning", "orange"), "3": ("critical", "red")}
 YES = {"0": ("no", "transparent"), "1": ("yes", "blue")}
+
+
+def once(metric: str, more: str = "") -> str:
+    """The metric of each server of the fleet, by host and name: the gravest of what several exporters of the host say."""
+    selector = FLEET if not more else FLEET.replace("{", "{" + more + ", ")
+    return f'max by (host, kind, name) (label_replace({metric}{selector}, "host", "$1", "instance", "(.*?)(:[0-9]+)?"))'
 
 
 def mapping(texts: dict[str, tuple[str, str]]) -> list[model.ValueMap]:
@@ -65,7 +76,7 @@ def states(title: str, *queries: prometheus.Dataquery, texts: dict[str, tuple[st
 def fleet() -> list[Any]:
     """The panels of all servers."""
     verdicts = number("Servers by verdict", *(
-        now(f"count(hugepage_verdict == {value}) or vector(0)", text, chr(ord("A") + int(value)))
+        now(f"count({once('hugepage_verdict')} == {value}) or vector(0)", text, chr(ord("A") + int(value)))
         for value, (text, _color) in LEVELS.items()), width=12)
     for text, color in LEVELS.values():
         verdicts.override_by_name(text, [model.DynamicConfigValue(
@@ -76,10 +87,10 @@ def fleet() -> list[Any]:
         "Value #C": ("page size", "hugepage_page_size_bytes"),
         "Value #D": ("pages needed", "hugepage_pages_needed"),
         "Value #E": ("missing", "hugepage_pages_missing"),
-        "Value #F": ("page tables", "hugepage_page_tables_total_bytes"),
+        "Value #F": ("page tables", "hugepage_page_tables_bytes"),
     }
     servers = panel(table, "Servers", 24, 8, *(
-        now(f"sum by (instance, name) ({metric})", ref=field[-1]).format(PromQueryFormat.TABLE)
+        now(f"{once(metric)} and topk({MAX_ROWS}, {once('hugepage_verdict')})", ref=field[-1]).format(PromQueryFormat.TABLE)
         for field, (_title, metric) in columns.items()))
     servers.with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
     servers.with_transformation(model.DataTransformerConfig(id_val="organize", options={
@@ -91,9 +102,9 @@ def fleet() -> list[Any]:
         model.DynamicConfigValue(id_val="unit", value="bytes")])
     servers.sort_by([common.TableSortByFieldState().display_name("verdict").desc(True)])
     lost = number("In huge pages, and after the next start", now(
-        'sum(hugepage_landed_in{landed_in="hugetlb"})', "now", "A"), now(
-        'sum(hugepage_restart_outlook{lands_in="hugetlb"})', "after the next start", "B"), now(
-        "count(hugepage_verdict)", "servers", "C"), width=12)
+        f"sum({once('hugepage_landed_in', 'hugepage_landed_in=' + HUGETLB)})", "now", "A"), now(
+        f"sum({once('hugepage_restart_outlook', 'hugepage_restart_outlook=' + HUGETLB)})", "after the next start", "B"), now(
+        f"count({once('hugepage_verdict')})", "servers", "C"), width=12)
     return [verdicts, lost, servers]
 
 
@@ -102,7 +113,7 @@ def server() -> list[Any]:
     return [
         number("Verdict", now(f"hugepage_verdict{ONE}")).mappings(mapping(LEVELS)),
         number("Shared memory is in pages of", now(f"hugepage_page_size_bytes{ONE}"), unit="bytes"),
-        number("The next start lands in", now(f"hugepage_restart_outlook{ONE} == 1", "{{lands_in}}")).text_mode(
+        number("The next start lands in", now(f"hugepage_restart_outlook{ONE} == 1", "{{hugepage_restart_outlook}}")).text_mode(
             kinds.BigValueTextMode.NAME),
         number("Pages needed, missing", now(f"hugepage_pages_needed{ONE}", "needed", "A"),
                now(f"hugepage_pages_missing{ONE}", "missing", "B"), width=6),
@@ -113,7 +124,7 @@ def server() -> list[Any]:
             dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(
                 [model.Threshold(color=color, value=None if value == "0" else float(value))
                  for value, (_text, color) in LEVELS.items()])),
-        lines("Page tables now, and at max_connections", query(f"hugepage_page_tables_total_bytes{ONE}", "all processes", "A"),
+        lines("Page tables now, and at max_connections", query(f"hugepage_page_tables_bytes{ONE}", "all processes", "A"),
               query(f"hugepage_page_tables_max_bytes{ONE}", "the largest", "B"),
               query(f"hugepage_page_tables_at_max_connections_bytes{ONE}", "at max_connections", "C"), unit="bytes"),
     ]
@@ -123,8 +134,8 @@ def history() -> list[Any]:
     """The panels of the history of the selected server and its host."""
     counters = ("nr", "free", "resv", "surplus", "available")
     return [
-        states("Shared memory is in", query(f"hugepage_landed_in{ONE}", "{{landed_in}}"), texts=YES),
-        states("The next start would land in", query(f"hugepage_restart_outlook{ONE}", "{{lands_in}}"), texts=YES),
+        states("Shared memory is in", query(f"hugepage_landed_in{ONE}", "{{hugepage_landed_in}}"), texts=YES),
+        states("The next start would land in", query(f"hugepage_restart_outlook{ONE}", "{{hugepage_restart_outlook}}"), texts=YES),
         states("Findings", query(f"hugepage_finding_severity{ONE}", "{{finding}}"), texts=LEVELS),
         lines("Pool of the host", *(query(f"hugepage_pool_{name}_hugepages{HOST}", f"{name} ({{{{page_size}}}})",
                                           chr(ord("A") + at)) for at, name in enumerate(counters)), unit="short"),
@@ -136,10 +147,18 @@ def build() -> model.Dashboard:
     made = dashboard.Dashboard("Huge pages of PostgreSQL and Oracle").uid("pg-hugepages").tags(["postgresql", "hugepages"])
     made.time("now-24h", "now").refresh("1m").timezone("browser").readonly().tooltip(model.DashboardCursorSync.CROSSHAIR)
     made.with_variable(dashboard.DatasourceVariable("datasource").label("Data source").type("prometheus"))
-    for name, expression in (("instance", "label_values(hugepage_verdict, instance)"),
-                             ("name", 'label_values(hugepage_verdict{instance="$instance"}, name)')):
-        made.with_variable(dashboard.QueryVariable(name).label(name.capitalize()).datasource(SOURCE).query(expression).refresh(
-            model.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(model.VariableSort.ALPHABETICAL_ASC))
+    # A label of one's own, such as that of a cluster or a team.
+    made.with_variable(dashboard.TextBoxVariable("label").label("Cluster label").default_value("job"))
+    for name, expression in (("job", "label_values(hugepage_verdict, job)"),
+                             ("cluster", 'label_values(hugepage_verdict{job=~"$job"}, $label)'),
+                             ("instance", f"label_values(hugepage_verdict{FLEET}, instance)"),
+                             ("name", f"label_values(hugepage_verdict{HOST}, name)")):
+        variable = dashboard.QueryVariable(name).label(name.capitalize()).datasource(SOURCE).query(expression).refresh(
+            model.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(model.VariableSort.ALPHABETICAL_ASC)
+        if name in ("job", "cluster"):
+            variable.multi(True).include_all(True).all_value(".*").current(
+                model.VariableOption(text="All", value="$__all", selected=True))
+        made.with_variable(variable)
     for title, panels in (("The fleet", fleet()), ("One server", server()), ("Its history", history())):
         made.with_row(dashboard.Row(title))
         for each in panels:

@@ -58,7 +58,7 @@ def test_separate_two_clusters_of_one_host(new_cluster, pool):
     borrowed.resize(0)
     until("the warning", lambda: logged(one, "^the next start would lose", "WARNING"))
     await_samples(other, 2)
-    assert [message.text for message in messages(other.log())] == ["shared memory did not land in huge pages"]
+    assert [message.text for message in messages(other.log())] == ["shared memory did not land in huge pages [base_pages]"]
     assert one.crash()
     assert [row[2] for row in events(one)] == [False, True, True]
     assert not any(row[2] for row in events(other))

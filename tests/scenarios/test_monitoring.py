@@ -23,12 +23,15 @@ from harness.prometheus import (MONITORING, Prometheus, Samples, Textfile, descr
 pytestmark = pytest.mark.any_major
 
 MOVES = {"hugepage_host_page_tables_bytes", "hugepage_pool_obtainable_hugepages", "hugepage_page_tables_processes",
-         "hugepage_page_tables_total_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes",
+         "hugepage_page_tables_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes",
          "hugepage_page_tables_at_max_connections_bytes"}
 """What changes by itself between two looks."""
 
-ITS_OWN = {"hugepage_generation", "hugepage_page_tables_at_max_connections_bytes"}
-"""What only the server itself knows."""
+ITS_OWN = {"hugepage_allocations_total", "hugepage_page_tables_at_max_connections_bytes", "hugepage_build_info"}
+"""What only the server itself says."""
+
+OF_SIDECAR = {"hugepage_build_info", "hugepage_survey_duration_seconds", "hugepage_uninspected_instances"}
+"""What only the sidecar says, of itself and its survey."""
 
 SCRAPED = {"job", "instance", "server", "host", "database", "__name__"}
 """Labels that the exporters and Prometheus add."""
@@ -46,7 +49,7 @@ def of_server(found: Samples, cluster: Cluster) -> Samples:
     names = {("kind", "postgresql"), ("name", str(cluster.data))}
     other = {("page_size", str(size)) for size in (pool.page_size for pool in pools()) if size != 2 * MB}
     return {(metric, labels): value for (metric, labels), value in found.items()
-            if metric not in ITS_OWN and (names <= labels or not any(label == "name" for label, _ in labels))
+            if metric not in ITS_OWN | OF_SIDECAR and (names <= labels or not any(label == "name" for label, _ in labels))
             and not (metric.startswith("hugepage_node_") and labels & other)}
 
 
@@ -82,7 +85,7 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, tmp_path, landed_in)
     expected = of_server(samples(text), server)
     pool_of_host = ("hugepage_recommended_nr_hugepages", labels(server))
     [view] = rows(server.connect(user="monitor"), "SELECT recommended_nr_hugepages AS pages FROM hugepage_status")
-    assert expected[("hugepage_landed_in", labels(server, landed_in=landed_in))] == 1
+    assert expected[("hugepage_landed_in", labels(server, hugepage_landed_in=landed_in))] == 1
     assert expected[("hugepage_cgroup_limit_bytes", labels(server))] == (needed + 9) * 2 * MB
     assert expected[("hugepage_pool_nr_hugepages", frozenset({("page_size", str(2 * MB))}))] == pool_numbers(2 * MB).nr
     assert expected[("hugepage_host_memory_bytes", frozenset())] == meminfo()["MemTotal"]
@@ -102,8 +105,8 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, tmp_path, landed_in)
             seen[pool_of_host] = expected[pool_of_host]
             assert seen.keys() == expected.keys(), job
             assert at_rest(seen) == at_rest(expected), job
-            own = {metric: value for (metric, _), value in every.items() if metric in ITS_OWN}
-            assert own.keys() == (set() if job == "node" else ITS_OWN) and own.get("hugepage_generation", 1) == 1, job
+            own = {metric: value for (metric, _), value in every.items() if metric in ITS_OWN | OF_SIDECAR}
+            assert own.keys() == (OF_SIDECAR if job == "node" else ITS_OWN) and own.get("hugepage_allocations_total", 1) == 1, job
         exported = described(get(f"http://{targets['postgres_exporter']}/metrics"))
     documented = {name: about for name, about in described(text).items() if name in {metric for metric, _ in expected}}
     assert {name: exported[name] for name in documented} == documented
@@ -123,6 +126,32 @@ def test_alerts_by_their_own_tests():
         severity = rule["labels"]["severity"]
         assert any(each["exp_labels"]["severity"] == severity for found in alert_checks for each in found), (
             f"{rule['alert']} is never tested firing as {severity}")
+
+
+def test_alerts_with_a_prefix(tmp_path):
+    """The command of docs/monitoring.md, on the rules and on their tests."""
+    [command] = re.findall(r"^    (sed .*) alerts.yaml >pgwatch_alerts.yaml$",
+                           (MONITORING.parent / "docs/monitoring.md").read_text(), re.M)
+    for name in ("alerts.yaml", "alerts_test.yaml"):
+        (tmp_path / name).write_text(run("sh", "-c", f"{command} {MONITORING}/prometheus/{name}"))
+    assert "SUCCESS" in run("promtool", "test", "rules", str(tmp_path / "alerts_test.yaml"))
+    names = set(re.findall(r"\b\w*hugepage_[a-z_]*(?={)", (tmp_path / "alerts.yaml").read_text()))
+    assert len(names) > 10 and all(name.startswith("pgwatch_") for name in names), names
+
+
+def test_daemonset():
+    """One container that reads the node's files and cannot change them, with the arguments that the program has."""
+    made = yaml.safe_load((MONITORING / "kubernetes/daemonset.yaml").read_text())
+    pod = made["spec"]["template"]
+    assert made["kind"] == "DaemonSet" and made["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"]
+    assert pod["spec"]["hostPID"]
+    [container] = pod["spec"]["containers"]
+    mounts = {mount["name"]: mount for mount in container["volumeMounts"]}
+    assert mounts.keys() == {volume["name"] for volume in pod["spec"]["volumes"]}
+    assert mounts["host"]["readOnly"] and mounts["host"]["mountPath"] == "/host"
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    [call] = re.findall(r"hugepage-sidecar (--root /host .*?);", container["command"][-1])
+    assert sidecar.run("--root", "/nonexistent", *call.split()[2:], "--help").status == sidecar.OK
 
 
 def alerts() -> list[dict[str, Any]]:

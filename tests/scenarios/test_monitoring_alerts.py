@@ -74,7 +74,7 @@ def test_pool_shrunk_then_crash(new_cluster, pool, settings):
         borrowed.resize(needed)
         # The pool is there again, but the server is not in it before it starts anew.
         until("the outlook", lambda: watched.textfile.write() or watched.samples(
-            "hugepage_restart_outlook{lands_in='hugetlb'} == 1"))
+            "hugepage_restart_outlook{hugepage_restart_outlook='hugetlb'} == 1"))
         watched.await_alerts("HugepagesLost")
         server.restart()
         watched.await_alerts(*AT_BOOT)

@@ -4,6 +4,8 @@ import re
 import subprocess
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
 from harness import next_boot, sidecar
 from harness.poll import until
 from harness.preloaded import PRELOADED
@@ -14,11 +16,11 @@ from harness.units import MB
 
 pytestmark = pytest.mark.any_major
 
-ITS_OWN = {"hugepage_generation", "hugepage_page_tables_at_max_connections_bytes"}
-"""What only the server itself knows."""
+ITS_OWN = {"hugepage_allocations_total", "hugepage_page_tables_at_max_connections_bytes", "hugepage_build_info"}
+"""What only the server itself says, or says otherwise."""
 
 MOVES = {"hugepage_host_page_tables_bytes", "hugepage_pool_obtainable_hugepages", "hugepage_page_tables_processes",
-         "hugepage_page_tables_total_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes"}
+         "hugepage_page_tables_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes"}
 
 
 def of_instance(found: Samples, name: str) -> Samples:
@@ -38,8 +40,10 @@ def test_says_of_each_what_it_says_itself(new_cluster, pool):
     for server, landed_in in ((huge, "hugetlb"), (base, "base")):
         own = of_instance(queried(server.connect()), str(server.data))
         assert own[("hugepage_landed_in", frozenset({("kind", "postgresql"), ("name", str(server.data)),
-                                                     ("landed_in", landed_in)}))] == 1
+                                                     ("hugepage_landed_in", landed_in)}))] == 1
         assert of_instance(samples(seen.stdout), str(server.data)) == own
+    families = {family.name for family in text_string_to_metric_families(seen.stdout)}
+    assert {"hugepage_survey_duration_seconds", "hugepage_build_info", "hugepage_uninspected_instances"} <= families
     checked = subprocess.run(["promtool", "check", "metrics"], input=seen.stdout, text=True, capture_output=True, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 

@@ -37,9 +37,8 @@ Row = dict[str, Any]
 COLUMNS = ("verdict", "message", "hint", "landed_in", "page_size", "cause", "shared_memory", "pages_needed", "pages_missing",
            "restart_outlook", "crash_outlook", "recommended_nr_hugepages")
 LEVELS = ("ok", "notice", "warning", "critical")
-THREATS = {"restart_loses": "the next start would lose huge pages", "restart_fails": "the next start would fail",
-           "cgroup_limit": "a cgroup allows fewer huge pages than shared memory uses"}
-"""By finding, how the worker's warning begins."""
+THREATS = {"restart_loses", "restart_fails", "cgroup_limit"}
+"""Findings that the worker warns of."""
 
 NOT_PRELOADED = {"shared_preload_libraries": "", "pg_hugepages.sample_interval": None}
 
@@ -54,20 +53,20 @@ def of_metrics(found: Samples, name: Path) -> Row:
     own = {key: value for key, value in found.items() if ("name", str(name)) in key[1]}
     number = {metric: int(value) for (metric, labels), value in own.items() if len(labels) == 2}
 
-    def state(metric: str, label: str) -> str | None:
-        present = [dict(labels)[label] for (found, labels), value in own.items() if found == metric and value == 1]
+    def state(metric: str) -> str | None:
+        present = [dict(labels)[metric] for (found, labels), value in own.items() if found == metric and value == 1]
         return present[0] if present else None
 
     return {
         "verdict": LEVELS[number["hugepage_verdict"]],
-        "landed_in": state("hugepage_landed_in", "landed_in"),
+        "landed_in": state("hugepage_landed_in"),
         "page_size": number.get("hugepage_page_size_bytes"),
-        "cause": state("hugepage_fallback_cause", "reason"),
+        "cause": state("hugepage_fallback_cause"),
         "shared_memory": number.get("hugepage_shared_memory_bytes"),
         "pages_needed": number.get("hugepage_pages_needed"),
         "pages_missing": number.get("hugepage_pages_missing"),
-        "restart_outlook": state("hugepage_restart_outlook", "lands_in"),
-        "crash_outlook": state("hugepage_crash_outlook", "lands_in"),
+        "restart_outlook": state("hugepage_restart_outlook"),
+        "crash_outlook": state("hugepage_crash_outlook"),
         "recommended_nr_hugepages": number.get("hugepage_recommended_nr_hugepages"),
         "findings": {dict(labels)["finding"]: LEVELS[int(value)] for (metric, labels), value in own.items()
                      if metric == "hugepage_finding_severity" and value},
@@ -464,10 +463,10 @@ def assert_worker_agrees(server: Cluster, view: Row, findings: Any, log_from: in
 
     def warned() -> set[str]:
         warnings = [message.text for message in messages(server.log()[log_from:]) if message.level == "WARNING"]
-        return {threat for threat, text in THREATS.items() if any(warning.startswith(text) for warning in warnings)}
+        return {threat for threat in THREATS if any(warning.endswith(f"[{threat}]") for warning in warnings)}
 
     until("a record of this state", lambda: all(recorded()[column] == view[column] for column in RECORDED))
-    until("the warnings of this state", lambda: warned() >= findings & THREATS.keys())
+    until("the warnings of this state", lambda: warned() >= findings & THREATS)
     is_lost = any("regressed" in message.text for message in messages(server.log()[log_from:]))
     assert is_lost == ("regressed" in findings)
 

@@ -139,7 +139,7 @@ def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
         levels, texts = zip(*watch.messages(server.data))
         assert levels == ("LOG", "WARNING", "LOG", "WARNING", "WARNING")
         assert "landed in" in texts[0] and "huge pages of 2 MB" in texts[0]
-        assert texts[1] == texts[3] == "the next start would lose huge pages (also after a crash)"
+        assert texts[1] == texts[3] == "the next start would lose huge pages (also after a crash) [restart_loses]"
         assert texts[2] == "the next start would get its huge pages again (also after a crash)"
         assert "regressed: it" in texts[4] and "is in 4 kB pages" in texts[4]
         # Small as it is, what it has lost is a warning as long as this start lasts.

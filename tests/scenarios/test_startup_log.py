@@ -15,8 +15,8 @@ from harness.status import checked_status, create_extension
 from harness.units import MB
 
 LANDED = r"^shared memory landed in \d+ huge pages of 2 MB$"
-MISSED = "^shared memory did not land in huge pages$"
-LOST = "^shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages$"
+MISSED = r"^shared memory did not land in huge pages \[base_pages\]$"
+LOST = r"^shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages \[regressed\]$"
 
 
 def new_messages(cluster: Cluster, before: int) -> list[tuple[str, str]]:

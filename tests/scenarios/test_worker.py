@@ -17,9 +17,9 @@ from harness.status import assert_hint_is_exact, checked_status, create_extensio
 from harness.strace import traced
 from harness.units import MB
 
-LOSES = "^the next start would lose huge pages \\(also after a crash\\)$"
+LOSES = r"^the next start would lose huge pages \(also after a crash\) \[restart_loses\]$"
 AGAIN = "^the next start would get its huge pages again \\(also after a crash\\)$"
-CAPPED = "^a cgroup allows fewer huge pages than shared memory uses$"
+CAPPED = r"^a cgroup allows fewer huge pages than shared memory uses \[cgroup_limit\]$"
 UNCAPPED = "^the cgroup allows all huge pages of shared memory again$"
 
 
@@ -92,8 +92,8 @@ def test_warn_when_the_configuration_on_disk_changes(new_cluster, pool):
     create_extension(server.start())
     await_worker(server)
     for change, warned in (
-        ({"shared_buffers": "256MB"}, "^the next start would lose huge pages with the configuration on disk$"),
-        ({"huge_pages": True}, "^the next start would fail with the configuration on disk$"),
+        ({"shared_buffers": "256MB"}, r"^the next start would lose huge pages with the configuration on disk \[restart_loses\]$"),
+        ({"huge_pages": True}, r"^the next start would fail with the configuration on disk \[restart_fails\]$"),
     ):
         server.conf(**change)
         until("the warning", lambda: logged(server, warned, "WARNING"))
@@ -115,9 +115,9 @@ def test_say_that_a_crash_is_safe_only_if_it_is(new_cluster, pool):
     create_extension(server.start())
     await_worker(server)
     server.conf(shared_buffers="256MB")
-    until("the warning", lambda: logged(server, "^the next start would lose huge pages with the configuration on disk$"))
+    until("the warning", lambda: logged(server, r"^the next start would lose huge pages with the configuration on disk \[restart_loses\]$"))
     borrowed.resize(borrowed.persistent() - 1)
-    until("the warning", lambda: logged(server, "^the restart after a crash of one process would lose huge pages$"))
+    until("the warning", lambda: logged(server, r"^the restart after a crash of one process would lose huge pages \[crash_loses\]$"))
     server.conf(shared_buffers="128MB")
     await_answer(server)
     until("the old files", lambda: events(server)[-1][0] == "change" and checked_status(server, crash_outlook="base"))
@@ -152,7 +152,7 @@ def test_restart_the_worker(new_cluster, pool):
     await_samples(server, 2)
     await_samples(unwritable, 2)
     found = [(message.level, message.text.split(" \"")[0]) for message in messages(unwritable.log()[at:])]
-    assert found == [("WARNING", "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages"),
+    assert found == [("WARNING", "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages [regressed]"),
                      ("LOG", "could not open history file")]
     assert len(messages(collected.read_text())) == 1 and len(history(server)) == 1
     os.kill(second, signal.SIGKILL)

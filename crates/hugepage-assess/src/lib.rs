@@ -2,7 +2,7 @@
 //!
 //! Nothing here opens a file, asks a server or reads a clock. [`model`] has the facts as types, [`assessment`] is arithmetic on
 //! them, [`advice`] turns its result into messages, recommendations and commands, [`history`] compares it with records,
-//! [`status_row`] and `metrics` (a feature) give it the form in which every output prints it.
+//! [`status_row`] gives it the form in which every output prints it.
 //!
 //! ```
 //! use hugepage_assess::model::Landing;
@@ -18,8 +18,6 @@
 pub mod advice;
 pub mod assessment;
 pub mod history;
-#[cfg(feature = "metrics")]
-pub mod metrics;
 pub mod model;
 pub mod pools;
 pub mod status_row;

@@ -25,7 +25,7 @@ mod identify;
 mod inspect;
 pub mod instance;
 pub mod memory;
-mod metrics;
+pub mod metrics;
 mod next_start;
 mod observe;
 mod other_pools;
@@ -52,6 +52,6 @@ pub use server_names::is_postgresql;
 pub use service_accounts::{
     FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account, listed as listed_service_accounts,
 };
-pub use stopped_clusters::stopped_clusters;
+pub use stopped_clusters::{StoppedCluster, stopped_clusters};
 pub use strangers::{Stranger, Strangers};
 pub use survey::{InspectedHost, Survey, survey};

@@ -104,10 +104,8 @@ impl InspectContext<'_> {
         let seen = shared.zip(self.base).and_then(|(shared, base)| shared.segment(base, wanted));
         let found = seen.or_else(|| sga::logged_segment(id.oracle()?.last_start.as_ref()?));
         let is_logged = shared.is_none() && found.is_some();
-        let segment = match is_logged {
-            true => found,
-            false => found.map(|segment| self.unless_transparent(segment, id.pid, notes)),
-        };
+        let unless_transparent = |segment| self.unless_transparent(segment, id.pid, notes);
+        let segment = if is_logged { found } else { found.map(unless_transparent) };
         let is_in_base_pages = segment.as_ref().is_some_and(|segment| segment.landing == Landing::Base);
         let evidence = [
             shared.map(|shared| shared.source.name()),

@@ -4,19 +4,33 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use hugepage_assess::model::{HugePages, requested_by_settings};
+use hugepage_assess::assessment::Forecast;
+use hugepage_assess::model::{HugePages, PoolFact, PoolState, requested_by_settings};
+use hugepage_assess::pools;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, ReadError, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages, ReadError, Root};
 use hugepage_start::StartAnswer;
 
 use super::Survey;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::Configured;
 use super::postgresql_units::units;
+
+/// A cluster that does not run.
+#[derive(Clone, Debug)]
+pub struct StoppedCluster {
+    /// What `size` counts.
+    pub database: StoppedDatabase,
+    /// Whether systemd starts it at boot.
+    pub starts_at_boot: bool,
+    /// What a start would get of the pool as it is; `None` if its need is unknown, or if it needs no huge pages.
+    pub forecast: Option<Forecast>,
+}
 
 /// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`. `ask` answers what a start of
 /// one asks for.
@@ -26,15 +40,21 @@ pub fn stopped_clusters(
     given: &[PathBuf],
     ask: Option<&AskStart<'_>>,
     notes: &mut Notes,
-) -> Vec<StoppedDatabase> {
+) -> Vec<StoppedCluster> {
     let running: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.postgresql()?.inode).collect();
     let mut seen = BTreeSet::new();
     let mut stopped = Vec::new();
     let services: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.service.as_deref()).collect();
-    let mut of_units = Vec::new();
+    let enabled = list(root, "/etc/systemd/system/multi-user.target.wants", notes);
+    let is_enabled = |unit: &str| enabled.iter().any(|name| name == unit);
+    let (mut of_units, mut at_boot) = (Vec::new(), BTreeSet::new());
     for (unit, directory) in units(root, notes).into_iter().filter(|(unit, _)| !services.contains(unit.as_str())) {
         match directory {
-            Ok(directory) => of_units.push(ClusterPaths::of_option(root, &directory, notes)),
+            Ok(directory) => {
+                let cluster = ClusterPaths::of_option(root, &directory, notes);
+                at_boot.extend(is_enabled(&unit).then(|| cluster.data.clone()));
+                of_units.push(cluster);
+            }
             Err(why) => stopped.push(ClusterPaths::in_directory(Path::new(&unit)).unknown(why)),
         }
     }
@@ -48,13 +68,17 @@ pub fn stopped_clusters(
         if is_absent || inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode)) {
             continue;
         }
-        stopped.push(match version {
-            Ok(_) => inspect(root, &cluster, survey.default_page_size(), ask, notes),
+        let mut found = match version {
+            Ok(_) => inspect(root, &cluster, survey, ask, notes),
             Err(error) if error.is_not_found() => {
                 cluster.unknown("it is not a PostgreSQL data directory: it has no PG_VERSION".to_owned())
             }
             Err(error) => cluster.unknown(format!("whether it is a data directory is unknown: {error}")),
-        });
+        };
+        // Debian's unit starts the clusters that have the word `auto`.
+        let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
+        found.starts_at_boot = is_automatic || at_boot.contains(&cluster.data);
+        stopped.push(found);
     }
     stopped
 }
@@ -96,13 +120,14 @@ impl ClusterPaths {
         Some(Self { data: configuration.get("data_directory")?.into(), config: Some(config), start })
     }
 
-    fn unknown(&self, why: String) -> StoppedDatabase {
-        self.stopped(None, Wants::Unknown(why))
+    fn unknown(&self, why: String) -> StoppedCluster {
+        self.stopped(None, Wants::Unknown(why), None)
     }
 
-    fn stopped(&self, page_size: Option<PageSize>, wants: Wants) -> StoppedDatabase {
+    fn stopped(&self, page_size: Option<PageSize>, wants: Wants, forecast: Option<Forecast>) -> StoppedCluster {
         let (name, is_manual) = (self.data.display().to_string(), self.start == "manual");
-        StoppedDatabase { kind: "postgresql", name, page_size, wants, is_manual }
+        let database = StoppedDatabase { kind: "postgresql", name, page_size, wants, is_manual };
+        StoppedCluster { database, starts_at_boot: false, forecast }
     }
 }
 
@@ -130,10 +155,10 @@ fn list(root: &Root, directory: &str, notes: &mut Notes) -> Vec<String> {
 fn inspect(
     root: &Root,
     cluster: &ClusterPaths,
-    default_page_size: Option<PageSize>,
+    survey: &Survey,
     ask: Option<&AskStart<'_>>,
     notes: &mut Notes,
-) -> StoppedDatabase {
+) -> StoppedCluster {
     let config = cluster.config.clone().unwrap_or_else(|| cluster.data.join("postgresql.conf"));
     let files = InstanceFiles::of_owner(root, &cluster.data.to_string_lossy());
     let mut configuration = Configuration::default();
@@ -149,7 +174,7 @@ fn inspect(
     let configured = Configured { files: configuration, options };
     let settings = configured.with(configured.options.iter());
     let requested = requested_by_settings(|name| settings.get(name).map(|value| (*value).to_owned()), notes);
-    let page_size = requested.huge_page_size.or(default_page_size);
+    let page_size = requested.huge_page_size.or(survey.default_page_size());
     let wants = match page_size {
         _ if cluster.start == "disabled" => Wants::None("disabled in its start.conf"),
         _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off"),
@@ -160,7 +185,17 @@ fn inspect(
             Err(why) => Wants::Unknown(why),
         },
     };
-    cluster.stopped(requested.huge_page_size, wants)
+    let forecast = wants.pages().filter(|pages| pages.0 > 0).zip(page_size).map(|(pages, size)| {
+        Forecast::of_start(&requested, Some(size.times(pages)), &pool_found(survey, size), Pages(0))
+    });
+    cluster.stopped(requested.huge_page_size, wants, forecast)
+}
+
+/// The pool that a start finds. The cgroup in which it will be is not known.
+pub(super) fn pool_found(survey: &Survey, size: PageSize) -> PoolState {
+    let pool = pools::of_size(&survey.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()));
+    let limits = Some(CgroupLimits::default());
+    PoolState { huge_page_size: Some(size), pool, limits, nodes: None, lock_limit: None }
 }
 
 /// The size of shared memory that a start asks for; the error is why it is unknown.

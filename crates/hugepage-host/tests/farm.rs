@@ -8,8 +8,8 @@ use std::path::Path;
 
 use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::{Severity, Sizing};
-use hugepage_assess::metrics::MetricsSnapshot;
 use hugepage_host::host_advice::verdict::HostVerdict;
+use hugepage_host::metrics::MetricsSnapshot;
 use hugepage_host::{Survey, host_advice, survey};
 use hugepage_kernel::{PageSize, Pages, Root};
 

@@ -1,20 +1,29 @@
 //! The command line.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use hugepage_kernel::Root;
 
 use crate::commands::{apply, check, explain, metrics, oracle, report, size, status, watch};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::host_options::{HostOptions, ReadingOptions};
+use crate::output::stream::stdout;
 use crate::privileges::Needs;
 use crate::supervisor::Kind;
+
+/// Calls of this program, for the end of a help.
+macro_rules! examples {
+    ($($call:literal),+) => { concat!("Examples:", $("\n  hugepage-sidecar ", $call),+) };
+}
 
 /// Report the huge pages of a host: what every PostgreSQL and Oracle instance has and what it needs.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 80)]
+#[command(after_help = examples!("status", "explain pool_empty", "apply --recommended --persist"))]
 pub struct Cli {
     #[command(flatten)]
     host: HostOptions,
@@ -36,23 +45,38 @@ pub struct With<S: Args, O: Args> {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show every instance, the pools, and one verdict
+    #[command(after_help = examples!("status", "status --format json", "--root /mnt/host status"))]
     Status(With<HostOptions, status::StatusOptions>),
     /// Show the recommended size of every pool, for running and for stopped servers
+    #[command(after_help = examples!("size", "size --sessions 500", "size --shared-buffers 8GB --major 17"))]
     Size(With<HostOptions, size::SizeOptions>),
     /// Print one line and set the exit status, for monitoring systems
+    #[command(after_help = examples!("check", "check --instance /var/lib/postgresql/17/main"))]
     Check(With<HostOptions, check::CheckOptions>),
     /// Monitor continuously: log losses and risks, keep the history, write files
+    #[command(after_help = examples!("watch --interval 5min", "watch --textfile /var/lib/prometheus/node-exporter/hugepages.prom"))]
     Watch(With<HostOptions, watch::WatchOptions>),
     /// Print metrics as OpenMetrics text, for node_exporter's textfile collector
+    #[command(after_help = examples!("metrics", "metrics --textfile /var/lib/prometheus/node-exporter/hugepages.prom"))]
     Metrics(With<HostOptions, metrics::MetricsOptions>),
     /// Write an HTML report with charts and the history
+    #[command(after_help = examples!("report --html huge-pages.html"))]
     Report(With<HostOptions, report::ReportOptions>),
     /// Set the size of a pool; restore it if the kernel does not provide all pages
+    #[command(after_help = examples!("apply --recommended --dry-run", "apply --recommended --persist", "apply --pages 4300 --yes"))]
     Apply(With<ReadingOptions, apply::ApplyOptions>),
     /// Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do
+    #[command(after_help = examples!("explain", "explain pool_empty"))]
     Explain(explain::ExplainOptions),
+    /// Print what completes commands in a shell
+    #[command(after_help = examples!("completions bash >~/.local/share/bash-completion/completions/hugepage-sidecar"))]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
     /// Write files for Oracle Database, and print the SQL that reads them
     #[command(subcommand)]
+    #[command(after_help = examples!("oracle install-sql | sqlplus / as sysdba"))]
     Oracle(oracle::OracleCommand),
 }
 
@@ -62,7 +86,7 @@ impl Cli {
         let kind = match &self.command {
             Command::Check(_) => Kind::Check,
             Command::Watch(watch) if watch.options.is_continuous() => Kind::Watch,
-            Command::Explain(_) => return None,
+            Command::Explain(_) | Command::Completions { .. } => return None,
             Command::Oracle(command) if command.host().is_none() => return None,
             _ => Kind::Once,
         };
@@ -78,7 +102,7 @@ impl Cli {
     pub fn needs(&self) -> Needs {
         match &self.command {
             Command::Status(_) | Command::Check(_) => Needs::default().servers(),
-            Command::Explain(_) => Needs::default(),
+            Command::Explain(_) | Command::Completions { .. } => Needs::default(),
             Command::Size(size) => size.options.needs(),
             Command::Watch(watch) => watch.options.needs(self.root().is_some()),
             Command::Metrics(metrics) => metrics.options.needs(),
@@ -101,6 +125,12 @@ impl Cli {
             Command::Report(report) => report::run(root, &report.options),
             Command::Apply(apply) => apply::run(root, &apply.options),
             Command::Explain(options) => Ok(explain::run(options)),
+            Command::Completions { shell } => {
+                let mut script = Vec::new();
+                clap_complete::generate(*shell, &mut Self::command(), "hugepage-sidecar", &mut script);
+                stdout().write_all(&script)?;
+                Ok(exit::OK)
+            }
             Command::Oracle(command) => oracle::run(root, command),
         }
     }
@@ -117,7 +147,7 @@ impl Command {
             Self::Metrics(metrics) => Some(&metrics.shared),
             Self::Report(report) => Some(&report.shared),
             Self::Oracle(command) => command.host(),
-            Self::Apply(_) | Self::Explain(_) => None,
+            Self::Apply(_) | Self::Explain(_) | Self::Completions { .. } => None,
         }
     }
 
@@ -131,39 +161,92 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::fs;
+    use std::path::{Path, PathBuf};
 
-    use clap::CommandFactory;
+    use clap::{Command, CommandFactory};
+    use clap_complete::Shell;
 
     use super::Cli;
 
-    /// SNAPSHOTS=overwrite writes them anew, as the goldens.
-    #[test]
-    fn the_manual_pages_are_what_the_help_says() {
-        let kept = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/man"));
-        let made = tempfile::tempdir().expect("a directory for the pages");
+    const OF_VERDICT: &str = "\
+.TP\n0\nNo problem was found.\n.TP\n1\nHuge pages are lost, or will be.\n.TP\n2\nA server would fail, or is at risk.\n\
+.TP\n3\nThe state could not be determined, or the command failed.\n";
+    const OF_SIZE: &str = "\
+.TP\n0\nThe recommended size of each pool is known.\n.TP\n1\nA need does not fit into the memory of the host.\n.TP\n3\nA need is unknown, or the command failed.\n";
+    const OF_APPLY: &str = "\
+.TP\n0\nThe pool is set.\n.TP\n1\nThe kernel did not provide all pages, and the pool is as before.\n\
+.TP\n2\nThe pool could not be restored.\n.TP\n3\nThe command failed.\n";
+    const OF_SUCCESS: &str = ".TP\n0\nDone.\n.TP\n3\nThe command failed.\n";
+    const FILES: &str = "\
+.TP\n/var/lib/hugepage\\-sidecar\nThe history of each instance, which `watch` writes.\n\
+.TP\n/etc/hugepage\\-sidecar/service\\-accounts\nUsers whose instances count, one a line.\n\
+.TP\n/etc/sysctl.d/, /etc/tmpfiles.d/\nWhere `apply \\-\\-persist` writes what sets the pools at boot.\n";
+
+    /// The sections that the help has not, or says otherwise.
+    fn with_sections(page: &str, name: &str, command: &Command) -> String {
+        let (start, rest) = page.split_once(".SH EXTRA\n").unwrap_or((page, ""));
+        let mut page = format!("{start}{}", rest.find(".SH ").map_or("", |next| &rest[next..]));
+        if let Some(help) = command.get_after_help() {
+            let help = help.to_string().replace('-', "\\-");
+            page += &format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", help.trim_start_matches("Examples:\n"));
+        }
+        let statuses = match name.trim_start_matches("hugepage-sidecar") {
+            "" | "-status" | "-check" | "-watch" => OF_VERDICT,
+            "-size" => OF_SIZE,
+            "-apply" => OF_APPLY,
+            _ => OF_SUCCESS,
+        };
+        page += &format!(".SH \"EXIT STATUS\"\n{statuses}.TP\n64\nWrong usage.\n.SH FILES\n{FILES}");
+        let others = ["", "-status", "-check", "-size", "-watch", "-apply", "-explain"]
+            .map(|of| format!("hugepage-sidecar{of}"));
+        let others = others.iter().filter(|other| *other != name).map(|other| format!(".BR {other} (1),\n"));
+        page + &format!(".SH \"SEE ALSO\"\n{}.BR sysctl.d (5)\n", others.collect::<String>())
+    }
+
+    /// All files that packages install: the manual pages, and what completes commands in shells.
+    fn make(directory: &Path) {
         // Without the version, which would change every page at a release.
         let command = Cli::command().version(None).disable_help_subcommand(true);
-        clap_mangen::generate_to(command, made.path()).expect("pages are written");
-        let names = |directory: &Path| {
-            let entries = directory.read_dir().into_iter().flatten().flatten();
-            let mut names = entries.map(|entry| entry.file_name()).collect::<Vec<_>>();
-            names.sort();
-            names
-        };
-        if std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
-            let _ = std::fs::remove_dir_all(kept);
-            std::fs::create_dir(kept).expect("packaging/man is made");
-            for name in names(made.path()) {
-                std::fs::copy(made.path().join(&name), kept.join(&name)).expect("a page is copied");
-            }
+        fs::create_dir_all(directory.join("man")).unwrap();
+        fs::create_dir_all(directory.join("completions")).unwrap();
+        clap_mangen::generate_to(command.clone(), directory.join("man")).unwrap();
+        let mut commands = vec![("hugepage-sidecar".to_owned(), command)];
+        while let Some((name, command)) = commands.pop() {
+            let page = directory.join(format!("man/{name}.1"));
+            fs::write(&page, with_sections(&fs::read_to_string(&page).unwrap(), &name, &command)).unwrap();
+            commands.extend(command.get_subcommands().map(|sub| (format!("{name}-{}", sub.get_name()), sub.clone())));
         }
-        assert_eq!(names(made.path()), names(kept));
-        for name in names(kept) {
-            let read = |directory: &Path| std::fs::read_to_string(directory.join(&name)).expect("a page is read");
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            clap_complete::generate_to(shell, &mut Cli::command(), "hugepage-sidecar", directory.join("completions"))
+                .unwrap();
+        }
+    }
+
+    fn files(directory: &Path) -> Vec<PathBuf> {
+        let of = |kind| directory.join(kind).read_dir().into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut files: Vec<_> = of("man").chain(of("completions")).collect();
+        files.sort();
+        files.iter().map(|file| file.strip_prefix(directory).unwrap().to_owned()).collect()
+    }
+
+    /// SNAPSHOTS=overwrite writes them anew, as the goldens.
+    #[test]
+    fn manual_pages_and_completions_are_what_the_help_says() {
+        let kept = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging"));
+        let made = tempfile::tempdir().unwrap();
+        make(made.path());
+        if std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
+            files(kept).iter().for_each(|file| fs::remove_file(kept.join(file)).unwrap());
+            make(kept);
+        }
+        assert_eq!(files(made.path()), files(kept));
+        for file in files(kept) {
+            let read = |directory: &Path| fs::read_to_string(directory.join(&file)).unwrap();
             assert!(
                 read(made.path()) == read(kept),
-                "packaging/man/{name:?} is old: run this test with SNAPSHOTS=overwrite"
+                "packaging/{} is old: run this test with SNAPSHOTS=overwrite",
+                file.display()
             );
         }
     }

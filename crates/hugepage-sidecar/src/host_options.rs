@@ -22,7 +22,7 @@ pub struct HostOptions {
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct ReadingOptions {
     /// End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]
-    #[arg(long, value_name = "TIME", value_parser = timeout)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
 }
 
@@ -38,20 +38,25 @@ impl ReadingOptions {
     }
 }
 
-fn timeout(text: &str) -> Result<Duration, String> {
+/// A time with its unit, from 1 s to 1 day.
+pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
-        Ok(timeout) if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&timeout) => Ok(timeout),
-        Ok(_) => Err("the time must be between 1 s and 1 day".to_owned()),
-        Err(error) => Err(error.to_string()),
+        Ok(time) if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&time) => Ok(time),
+        Ok(_) => Err("give a time from 1s to 1d".to_owned()),
+        Err(_) if text.parse::<f64>().is_ok() => Err(format!("give a unit: {text}s, {text}min or {text}h")),
+        Err(_) => Err("give a time with its unit, such as 30s, 5min or 1h".to_owned()),
     }
+}
+
+/// A whole number of a range.
+pub fn within<N: TryFrom<u64>, const MIN: u64, const MAX: u64>(text: &str) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| (MIN..=MAX).contains(number));
+    number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| format!("give a whole number from {MIN} to {MAX}"))
 }
 
 /// A directory that looks like a host's root.
 #[expect(clippy::disallowed_methods, reason = "the directory of --root")]
 fn host_root(text: &str) -> Result<PathBuf, String> {
     let directory = PathBuf::from(text);
-    match directory.join("proc").is_dir() {
-        true => Ok(directory),
-        false => Err("not a host's root: no proc directory".to_owned()),
-    }
+    if directory.join("proc").is_dir() { Ok(directory) } else { Err("not a host's root: no proc directory".to_owned()) }
 }

@@ -135,6 +135,43 @@ fn exit_with_usage() {
     }
 }
 
+/// What a wrong value should have been, with the option that it is of.
+#[test]
+fn wrong_values_in_own_words() {
+    for (arguments, words) in [
+        (["status", "--timeout", "5"], "'--timeout <TIME>': give a unit: 5s, 5min or 5h"),
+        (["watch", "--interval", "soon"], "'--interval <TIME>': give a time with its unit, such as 30s, 5min or 1h"),
+        (["check", "--timeout", "2d"], "'--timeout <TIME>': give a time from 1s to 1d"),
+        (["status", "--reserve-percent", "120"], "'--reserve-percent <PERCENT>': give a whole number from 0 to 90"),
+        (["size", "--sessions", "many"], "'--sessions <N>': give a whole number from 1 to 1000000"),
+    ] {
+        let refused = run(&fixture("two-nodes"), &arguments);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(status(&refused) == USAGE && said.contains(words), "{arguments:?}: {said}");
+    }
+}
+
+/// As a log has it, and as other programs write it.
+#[test]
+fn explain_whatever_the_case() {
+    let explained = run(&fixture("two-nodes"), &["explain", "pool_empty"]);
+    assert!(stdout(&explained).starts_with("pool_empty\n"));
+    for name in ["pool-empty", "POOL_EMPTY", "[pool_empty]"] {
+        assert_eq!(stdout(&run(&fixture("two-nodes"), &["explain", name])), stdout(&explained), "{name}");
+    }
+}
+
+#[test]
+fn completions_are_those_of_the_packages() {
+    for (shell, file) in
+        [("bash", "hugepage-sidecar.bash"), ("zsh", "_hugepage-sidecar"), ("fish", "hugepage-sidecar.fish")]
+    {
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/completions").join(file);
+        let printed = run(&fixture("two-nodes"), &["completions", shell]);
+        assert_eq!((status(&printed), stdout(&printed)), (OK, fs::read_to_string(kept).unwrap().as_str()), "{shell}");
+    }
+}
+
 /// So many pages fit on no host: this one changes nothing even if it asks nobody.
 #[test]
 fn apply_without_a_terminal_needs_consent() {

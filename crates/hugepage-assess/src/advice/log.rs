@@ -14,7 +14,8 @@ use crate::model::{HugePages, Landing, Lost};
 pub struct LogMessage {
     /// Whether it reports a problem.
     pub is_bad: bool,
-    /// The primary message, lower case and without a period.
+    /// The primary message, lower case and without a period. One of a problem ends with its finding in brackets, for programs
+    /// that match the lines of a log.
     pub message: String,
     /// The numbers, in sentences.
     pub detail: Option<String>,
@@ -46,7 +47,12 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogM
     };
     let notes = notes.iter().map(|note| format!("Note: {note}."));
     let detail: Vec<_> = std::iter::once(numbers(status)).chain(notes).collect();
-    LogMessage { is_bad: !as_requested || lost.is_some(), message, detail: Some(detail.join("\n")), hint }
+    let is_bad = !as_requested || lost.is_some();
+    let of_landing = ["base_pages", "transparent_huge_pages", "landing_unknown"];
+    let found = || status.findings.iter().map(|(_, finding)| finding.name()).find(|name| of_landing.contains(name));
+    let code = if lost.is_some() { Some("regressed") } else { found().filter(|_| is_bad) };
+    let message = message + &code.map_or(String::new(), |code| format!(" [{code}]"));
+    LogMessage { is_bad, message, detail: Some(detail.join("\n")), hint }
 }
 
 /// For a threat that appears while the server runs.
@@ -83,6 +89,7 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
         Threat::RestartFails => (format!("the next start would fail{next_start}"), at_next_start(status)),
         Threat::RestartLoses => (format!("the next start would lose huge pages{next_start}"), at_next_start(status)),
     };
+    let message = format!("{message} [{}]", threat.finding().name());
     let hint = message::hint_of_finding(status, &threat.finding());
     LogMessage { is_bad: true, message, detail: Some(format!("{}\n{detail}", numbers(status))), hint }
 }

@@ -254,9 +254,9 @@ fn said(states: &[Status]) -> Vec<Vec<String>> {
 
 #[test]
 fn the_log_is_never_wrong_about_a_crash() {
-    const LOST: &str = "the restart after a crash of one process would lose huge pages";
+    const LOST: &str = "the restart after a crash of one process would lose huge pages [crash_loses]";
     const KEPT: &str = "the restart after a crash would no longer lose huge pages";
-    const BOTH: &str = "the next start would lose huge pages (also after a crash)";
+    const BOTH: &str = "the next start would lose huge pages (also after a crash) [restart_loses]";
     const AGAIN: &str = "the next start would get its huge pages again (also after a crash)";
     let well = || Server::default().status();
     let short = || on_surplus().status();
@@ -270,7 +270,7 @@ fn the_log_is_never_wrong_about_a_crash() {
     };
     assert_eq!(said(&[well(), short(), well()]), [vec![BOTH], vec![AGAIN]]);
     // The files are as before again, and the pool is still too small.
-    let of_disk = "the next start would lose huge pages with the configuration on disk";
+    let of_disk = "the next start would lose huge pages with the configuration on disk [restart_loses]";
     assert_eq!(
         said(&[well(), larger_on_disk(), both(), short(), well()]),
         [vec![of_disk], vec![LOST], vec![], vec![AGAIN]]

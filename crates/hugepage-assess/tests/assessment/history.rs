@@ -196,11 +196,11 @@ fn what_a_start_is_logged_as() {
     let line = |level, text: &str| (level, text.to_owned());
     let landed = "shared memory landed in 512 huge pages of 2 MB";
     assert_eq!(said(&well(), Some(&before)), (vec![line(LogLevel::Log, landed)], false));
-    let warning = line(LogLevel::Warning, "the next start would lose huge pages (also after a crash)");
+    let warning = line(LogLevel::Warning, "the next start would lose huge pages (also after a crash) [restart_loses]");
     assert_eq!(said(&lowered(), None), (vec![line(LogLevel::Log, landed), warning.clone()], false));
-    let base = "shared memory did not land in huge pages";
+    let base = "shared memory did not land in huge pages [base_pages]";
     assert_eq!(said(&in_base_pages(), None), (vec![line(LogLevel::Warning, base)], false));
-    let regressed = "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages";
+    let regressed = "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages [regressed]";
     assert_eq!(said(&in_base_pages(), Some(&before)), (vec![line(LogLevel::Warning, regressed)], true));
 }
 
@@ -222,7 +222,7 @@ fn what_a_change_is_logged_and_recorded_as() {
                 to base; nr_hugepages from 512 to 100; threats from none to restart_loses";
     assert_eq!((messages, detail.as_deref()), (vec![], Some(lost)));
     let (messages, _) = update(&in_base_pages(), Some(&before), &[]);
-    let regressed = "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages".to_owned();
+    let regressed = "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages [regressed]".to_owned();
     assert_eq!(messages, [(LogLevel::Warning, regressed)]);
 }
 

@@ -107,7 +107,7 @@ fn what_shares_a_limit_counts() {
     assert_eq!(verdict(&status), (Severity::Critical, Finding::SharedLimit));
     assert_eq!(status.threats(), [Threat::SharedLimit]);
     let words = advice::log::threatened(&status, Threat::SharedLimit);
-    assert_eq!(words.message, "a cgroup allows fewer huge pages than its processes have reserved");
+    assert_eq!(words.message, "a cgroup allows fewer huge pages than its processes have reserved [shared_limit]");
     assert_eq!(words.hint.unwrap(), format!("Set /sys/fs/cgroup/limit_{} to at least {} bytes.", 2 * GIB - 1, 2 * GIB));
     assert_eq!(verdict(&with(GIB - 1, 2 * GIB)).1, Finding::CgroupBelowSegment);
     assert_eq!(verdict(&with(GIB, 2 * GIB)).1, Finding::SharedLimit, "the segment alone reaches it");

@@ -27,12 +27,12 @@ fn blocks() {
     let run = "Run \"sysctl -w vm.nr_hugepages=512\" and restart the server.";
     let cases = [
         (huge.clone(), None, false, "shared memory landed in 512 huge pages of 2 MB", None),
-        (base.clone(), None, true, "shared memory did not land in huge pages", Some(run)),
+        (base.clone(), None, true, "shared memory did not land in huge pages [base_pages]", Some(run)),
         (
             base.clone(),
             Some(lost(false)),
             true,
-            "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages",
+            "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages [regressed]",
             Some(run),
         ),
         (
@@ -46,14 +46,14 @@ fn blocks() {
             Server { landing: Some(Landing::Unknown), ..huge.clone() },
             None,
             true,
-            "the pages of shared memory could not be determined",
+            "the pages of shared memory could not be determined [landing_unknown]",
             None,
         ),
         (
             Server { pool: PoolFact::Unknown, ..base },
             None,
             true,
-            "shared memory did not land in huge pages",
+            "shared memory did not land in huge pages [base_pages]",
             Some("What helps depends on what could not be determined."),
         ),
     ];

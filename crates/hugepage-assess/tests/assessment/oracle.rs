@@ -3,10 +3,11 @@
 use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::{Outlook, Status};
 use hugepage_assess::model::{HugePages, Landing, LockLimit, Product, UseLargePages};
+use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::next_boot::PoolAtBoot;
-use hugepage_kernel::{Bytes, PageSize};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::*;
+use super::{KIB, MIB, Server, known, pool};
 
 /// An SGA of 512 pages of 2 MB, of which `huge` are in huge pages, and the rest in base pages.
 #[derive(Clone, Copy)]

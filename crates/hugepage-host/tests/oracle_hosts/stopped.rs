@@ -3,10 +3,10 @@
 use hugepage_assess::advice;
 use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::metrics::{MetricsSnapshot, text};
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::host_advice;
 use hugepage_host::host_advice::verdict::HostVerdict;
+use hugepage_host::metrics::{MetricsSnapshot, text};
 use hugepage_kernel::Pages;
 
 use crate::builder::*;
@@ -79,15 +79,21 @@ fn metrics_of_stopped_instances() {
     host.write("/etc/oratab", &lines);
     host.write(&format!("{DB_HOME}/dbs/initboot.ora"), "sga_max_size=2G\nuse_large_pages=ONLY\n");
     host.write(&format!("{DB_HOME}/dbs/initoff.ora"), "sga_max_size=2G\nuse_large_pages=FALSE\n");
-    let text = text(&MetricsSnapshot::from(&host.survey()));
+    let text = text(MetricsSnapshot::from(&host.survey()));
     let of = |name: &str| -> Vec<_> {
         let samples =
             text.lines().filter_map(|line| line.strip_prefix(&format!("hugepage_stopped_{name}{{kind=\"oracle\",")));
         samples.filter(|sample| !sample.ends_with("} 0")).map(|sample| sample.replace('"', "")).collect()
     };
-    assert_eq!(of("state"), ["name=boot,state=stopped} 1", "name=off,state=stopped} 1", "name=dark,state=stopped} 1"]);
+    assert_eq!(
+        of("state"),
+        ["boot", "off", "dark"].map(|name| format!("name={name},hugepage_stopped_state=stopped}} 1"))
+    );
     assert_eq!(of("verdict"), ["name=boot} 2", "name=off} 1", "name=dark} 1"]);
-    let outlooks = ["name=boot,lands_in=fails} 1", "name=off,lands_in=base} 1", "name=dark,lands_in=unknown} 1"];
+    let outlooks = ["boot fails", "off base", "dark unknown"].map(|text| {
+        let (name, outlook) = text.split_once(' ').unwrap();
+        format!("name={name},hugepage_stopped_restart_outlook={outlook}}} 1")
+    });
     assert_eq!(of("restart_outlook"), outlooks);
     assert_eq!(
         (of("pages_needed"), of("pages_missing")),

@@ -21,7 +21,9 @@ pub fn run(options: &ExplainOptions) -> Exit {
         sections().map(line).for_each(|line| say!("{line}"));
         return exit::OK;
     };
-    match sections().find(|(found, _)| found == name) {
+    // As the log has it, and as other programs write it.
+    let wanted = name.trim_matches(['[', ']']).replace('-', "_").to_ascii_lowercase();
+    match sections().find(|(found, _)| *found == wanted) {
         Some((name, text)) => {
             say!("{name}\n\n{}", text.trim());
             exit::OK

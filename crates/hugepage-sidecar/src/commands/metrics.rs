@@ -1,20 +1,22 @@
 //! `metrics`: the host and every instance on it as OpenMetrics text, for node_exporter's textfile collector.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_assess::metrics::{MetricsSnapshot, text};
-use hugepage_kernel::Root;
+use hugepage_host::metrics::{MetricsSnapshot, StoppedMetrics, text};
+use hugepage_host::{AskStart, Survey, stopped_clusters};
+use hugepage_kernel::{Notes, Root};
 
-use crate::atomic_file;
 use crate::commands::survey::{SurveyOptions, survey_with_history};
 use crate::exit::{self, Exit};
 use crate::output::escape;
 use crate::output::stream::{complain, stdout};
 use crate::privileges::Needs;
 use crate::server_program::asked_starts::asking;
+use crate::{atomic_file, stored_history};
 
 /// Options of `metrics`.
 #[derive(Clone, Debug, Args)]
@@ -36,8 +38,12 @@ impl MetricsOptions {
 /// Prints or writes the metrics. The exit status is OK if that succeeded: the alert rules evaluate the text.
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     options.survey.accounts.check(root)?;
-    let survey = asking(root, |ask| survey_with_history(root, &options.survey, ask));
-    let text = text(&MetricsSnapshot::from(&survey));
+    let begun = Instant::now();
+    let (survey, text) = asking(root, |ask| {
+        let survey = survey_with_history(root, &options.survey, ask);
+        let text = of_survey(root, &survey, &options.survey.state_dir, ask, begun);
+        (survey, text)
+    });
     match &options.textfile {
         Some(path) => atomic_file::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,
         None => stdout().write_all(text.as_bytes())?,
@@ -45,4 +51,18 @@ pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     let notes = survey.instances.iter().flat_map(|instance| &instance.notes).chain(&survey.notes);
     notes.for_each(|note| complain!("hugepage-sidecar: {}", escape::line(note)));
     Ok(exit::OK)
+}
+
+/// The text of a survey that began at `begun`.
+pub fn of_survey(root: &Root, survey: &Survey, state_dir: &Path, ask: Option<&AskStart<'_>>, begun: Instant) -> String {
+    let mut snapshot = MetricsSnapshot::from(survey);
+    let clusters = stopped_clusters(root, survey, &[], ask, &mut Notes::default());
+    snapshot.stopped.extend(clusters.iter().map(StoppedMetrics::from));
+    snapshot.survey_duration = root.is_live().then(|| begun.elapsed());
+    for (metrics, instance) in snapshot.instances.iter_mut().zip(&survey.instances) {
+        let (histories, _) = stored_history::read(root, &instance.id, state_dir);
+        let records = histories.iter().flat_map(|history| &history.records);
+        metrics.last_regression = records.filter_map(|record| Some(record.loss()?.at)).max();
+    }
+    text(snapshot)
 }

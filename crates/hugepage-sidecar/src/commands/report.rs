@@ -12,6 +12,7 @@ use hugepage_kernel::Root;
 use crate::atomic_file;
 use crate::commands::survey::{SurveyOptions, survey_with_sizings};
 use crate::exit::{self, Exit};
+use crate::host_options::within;
 use crate::output::host_rows::host;
 use crate::output::stream::stdout;
 use crate::privileges::Needs;
@@ -29,17 +30,15 @@ pub struct ReportOptions {
     #[arg(long, value_name = "FILE")]
     html: PathBuf,
     /// Show page tables for up to N connections
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = within::<u64, 1, 1_000_000>)]
     connections: u64,
 }
 
 impl ReportOptions {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
-        match self.html == Path::new("-") {
-            true => Needs::default().servers(),
-            false => Needs::default().servers().file(&self.html),
-        }
+        let needs = Needs::default().servers();
+        if self.html == Path::new("-") { needs } else { needs.file(&self.html) }
     }
 }
 

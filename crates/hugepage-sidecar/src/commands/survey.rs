@@ -10,13 +10,14 @@ use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
 
 use crate::history::HostHistory;
+use crate::host_options::within;
 use crate::server_program::asked_starts::asking;
 
 /// Options of every survey.
 #[derive(Clone, Debug, Args)]
 pub struct SurveyOptions {
     /// Keep this much of the host's memory for base pages, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=90))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = within::<u32, 0, 90>)]
     pub reserve_percent: u32,
     /// Directory where `watch` keeps the history of each instance
     #[arg(long, value_name = "DIR", default_value = crate::state::DIRECTORY)]

@@ -11,14 +11,15 @@ use clap::Args;
 use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Sizing;
-use hugepage_assess::metrics::{MetricsSnapshot, text};
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{InspectedHost, Instance, Survey, no_past};
 use hugepage_kernel::Root;
 
+use crate::commands::metrics;
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
+use crate::host_options::{duration, within};
 use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::{self, survey_snapshot};
@@ -39,10 +40,10 @@ const MAX_HISTORY_AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 #[derive(Debug, Args)]
 pub struct WatchOptions {
     /// Keep this much of the host's memory for base pages, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=90))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = within::<u32, 0, 90>)]
     reserve_percent: u32,
     /// Time between two surveys
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = interval)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     interval: Duration,
     /// Directory for the history of each instance; with --root below that directory, and nothing is kept without this option
     /// [default: /var/lib/hugepage-sidecar]
@@ -51,7 +52,7 @@ pub struct WatchOptions {
     #[command(flatten)]
     accounts: AccountOptions,
     /// Records to keep per instance; 0 keeps none
-    #[arg(long, value_name = "RECORDS", default_value_t = 1000)]
+    #[arg(long, value_name = "RECORDS", default_value_t = 1000, value_parser = within::<usize, 0, 1_000_000>)]
     history_size: usize,
     /// Write the output of `status --format json` to FILE after each survey
     #[arg(long, value_name = "FILE")]
@@ -93,14 +94,6 @@ impl WatchOptions {
     }
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(interval) if interval >= Duration::from_secs(1) => Ok(interval),
-        Ok(_) => Err("the interval must be at least 1 s".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
 pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
     if root.is_tree() && !options.once {
@@ -137,11 +130,11 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             prune(directory, &survey.instances.iter().map(of_running).collect());
         }
         let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
-        let errors = write_files(root, &survey, &sizings, options, &mut logs);
+        let errors = write_files(root, &survey, &sizings, options, &mut logs, begun);
         let has_written = errors.is_empty();
         for error in errors {
             // At every survey: a reader of an old file has no other sign that it is old.
-            log_error(&format!("{error:#}"));
+            journal::log(LogLevel::Warning, &format!("{error:#}"));
         }
         if options.once {
             return Ok(if has_written {
@@ -179,11 +172,14 @@ fn write_files(
     sizings: &[Sizing],
     options: &WatchOptions,
     logs: &mut LogStarts,
+    begun: Instant,
 ) -> Vec<anyhow::Error> {
     // What its logs tell is read before anything is written.
     let next = Some(options.interval).filter(|_| !options.once);
     let snapshot = |directory| (directory, survey_snapshot::from_survey(root, survey, sizings, next, logs));
     let snapshots: Vec<_> = options.oracle_dir.iter().map(snapshot).collect();
+    let of_survey = |path| (path, metrics::of_survey(root, survey, options.state_dir(), None, begun));
+    let textfile = options.textfile.as_deref().map(of_survey);
     supervisor::end_reading();
     let written = |path: &Path, content: &[u8]| {
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
@@ -192,8 +188,7 @@ fn write_files(
         let text = json_text(&host_rows::host(survey, sizings))? + "\n";
         written(path, text.as_bytes())
     });
-    let metrics =
-        options.textfile.as_deref().map(|path| written(path, text(&MetricsSnapshot::from(survey)).as_bytes()));
+    let metrics = textfile.map(|(path, text)| written(path, text.as_bytes()));
     let oracle =
         snapshots.iter().map(|(directory, snapshot)| oracle::write(directory, snapshot, &options.access).map(|_| ()));
     [json, metrics].into_iter().flatten().chain(oracle).filter_map(Result::err).collect()
@@ -208,10 +203,6 @@ fn log_message(instance: &str, level: LogLevel, message: &LogMessage) {
     journal::write(level, &lines);
 }
 
-fn log_error(text: &str) {
-    journal::log(LogLevel::Warning, text);
-}
-
 /// Errors of histories. Each is logged once, not at every survey.
 #[derive(Debug, Default)]
 struct ReportedErrors(Vec<String>);
@@ -220,7 +211,7 @@ impl ReportedErrors {
     fn report(&mut self, error: Option<anyhow::Error>) {
         let Some(text) = error.map(|error| format!("{error:#}")) else { return };
         if self.0.len() < MAX_REPORTED_ERRORS && !self.0.contains(&text) {
-            log_error(&text);
+            journal::log(LogLevel::Warning, &text);
             self.0.push(text);
         }
     }

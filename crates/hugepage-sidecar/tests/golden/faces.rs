@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::program::run;
+use crate::program::{run, without_version};
 use crate::snapshots::{Snapshots, files};
 use crate::trees::Tree;
 
@@ -48,7 +48,8 @@ pub fn compare(snapshots: &mut Snapshots, host: &str, tree: Tree, faces: &[Face]
     }
     calls += &run(&tree.path, &WATCH).transcript();
     for name in ["status.json", "metrics.prom"] {
-        snapshots.compare(&format!("{host}/{name}"), &fs::read_to_string(tree.path.join("..").join(name)).unwrap());
+        let text = fs::read_to_string(tree.path.join("..").join(name)).unwrap();
+        snapshots.compare(&format!("{host}/{name}"), &without_version(text));
     }
     let mut history = String::new();
     for file in files(&tree.path.join("state")) {

@@ -29,7 +29,7 @@ pub fn run(directory: &Path, arguments: &[&str]) -> CallOutput {
 }
 
 /// A release changes nothing else.
-fn without_version(text: String) -> String {
+pub fn without_version(text: String) -> String {
     ["hugepage-sidecar {}", "'{}'", "\"{}\"", "|{}|"].iter().fold(text, |text, place| {
         text.replace(&place.replace("{}", env!("CARGO_PKG_VERSION")), &place.replace("{}", "[VERSION]"))
     })

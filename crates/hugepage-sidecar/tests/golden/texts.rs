@@ -98,6 +98,7 @@ const REFUSED: &[&[&str]] = &[
     &["apply", "--pages", "1", "--recommended"],
     &["report"],
     &["explain", "nothing"],
+    &["completions", "tcsh"],
     &["oracle", "print", "nothing"],
     &["oracle", "install-sql", "--schema", "a; drop user sys"],
     &["oracle", "cluster-sql"],

@@ -28,6 +28,7 @@ use self::resize_plan::{ResizePlan, ResizeRefusal};
 use self::rollback::roll_back;
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
+use crate::host_options::within;
 use crate::output::stream::{complain, say};
 use crate::privileges::{self, Needs};
 use crate::signals::Interrupt;
@@ -38,6 +39,7 @@ use crate::supervisor;
 pub struct ApplyOptions {
     /// Set the pool to N pages
     #[arg(long, value_name = "N", required_unless_present = "recommended", conflicts_with = "recommended")]
+    #[arg(value_parser = within::<u64, 0, 1_000_000_000_000>)]
     pages: Option<u64>,
     /// Set the pool to what the servers of this host need, and never reduce it
     #[arg(long)]
@@ -46,7 +48,7 @@ pub struct ApplyOptions {
     #[arg(long, value_name = "SIZE", value_parser = page_size::parse)]
     page_size: Option<PageSize>,
     /// Keep this share of the host's memory for base pages, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = within::<u32, 0, 100>)]
     reserve_percent: u32,
     #[command(flatten)]
     accounts: AccountOptions,

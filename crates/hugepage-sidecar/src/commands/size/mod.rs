@@ -18,6 +18,7 @@ use self::sessions::SessionsOutput;
 use self::sizing::host_sizing;
 use super::survey::SurveyOptions;
 use crate::exit::{self, Exit};
+use crate::host_options::within;
 use crate::output::{Format, json};
 use crate::privileges::Needs;
 use crate::server_program::asked_starts::asking;
@@ -34,7 +35,7 @@ pub struct SizeOptions {
     #[arg(long)]
     running_only: bool,
     /// Foretell the page tables of N sessions of each server, in base pages and in huge pages
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = within::<u64, 1, 1_000_000>)]
     sessions: Option<u64>,
     #[command(flatten)]
     planned: PlannedOptions,

@@ -9,6 +9,7 @@ use hugepage_start::StartAnswer;
 use serde::Serialize;
 
 use crate::exit::{self, Exit};
+use crate::host_options::within;
 use crate::output::stream::{say, stdout};
 use crate::output::table::wrapped;
 use crate::output::{Format, json};
@@ -24,10 +25,10 @@ pub struct PlannedOptions {
     shared_buffers: Option<String>,
     /// Number of its max_connections
     #[arg(long, value_name = "N", requires = "shared_buffers", default_value_t = 100)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=262_143))]
+    #[arg(value_parser = within::<u32, 1, 262_143>)]
     max_connections: u32,
     /// Its major version, 15 or later, whose program is installed here
-    #[arg(long, value_name = "N", requires = "shared_buffers", value_parser = clap::value_parser!(u32).range(15..100))]
+    #[arg(long, value_name = "N", requires = "shared_buffers", value_parser = within::<u32, 15, 99>)]
     major: Option<u32>,
 }
 

@@ -33,7 +33,8 @@ pub fn host_sizing(
     let mut down = Vec::new();
     if let Some(postgresql_data) = stopped {
         down = survey.stopped.iter().map(StoppedOracle::database).collect();
-        down.extend(stopped_clusters(root, &survey, postgresql_data, ask, &mut notes));
+        let clusters = stopped_clusters(root, &survey, postgresql_data, ask, &mut notes);
+        down.extend(clusters.into_iter().map(|cluster| cluster.database));
     }
     let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
     let sizings = survey.sizings(&needs, options.reserve_percent);

@@ -1,19 +1,30 @@
 //! The metrics of a host: what the text says of facts, and that each name means one thing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, UNIX_EPOCH};
 
 use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::assessment::{Finding, Status};
-use hugepage_assess::metrics::{InstanceMetrics, MetricsSnapshot, text};
 use hugepage_assess::model::{HugePages, Landing};
 use hugepage_assess::pools::PoolRow;
+use hugepage_host::metrics::{InstanceMetrics, MetricsSnapshot, text};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
-use super::{GIB, MIB, Server, fault, known, pool, reservation};
+#[allow(dead_code, reason = "of the tests of another crate")]
+#[path = "../../hugepage-assess/tests/assessment/server.rs"]
+mod server;
+
+use server::{GIB, MIB, Server, fault, known, pool, reservation};
 
 fn instance(name: &str, status: Status) -> InstanceMetrics {
-    InstanceMetrics { kind: "postgresql".to_owned(), name: name.to_owned(), status, page_tables: None }
+    InstanceMetrics {
+        kind: "postgresql".to_owned(),
+        name: name.to_owned(),
+        status,
+        page_tables: PageTables::default(),
+        last_regression: None,
+    }
 }
 
 fn row(node: Option<u32>, pool: Pool) -> PoolRow {
@@ -22,11 +33,13 @@ fn row(node: Option<u32>, pool: Pool) -> PoolRow {
 
 fn host(instances: Vec<InstanceMetrics>) -> String {
     let meminfo = instances.first().and_then(|instance| instance.status.facts.meminfo.clone());
-    text(&MetricsSnapshot {
+    text(MetricsSnapshot {
         instances,
         stopped: Vec::new(),
         pools: vec![row(None, pool(512, 12, 2)), row(Some(0), pool(512, 12, 0))],
         meminfo,
+        uninspected: 2,
+        survey_duration: Some(Duration::from_millis(1500)),
     })
 }
 
@@ -48,10 +61,10 @@ fn one_server_as_requested() {
     let samples = samples(&text);
     for (name, labels, value) in [
         ("hugepage_verdict", "", "0"),
-        ("hugepage_landed_in", ",landed_in=\"hugetlb\"", "1"),
-        ("hugepage_landed_in", ",landed_in=\"base\"", "0"),
-        ("hugepage_restart_outlook", ",lands_in=\"hugetlb\"", "1"),
-        ("hugepage_fallback_cause", ",reason=\"pool_empty\"", "0"),
+        ("hugepage_landed_in", ",hugepage_landed_in=\"hugetlb\"", "1"),
+        ("hugepage_landed_in", ",hugepage_landed_in=\"base\"", "0"),
+        ("hugepage_restart_outlook", ",hugepage_restart_outlook=\"hugetlb\"", "1"),
+        ("hugepage_fallback_cause", ",hugepage_fallback_cause=\"pool_empty\"", "0"),
         ("hugepage_instance_info", ",huge_pages=\"try\",huge_page_size=\"2097152\"", "1"),
         ("hugepage_shared_memory_bytes", "", "1073741824"),
         ("hugepage_page_size_bytes", "", "2097152"),
@@ -66,6 +79,9 @@ fn one_server_as_requested() {
         ("hugepage_node_free_hugepages{page_size=\"2097152\",node=\"0\"}", "12"),
         ("hugepage_host_memory_bytes", "17179869184"),
         ("hugepage_host_page_tables_bytes", "67108864"),
+        ("hugepage_uninspected_instances", "2"),
+        ("hugepage_survey_duration_seconds", "1.5"),
+        (concat!("hugepage_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}"), "1"),
     ] {
         assert_eq!(samples.get(series), Some(&value), "{series} in\n{text}");
     }
@@ -106,6 +122,18 @@ fn what_is_wrong_has_its_gravity() {
     assert_eq!(sample(&samples, "hugepage_finding_severity", ",finding=\"restart_loses\""), Some("2"));
 }
 
+/// Also a name that looks as if it were numbered.
+#[test]
+fn names_that_escape_to_the_same_text() {
+    let names = ["/pg\u{1b}", "/pg\\x1b", "/pg\\x1b (2)", "/pg\u{9b}"];
+    let text = host(names.map(|name| instance(name, Server::default().status())).into());
+    let samples = samples(&text);
+    let verdicts = samples.keys().filter_map(|series| series.strip_prefix("hugepage_verdict"));
+    let expected = ["/pg\\\\x1b", "/pg\\\\x1b (2)", "/pg\\\\x1b (2) (2)", "/pg\\\\x9b"]
+        .map(|name| format!("{{kind=\"postgresql\",name=\"{name}\"}}"));
+    assert_eq!(BTreeSet::from_iter(verdicts), BTreeSet::from_iter(expected.iter().map(String::as_str)));
+}
+
 #[test]
 fn unknown_has_no_sample() {
     let text = host(vec![instance("/pg", Server { landing: None, limits: None, ..Server::default() }.status())]);
@@ -113,13 +141,23 @@ fn unknown_has_no_sample() {
     for name in ["hugepage_shared_memory_bytes", "hugepage_page_size_bytes", "hugepage_pages_needed"] {
         assert_eq!(sample(&samples, name, ""), None, "{name}");
     }
-    for name in ["hugepage_cgroup_limit_bytes", "hugepage_page_tables_total_bytes"] {
+    for name in ["hugepage_cgroup_limit_bytes", "hugepage_page_tables_bytes"] {
         assert!(!text.contains(name), "{name} in\n{text}");
     }
-    assert_eq!(sample(&samples, "hugepage_landed_in", ",landed_in=\"unknown\""), Some("1"));
+    assert_eq!(sample(&samples, "hugepage_landed_in", ",hugepage_landed_in=\"unknown\""), Some("1"));
 
-    let nothing = MetricsSnapshot { instances: Vec::new(), stopped: Vec::new(), pools: Vec::new(), meminfo: None };
-    assert_eq!(hugepage_assess::metrics::text(&nothing), "# EOF\n");
+    let nothing = MetricsSnapshot {
+        instances: Vec::new(),
+        stopped: Vec::new(),
+        pools: Vec::new(),
+        meminfo: None,
+        uninspected: 0,
+        survey_duration: None,
+    };
+    let text = hugepage_host::metrics::text(nothing);
+    let names: Vec<_> =
+        text.lines().filter_map(|line| line.split(['{', ' ']).next().filter(|name| *name != "#")).collect();
+    assert_eq!(names, ["hugepage_uninspected_instances", "hugepage_build_info"], "{text}");
 }
 
 #[test]
@@ -132,14 +170,16 @@ fn what_is_counted_elsewhere() {
         of_shared_memory: Some(Bytes(600)),
     };
     let limited = Server { limits: reservation(&[(2 * GIB, GIB)]), ..Server::default() };
-    let counted = InstanceMetrics { page_tables: Some(sum), ..instance("/pg", limited.status()) };
+    let lost = Some(UNIX_EPOCH + Duration::from_secs(1_700_000_000));
+    let counted = InstanceMetrics { page_tables: sum, last_regression: lost, ..instance("/pg", limited.status()) };
     let text = host(vec![counted]);
     let samples = samples(&text);
     for (name, value) in [
         ("hugepage_page_tables_processes", "7"),
-        ("hugepage_page_tables_total_bytes", "700"),
+        ("hugepage_page_tables_bytes", "700"),
         ("hugepage_page_tables_max_bytes", "300"),
         ("hugepage_page_tables_saving_bytes", "600"),
+        ("hugepage_last_regression_timestamp_seconds", "1700000000"),
         ("hugepage_cgroup_limit_bytes", "2147483648"),
         ("hugepage_cgroup_usage_bytes", "1073741824"),
     ] {
