@@ -28,7 +28,7 @@ def of_preflight(row: dict[str, Any], notes: tuple[str, ...]) -> Outlook:
 
 def of_metrics(found: Samples, name: str, event: str, notes: tuple[str, ...]) -> Outlook:
     """The metric that is 1 of those that name the landing."""
-    lands_in = [dict(labels)["lands_in"] for (metric, labels), value in found.items()
+    lands_in = [dict(labels)[metric] for (metric, labels), value in found.items()
                 if metric == f"hugepage_{event}_outlook" and value == 1 and ("name", name) in labels]
     return Outlook(lands_in[0] if lands_in else "unknown", notes)
 

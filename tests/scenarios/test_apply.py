@@ -211,7 +211,7 @@ def test_what_the_host_cannot_hold_is_refused(small):
     before = small.numbers()
     memory = meminfo()
     fits = (memory["MemTotal"] - memory["MemTotal"] * 20 // 100 - (memory["Hugetlb"] - before.nr * 2 * MB)) // (2 * MB)
-    for asked in (fits + 1, 36569 * (1 + memory["MemTotal"] // (48 * GB)), 2**63):
+    for asked in (fits + 1, 36569 * (1 + memory["MemTotal"] // (48 * GB)), 10**12):
         answer = apply("--pages", asked)
         assert answer.status == UNKNOWN and f"{asked} huge pages of 2 MB" in answer.stderr
         assert "stay for base pages" in answer.stderr
