@@ -1,14 +1,17 @@
 //! Servers that are configured on a host and do not run, and the pages that they will need.
 
+use std::borrow::Cow;
+
 use hugepage_kernel::{PageSize, Pages};
+use serde::{Deserialize, Serialize};
 
 use crate::assessment::host::PoolNeed;
 
 /// A server that does not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoppedDatabase {
     /// The kind: `oracle`, `asm`, `postgresql`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The SID, or the data directory.
     pub name: String,
     /// The size of the pages that it asks for; `None` for the host's default.
@@ -20,12 +23,12 @@ pub struct StoppedDatabase {
 }
 
 /// What a server that does not run will ask for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wants {
     /// This number of huge pages, and the source of the number.
-    Pages(Pages, &'static str),
+    Pages(Pages, Cow<'static, str>),
     /// None, and why.
-    None(&'static str),
+    None(Cow<'static, str>),
     /// Could not be determined, and why.
     Unknown(String),
 }
@@ -44,8 +47,8 @@ impl Wants {
 impl StoppedDatabase {
     /// The need of a pool; `None` if the number is unknown.
     pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
-        let Wants::Pages(pages, _) = self.wants else { return None };
-        let (running, held) = (Pages(0), Pages(0));
+        let Wants::Pages(pages, _) = &self.wants else { return None };
+        let (pages, running, held) = (*pages, Pages(0), Pages(0));
         Some((self.page_size, PoolNeed { name: self.name.clone(), pages, running, held, is_running: false }))
     }
 }

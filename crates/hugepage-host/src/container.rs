@@ -15,7 +15,7 @@ pub(super) enum Container {
 /// The container of `pid`; `None` for the host, and for what users run by themselves.
 pub(super) fn container(root: &Root, pid: i32) -> Option<Container> {
     let paths = |text: &str| text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(container_of);
-    root.read_once(&format!("/proc/{pid}/cgroup"), paths).ok()?
+    root.read_short(&format!("/proc/{pid}/cgroup"), paths).ok()?
 }
 
 /// From a path in /proc/PID/cgroup (cgroups(7)). Users may be let make groups of any name below their own, so the name

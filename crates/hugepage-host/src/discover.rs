@@ -1,24 +1,18 @@
-//! Which processes of a host are database servers, and which processes belong to them. The titles of all processes
-//! tell, and every user may read them.
+//! Which processes of one user are database servers, and which processes belong to them. Their titles tell.
 
 use std::collections::BTreeMap;
 
-use hugepage_kernel::notes::Notes;
+use hugepage_kernel::Root;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
 use hugepage_kernel::proc::program;
-use hugepage_kernel::{Bytes, ReadError, Root};
 use hugepage_oracle::equal_sids::{Pmons, Whose};
 use hugepage_oracle::readers::{OracleInstance, OracleProcess, OracleRole};
 
-use super::container::container;
-use super::server_names::{Seen, ServerName, arguments};
+use super::glances::{Candidate, may_be_in_server};
+use super::server_names::{Seen, arguments};
 use super::service_accounts::ServiceAccounts;
-use super::strangers::Strangers;
-
-/// The most processes beside servers of which it is kept that they have huge pages.
-const MAX_HOLDERS: usize = 1000;
 
 /// The kind of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,107 +38,62 @@ pub struct DiscoveredServer {
     pub undecided: usize,
 }
 
-/// What the processes of a host are.
+/// What the processes of a user are.
 #[derive(Debug, Default)]
-pub(super) struct DiscoveredHost {
-    /// Every server that counts and whose processes are visible, in the order of their process ids.
+pub(super) struct FoundServers {
+    /// Every server that counts, in the order of their process ids.
     pub(super) servers: Vec<DiscoveredServer>,
-    /// Who calls itself a server and does not count.
-    pub(super) strangers: Strangers,
-    /// The memory in huge pages of processes of service accounts that are of no server, outside of containers.
-    pub(super) held_by_services: Bytes,
-    /// The memory in huge pages of all others, of which each process that has a page of several counts it.
-    pub(super) held_by_strangers: Bytes,
-    /// Root's processes that are of no server, and what each has touched of huge pages.
-    pub(super) of_root: Vec<(i32, Bytes)>,
-    /// The first processes that have huge pages and are of no server, and whether each counts.
-    pub(super) holders: Vec<(i32, ProcessGlance, bool)>,
+    /// Who calls itself a server and does not count, and why.
+    pub(super) refused: Vec<(i32, String)>,
+    /// The processes that are of no server.
+    pub(super) others: Vec<i32>,
 }
 
-impl DiscoveredHost {
-    /// Looks at every process. Of each its status alone is read until its users are known.
-    pub(super) fn look(root: &Root, accounts: &ServiceAccounts, notes: &mut Notes) -> Self {
-        let pids = notes.keep(process::pids(root)).unwrap_or_default();
+impl FoundServers {
+    /// Looks at the processes `among` them.
+    pub(super) fn among(root: &Root, accounts: &ServiceAccounts, among: &[Candidate]) -> Self {
         let mut pass = Pass {
             root,
             accounts,
             all: Processes::open(root),
-            host: Self::default(),
+            found: Self::default(),
             sessions: Vec::new(),
             children: BTreeMap::new(),
             parents: BTreeMap::new(),
             unnamed: Vec::new(),
         };
-        for pid in pids {
-            let glance = pass.all.glance(pid);
-            if glance.as_ref().is_err_and(ReadError::is_unanswered) {
-                notes.add(format!("whether process {pid} is a server is unknown: it does not answer"));
-            }
-            // A process that ends meanwhile, or is hidden, belongs to no server.
-            if let Ok(Some(glance)) = glance {
-                pass.add(pid, glance);
-            }
-        }
+        among.iter().for_each(|candidate| pass.add(candidate));
         pass.finish()
     }
 }
 
-/// A pass over the processes of a host.
+/// A pass over the processes of a user.
 struct Pass<'a> {
     root: &'a Root,
     accounts: &'a ServiceAccounts,
     all: Processes<'a>,
     /// What was found so far.
-    host: DiscoveredHost,
+    found: FoundServers,
     /// The other processes of Oracle's instances.
     sessions: Vec<(i32, OracleInstance, Option<Credentials>, ProcessStatus)>,
     /// The processes that may be PostgreSQL's, by their parent.
     children: BTreeMap<i32, Vec<ProcessStatus>>,
     /// The parents of backends, each with the name of a backend's program: the parent's, until one runs another program.
     parents: BTreeMap<i32, String>,
-    /// Processes that may be postmasters under any name, and whether each is of a service account.
-    unnamed: Vec<(i32, ProcessGlance, bool)>,
+    /// Processes that may be postmasters under any name.
+    unnamed: Vec<&'a Candidate>,
 }
 
-impl Pass<'_> {
-    fn add(&mut self, pid: i32, glance: ProcessGlance) {
-        let users = glance.credentials.as_ref();
-        let is_of_service = users.is_none_or(|users| self.accounts.is_service(self.root, users.effective));
-        let (name, may_be) = (ServerName::of_program(&glance.name), may_be_in_server(&glance));
-        // The images of root's container runtimes name programs as they like.
-        if !is_of_service && !((name.is_some() || may_be) && container(self.root, pid).is_some()) {
-            if let Some(name) = name {
-                let once = name == ServerName::Member;
-                self.host.strangers.add(self.root, self.accounts, pid, &glance, None, once);
-            }
-            return self.add_other(pid, glance, is_of_service);
-        }
-        let is_added = match self.all.command_line(pid, Seen::parse).ok().flatten().flatten() {
-            Some(seen) => self.is_added(pid, &glance, seen),
-            None if may_be => return self.unnamed.push((pid, glance, is_of_service)),
+impl<'a> Pass<'a> {
+    fn add(&mut self, candidate: &'a Candidate) {
+        let Candidate { pid, glance, .. } = candidate;
+        let is_added = match self.all.command_line(*pid, Seen::parse).ok().flatten().flatten() {
+            Some(seen) => self.is_added(*pid, glance, seen),
+            None if may_be_in_server(glance) => return self.unnamed.push(candidate),
             None => false,
         };
         if !is_added {
-            self.add_other(pid, glance, is_of_service);
-        }
-    }
-
-    /// Adds a process that is of no server.
-    fn add_other(&mut self, pid: i32, glance: ProcessGlance, is_of_service: bool) {
-        let users = glance.credentials.as_ref();
-        let is_of_root = users.is_some_and(|users| users.users().iter().all(|uid| *uid == 0));
-        if is_of_root && glance.status.rss_anon.is_some() {
-            self.host.of_root.push((pid, glance.status.hugetlb_pages.unwrap_or_default()));
-        }
-        if !glance.holds_huge_pages() {
-            return;
-        }
-        // The root of a container is as good as anybody.
-        let counts = is_of_service && container(self.root, pid).is_none();
-        let sum = if counts { &mut self.host.held_by_services } else { &mut self.host.held_by_strangers };
-        *sum = sum.saturating_add(glance.status.hugetlb_pages.unwrap_or_default());
-        if self.host.holders.len() < MAX_HOLDERS {
-            self.host.holders.push((pid, glance, counts));
+            self.found.others.push(*pid);
         }
     }
 
@@ -166,29 +115,29 @@ impl Pass<'_> {
         };
         let users = glance.credentials.clone();
         if let Some(why) = self.accounts.why_not(self.root, pid, users.as_ref()) {
-            self.host.strangers.add(self.root, self.accounts, pid, glance, Some(why), false);
+            self.found.refused.push((pid, why));
             return false;
         }
         if let Ok(Some(status)) = process::status_of_server(self.root, pid) {
             if let DiscoveredKind::PostgreSql(_) = who {
                 self.children.entry(status.parent.unwrap_or(0)).or_default().push(status);
             }
-            self.host.servers.push(DiscoveredServer { who, pid, users, processes: vec![status], undecided: 0 });
+            self.found.servers.push(DiscoveredServer { who, pid, users, processes: vec![status], undecided: 0 });
         }
         true
     }
 
     /// Gives each server its processes.
-    fn finish(mut self) -> DiscoveredHost {
-        for (pid, glance, is_of_service) in std::mem::take(&mut self.unnamed) {
-            let is_head = self.parents.get(&pid) == Some(&glance.name);
-            let found = is_head.then(|| self.all.command_line(pid, arguments)).and_then(Result::ok).flatten();
-            if !found.is_some_and(|found| self.is_added(pid, &glance, Seen::Postmaster(found))) {
-                self.add_other(pid, glance, is_of_service);
+    fn finish(mut self) -> FoundServers {
+        for Candidate { pid, glance, .. } in std::mem::take(&mut self.unnamed) {
+            let is_head = self.parents.get(pid) == Some(&glance.name);
+            let found = is_head.then(|| self.all.command_line(*pid, arguments)).and_then(Result::ok).flatten();
+            if !found.is_some_and(|found| self.is_added(*pid, glance, Seen::Postmaster(found))) {
+                self.found.others.push(*pid);
             }
         }
-        self.host.servers.sort_by_key(|found| found.pid);
-        let Self { root, accounts, mut host, sessions, mut children, .. } = self;
+        self.found.servers.sort_by_key(|found| found.pid);
+        let Self { root, accounts, found: mut host, sessions, mut children, .. } = self;
         let found = &mut host.servers;
         keep_postmasters(found);
         for found in &mut *found {
@@ -245,16 +194,16 @@ impl DiscoveredServer {
     }
 }
 
-/// Whether a process may be one of a server's, all of which share memory.
-fn may_be_in_server(glance: &ProcessGlance) -> bool {
-    glance.holds_huge_pages() || glance.status.rss_shmem.is_none_or(|memory| memory > Bytes(0))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use hugepage_kernel::Bytes;
+    use hugepage_kernel::notes::Notes;
+
     use super::*;
+    use crate::glances::Glances;
+    use crate::strangers::Strangers;
 
     /// Writes processes as (pid, parent, command line, VmPTE in kB).
     fn host(processes: &[(i32, i32, &str, u64)]) -> tempfile::TempDir {
@@ -332,7 +281,7 @@ mod tests {
         }
         let mut notes = Notes::default();
         let root = Root::at(tree.path());
-        let found = DiscoveredHost::look(&root, &ServiceAccounts::read(&root, &[], &mut notes), &mut notes);
+        let (found, glances) = looked(&root, &mut notes);
         let arguments = |server: &DiscoveredServer| match &server.who {
             DiscoveredKind::PostgreSql(arguments) => arguments.join(" "),
             DiscoveredKind::Oracle(_) => String::new(),
@@ -340,9 +289,9 @@ mod tests {
         let shown: Vec<_> = found.servers.iter().map(|one| (one.pid, one.processes.len(), arguments(one))).collect();
         let expected = [(10, 2, "-D /a"), (20, 2, "-D /b"), (30, 2, "-D /c")];
         assert_eq!(shown, expected.map(|(pid, count, words)| (pid, count, words.to_owned())));
-        assert_eq!(found.strangers.first.iter().map(|one| one.pid).collect::<Vec<_>>(), [40]);
+        assert_eq!(glances.strangers.first.iter().map(|one| one.pid).collect::<Vec<_>>(), [40]);
         // What is of no server holds its pages.
-        let holders: BTreeMap<_, _> = found.holders.iter().map(|(pid, _, counts)| (*pid, *counts)).collect();
+        let holders: BTreeMap<_, _> = glances.holders.iter().map(|(pid, _, counts)| (*pid, *counts)).collect();
         assert_eq!(holders.into_keys().collect::<Vec<_>>(), [9, 22, 40, 50, 51]);
     }
 
@@ -368,10 +317,19 @@ mod tests {
         assert_eq!((&*seen.name, seen.status.hugetlb_pages), ("thief", Some(Bytes(2 << 20))));
     }
 
+    fn looked(root: &Root, notes: &mut Notes) -> (FoundServers, Glances) {
+        let accounts = ServiceAccounts::read(root, &[], notes);
+        let mut glances = Glances::look(root, &accounts, notes);
+        let candidates = std::mem::take(&mut glances.candidates);
+        let found = FoundServers::among(root, &accounts, &candidates);
+        let is_other = |one: &Candidate| found.others.contains(&one.pid);
+        candidates.into_iter().filter(is_other).for_each(|one| glances.add_other(root, one));
+        (found, glances)
+    }
+
     fn discovered(tree: &tempfile::TempDir, notes: &mut Notes) -> (Vec<DiscoveredServer>, Strangers) {
-        let root = Root::at(tree.path());
-        let found = DiscoveredHost::look(&root, &ServiceAccounts::read(&root, &[], notes), notes);
-        (found.servers, found.strangers)
+        let (found, glances) = looked(&Root::at(tree.path()), notes);
+        (found.servers, glances.strangers)
     }
 
     #[test]

@@ -15,7 +15,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages, Root, escape};
 
 use super::container::container;
 use super::context::InspectContext;
-use super::discover::DiscoveredHost;
+use super::glances::Glances;
 use super::inspect::InspectedServer;
 use super::service_accounts::ServiceAccounts;
 
@@ -118,13 +118,12 @@ impl Mapped {
 
 /// What no service account has of `pool`, of the pages in use that are none of these servers'. All that is not seen to be a service
 /// account's, because a page may be promised, or be in a file that nobody has mapped; but where not all is seen, what is seen to be
-/// another user's.
+/// another user's. `promised`: what is promised to root's processes of each size; `None` where not all is seen.
 pub(super) fn strangers(
-    host: &InspectContext<'_>,
     pool: &Pool,
     servers: &[InspectedServer],
-    found: &DiscoveredHost,
-    sees_all: bool,
+    glances: &Glances,
+    promised: Option<&[(PageSize, Bytes)]>,
     holders: &[PoolHolder],
 ) -> PagesOfStrangers {
     let size = pool.page_size;
@@ -132,12 +131,13 @@ pub(super) fn strangers(
     let held = |server: &InspectedServer| server.request.current_start().own();
     let held = of_size.map(held).fold(Pages(0), Pages::saturating_add);
     let others = pool.in_use().unwrap_or_default().saturating_sub(held);
-    let pages = match sees_all {
-        true => match others.saturating_sub(size.pages_to_hold(found.held_by_services)) {
-            Pages(0) => Pages(0),
-            unexplained => unexplained.saturating_sub(size.pages_to_hold(promised_to_root(host, size, &found.of_root))),
-        },
-        false => others.min(size.pages_within(found.held_by_strangers)),
+    let pages = match promised {
+        Some(promised) => {
+            let promised = promised.iter().find(|(of, _)| *of == size).map_or(Bytes(0), |(_, memory)| *memory);
+            let unexplained = others.saturating_sub(size.pages_to_hold(glances.held_by_services));
+            unexplained.saturating_sub(size.pages_to_hold(promised))
+        }
+        None => others.min(size.pages_within(glances.held_by_strangers)),
     };
     let largest = holders.iter().find(|holder| !holder.counts).filter(|_| pages > Pages(0)).cloned();
     PagesOfStrangers { pages, largest }
@@ -145,7 +145,7 @@ pub(super) fn strangers(
 
 /// What root's processes have mapped of pages of `size` and not touched: these pages may be promised to them. Only root's are looked
 /// at: whoever is hostile could have as many mappings as it likes.
-fn promised_to_root(host: &InspectContext<'_>, size: PageSize, processes: &[(i32, Bytes)]) -> Bytes {
+pub(super) fn promised_to_root(host: &InspectContext<'_>, size: PageSize, processes: &[(i32, Bytes)]) -> Bytes {
     let root = host.root;
     let promised = |(pid, touched): &(i32, Bytes)| {
         if container(root, *pid).is_some() {

@@ -12,11 +12,13 @@ use hugepage_oracle::readers::OracleKind;
 use hugepage_oracle::running::{PmonProcess, RunningOracle};
 use hugepage_oracle::sga::ShmFiles;
 use hugepage_oracle::stopped::NamedOracle;
+use serde::{Deserialize, Serialize};
 
 use super::context::{InspectContext, ServerSettings};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::observe::ObservedMemory;
 use super::{postgresql, service};
+use crate::readers::Owner;
 
 /// The kind of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +39,7 @@ impl fmt::Display for InstanceKind {
 }
 
 /// Whose server it is, and where: what keeps servers apart that call themselves the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstancePlace {
     /// The effective user of its process, as this program's user namespace has it; `None` if unknown.
     pub uid: Option<u32>,
@@ -49,7 +51,7 @@ pub struct InstancePlace {
 }
 
 /// What tells one server from others, and from what it was earlier.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServerIdentity {
     /// The SID, or the data directory; `process 4711` where that is not visible.
     pub name: String,
@@ -61,6 +63,8 @@ pub struct ServerIdentity {
     pub allocation: Option<u64>,
     /// Whose it is, and where.
     pub place: InstancePlace,
+    /// As whom its files are read.
+    pub reader: Owner,
     /// The name of its user, or `uid 4711` where /etc/passwd has none.
     pub owner: Option<String>,
     /// The systemd service that started it, to which limits.conf does not apply; `None` for what a session started.
@@ -72,7 +76,7 @@ pub struct ServerIdentity {
 }
 
 /// What only servers of one product have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ServerProduct {
     /// A PostgreSQL server.
     PostgreSql(PostgreSqlServer),
@@ -81,7 +85,7 @@ pub enum ServerProduct {
 }
 
 /// The part of a running server that is PostgreSQL's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PostgreSqlServer {
     /// The data directory.
     pub directory: Option<String>,
@@ -127,6 +131,7 @@ impl InspectContext<'_> {
     pub(super) fn identify(
         &self,
         found: &DiscoveredServer,
+        owner: &Owner,
         files: &InstanceFiles,
         started: Option<SystemTime>,
         memory: &ObservedMemory,
@@ -171,6 +176,7 @@ impl InspectContext<'_> {
                 container: self.container(pid, files, directory),
                 host_name: identity::host_name_of(root, pid, files),
             },
+            reader: owner.clone(),
             owner: uid.map(|uid| self.accounts.name(root, uid)),
             service,
             version,

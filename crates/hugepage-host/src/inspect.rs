@@ -2,33 +2,35 @@
 
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
+use serde::{Deserialize, Serialize};
 
 use super::context::InspectContext;
 use super::discover::DiscoveredServer;
 use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
 use super::request::ServerRequest;
+use crate::readers::Owner;
 
 /// All that a server shows by itself.
+#[derive(Serialize, Deserialize)]
 pub(super) struct InspectedServer {
     pub(super) id: ServerIdentity,
     pub(super) memory: ObservedMemory,
     pub(super) request: ServerRequest,
     /// The sources that show where it landed, the best first.
-    pub(super) evidence: Vec<&'static str>,
+    pub(super) evidence: Vec<String>,
     /// What could not be read of it.
     pub(super) notes: Vec<String>,
 }
 
 impl InspectContext<'_> {
     /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
-    pub(super) fn inspect(&self, found: &DiscoveredServer) -> Option<InspectedServer> {
+    pub(super) fn inspect(&self, found: &DiscoveredServer, owner: &Owner) -> Option<InspectedServer> {
         let mut notes = Notes::default();
-        self.root.forget_processes();
         let started = self.started(found.pid, &mut notes);
         let (memory, shm_files) = self.observe(found, &mut notes)?;
         let files = &InstanceFiles::of_process(self.root, found.pid);
-        let (id, settings) = self.identify(found, files, started, &memory, shm_files, &mut notes);
+        let (id, settings) = self.identify(found, owner, files, started, &memory, shm_files, &mut notes);
         let (request, evidence) = self.request(files, &id, settings, &memory, &mut notes);
         Some(InspectedServer { id, memory, request, evidence, notes: notes.into_vec() })
     }

@@ -16,7 +16,7 @@ pub struct Instance {
     /// The assessment.
     pub status: Status,
     /// The sources that show where it landed, the best first.
-    pub evidence: Vec<&'static str>,
+    pub evidence: Vec<String>,
     /// What could not be read of it.
     pub notes: Vec<String>,
 }

@@ -6,9 +6,10 @@ use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::mapping::{procmap_query, smaps};
 use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
+use serde::{Deserialize, Serialize};
 
 /// The source of the page sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PageSizeSource {
     /// The kernel, asked for each mapping (`PROCMAP_QUERY`, Linux 6.11).
     Kernel,
@@ -33,7 +34,7 @@ impl PageSizeSource {
 }
 
 /// The shared memory of a process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceMemory {
     /// The mappings, in the order of addresses.
     pub mappings: Vec<Mapping>,

@@ -25,8 +25,6 @@ pub enum StartProgram {
 pub struct ServerStart<'a> {
     /// The program.
     pub program: StartProgram,
-    /// The user whose files have the settings.
-    pub uid: Option<u32>,
     /// The major version of the data directory.
     pub major: u32,
     /// `wal_segment_size` of the data directory.
@@ -95,7 +93,7 @@ impl ServerFiles<'_> {
         }
         let (major, PgControl { wal_segment, .. }) = self.of_question()?;
         let settings = self.configured.with(self.configured.options.iter());
-        Ok(ask(&ServerStart { program: self.program, uid: self.files.uid(), major, wal_segment, settings }))
+        Ok(ask(&ServerStart { program: self.program, major, wal_segment, settings }))
     }
 
     /// What a program can only be asked with. The error is why it is not.
@@ -116,8 +114,7 @@ impl ServerFiles<'_> {
         control: &PgControl,
         settings: BTreeMap<&str, &str>,
     ) -> StartAnswer<Demand> {
-        let uid = self.files.uid();
-        let start = ServerStart { program: self.program, uid, major, wal_segment: control.wal_segment, settings };
+        let start = ServerStart { program: self.program, major, wal_segment: control.wal_segment, settings };
         let answer = ask(&start);
         let settings = &start.settings;
         if matches!(answer, StartAnswer::Starts(_)) {

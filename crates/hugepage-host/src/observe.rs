@@ -12,13 +12,14 @@ use hugepage_kernel::{Bytes, PageSize, ReadError};
 use hugepage_oracle::sga::{self, ShmFiles};
 use hugepage_server::segments::may_be_main;
 use hugepage_server::server::thp_in_use;
+use serde::{Deserialize, Serialize};
 
 use super::context::InspectContext;
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::memory::{self, InstanceMemory};
 
 /// The memory of a server's processes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ObservedMemory {
     /// What they share; `None` if it may not be read.
     pub shared: Option<InstanceMemory>,

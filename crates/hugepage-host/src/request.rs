@@ -17,6 +17,7 @@ use hugepage_oracle::sga;
 use hugepage_oracle::start_limits;
 use hugepage_server::nodes;
 use hugepage_server::server::pool_of_size;
+use serde::{Deserialize, Serialize};
 
 use super::context::{InspectContext, ServerSettings};
 use super::identify::ServerIdentity;
@@ -26,6 +27,7 @@ use super::postgresql::PostgreSqlSettings;
 use super::real_need;
 
 /// What a server asked for and has, and what its next start asks for.
+#[derive(Serialize, Deserialize)]
 pub(super) struct ServerRequest {
     pub(super) requested: Requested,
     /// Whether the files with `requested` have changed since the start.
@@ -55,7 +57,7 @@ impl InspectContext<'_> {
         settings: ServerSettings,
         memory: &ObservedMemory,
         notes: &mut Notes,
-    ) -> (ServerRequest, Vec<&'static str>) {
+    ) -> (ServerRequest, Vec<String>) {
         let requested = settings.requested();
         let (segment, evidence) = self.segment(id, &requested, memory, notes);
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
@@ -96,7 +98,7 @@ impl InspectContext<'_> {
         requested: &Requested,
         memory: &ObservedMemory,
         notes: &mut Notes,
-    ) -> (Option<Segment>, Vec<&'static str>) {
+    ) -> (Option<Segment>, Vec<String>) {
         // Where the kernel lacks the size, nothing is rounded up to it.
         let has_pool = |size: &PageSize| pools::of_size(&self.pools, *size).is_some();
         let wanted = requested.huge_page_size.filter(has_pool).or(self.default);
@@ -112,7 +114,7 @@ impl InspectContext<'_> {
             is_logged.then_some("alert log"),
             (memory.has_hugetlb_pages && !is_in_base_pages).then_some("HugetlbPages"),
         ];
-        (segment, evidence.into_iter().flatten().collect())
+        (segment, evidence.into_iter().flatten().map(str::to_owned).collect())
     }
 
     /// What a start of the server `pid` with pages of `huge_page_size` finds.

@@ -5,7 +5,7 @@ use hugepage_kernel::Root;
 /// The service that started `pid`, as `oracle-ohasd.service`; `None` for what a user's session started, or if unknown.
 pub(crate) fn service_of(root: &Root, pid: i32) -> Option<String> {
     let paths = |text: &str| text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(in_path);
-    root.read_once(&format!("/proc/{pid}/cgroup"), paths).ok()?
+    root.read_short(&format!("/proc/{pid}/cgroup"), paths).ok()?
 }
 
 fn in_path(path: &str) -> Option<String> {

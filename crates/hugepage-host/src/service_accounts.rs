@@ -6,7 +6,7 @@
 //! that root's container runtime made, where uids mean nothing to the host.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::notes::Notes;
@@ -18,6 +18,7 @@ use hugepage_oracle::readers::oratab;
 use hugepage_oracle::readers::process::home_of;
 
 use super::container::{Container, container};
+use crate::readers::Owner;
 
 /// Names and uids of more service accounts, one a line; `#` begins a comment.
 pub const FILE: &str = "/etc/hugepage-sidecar/service-accounts";
@@ -100,6 +101,14 @@ impl ServiceAccounts {
         let accounts = accounts.unwrap_or_default();
         let is_service = |account: &Account| account.uid == inside && self.is_name_of_service(&accounts, &account.name);
         inside == 0 || accounts.iter().any(is_service)
+    }
+
+    /// As whom the files are read of what does not run: the service accounts of /etc/passwd, and nobody for the rest.
+    pub(super) fn owners(&self, root: &Root) -> Vec<Owner> {
+        let nobody = Owner::nobody(root);
+        let uids: BTreeSet<_> = self.accounts(root).iter().map(|account| account.uid).collect();
+        let is_one = |uid: &u32| nobody.is_another() && ![0, nobody.uid].contains(uid) && self.is_service(root, *uid);
+        uids.into_iter().filter(is_one).map(|uid| Owner::of_account(root, uid)).chain([nobody.clone()]).collect()
     }
 
     fn is_listed(&self, name: &str) -> bool {

@@ -15,14 +15,17 @@ use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages, ReadError, Root};
 use hugepage_start::StartAnswer;
+use serde::{Deserialize, Serialize};
 
 use super::Survey;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::Configured;
 use super::postgresql_units::units;
+use super::stopped_readers::by_owners;
+use crate::readers::{self, Owner, Unread};
 
 /// A cluster that does not run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoppedCluster {
     /// What `size` counts.
     pub database: StoppedDatabase,
@@ -32,55 +35,94 @@ pub struct StoppedCluster {
     pub forecast: Option<Forecast>,
 }
 
-/// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`. `ask` answers what a start of
-/// one asks for.
+/// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`, and the users of whom something
+/// was not read. `ask` answers what a start of one asks for, as the user of the cluster.
 pub fn stopped_clusters(
     root: &Root,
     survey: &Survey,
     given: &[PathBuf],
     ask: Option<&AskStart<'_>>,
     notes: &mut Notes,
-) -> Vec<StoppedCluster> {
-    let running: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.postgresql()?.inode).collect();
-    let mut seen = BTreeSet::new();
-    let mut stopped = Vec::new();
+) -> (Vec<StoppedCluster>, Vec<Unread>) {
+    let mut unread = Vec::new();
+    let read_units = || {
+        let mut notes = Notes::default();
+        let enabled = list(root, "/etc/systemd/system/multi-user.target.wants", &mut notes);
+        (units(root, &mut notes), enabled, notes.into_vec())
+    };
+    let (mut units, enabled, noted) = readers::read_as(&Owner::nobody(root), read_units).unwrap_or_else(|why| {
+        unread.push(why);
+        Default::default()
+    });
+    noted.into_iter().for_each(|note| notes.add(note));
     let services: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.service.as_deref()).collect();
-    let enabled = list(root, "/etc/systemd/system/multi-user.target.wants", notes);
-    let is_enabled = |unit: &str| enabled.iter().any(|name| name == unit);
-    let (mut of_units, mut at_boot) = (Vec::new(), BTreeSet::new());
-    for (unit, directory) in units(root, notes).into_iter().filter(|(unit, _)| !services.contains(unit.as_str())) {
-        match directory {
-            Ok(directory) => {
-                let cluster = ClusterPaths::of_option(root, &directory, notes);
-                at_boot.extend(is_enabled(&unit).then(|| cluster.data.clone()));
-                of_units.push(cluster);
-            }
-            Err(why) => stopped.push(ClusterPaths::in_directory(Path::new(&unit)).unknown(why)),
+    units.retain(|(unit, _)| !services.contains(unit.as_str()));
+    let search = Clusters { root, survey, given, ask, units: &units, enabled: &enabled };
+    let find = |is_mine: &dyn Fn(Option<u32>) -> bool, notes: &mut Notes| search.find(is_mine, notes);
+    let found = by_owners(&survey.owners, &mut unread, notes, find);
+    let of_unit = |(unit, directory): &(String, Result<String, String>)| {
+        let why = directory.as_ref().err()?.clone();
+        Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
+    };
+    (units.iter().filter_map(of_unit).chain(found).collect(), unread)
+}
+
+/// Where clusters may be.
+struct Clusters<'a> {
+    root: &'a Root,
+    survey: &'a Survey,
+    given: &'a [PathBuf],
+    ask: Option<&'a AskStart<'a>>,
+    /// The units that do not run, each with its directory or why that is unknown.
+    units: &'a [(String, Result<String, String>)],
+    /// The units that start at boot.
+    enabled: &'a [String],
+}
+
+impl Clusters<'_> {
+    /// The clusters that are this process's to read, by their directories.
+    fn find(&self, is_mine: &dyn Fn(Option<u32>) -> bool, notes: &mut Notes) -> Vec<(String, StoppedCluster)> {
+        let Self { root, survey, given, .. } = *self;
+        let running = survey.instances.iter().filter_map(|instance| instance.id.postgresql()?.inode);
+        let running: BTreeSet<_> = running.collect();
+        let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+        let is_enabled = |unit: &str| self.enabled.iter().any(|name| name == unit);
+        let (mut of_units, mut at_boot) = (Vec::new(), BTreeSet::new());
+        for (unit, directory) in
+            self.units.iter().filter_map(|(unit, directory)| Some((unit, directory.as_ref().ok()?)))
+        {
+            let cluster = ClusterPaths::of_option(root, directory, notes);
+            at_boot.extend(is_enabled(unit).then(|| cluster.data.clone()));
+            of_units.push(cluster);
         }
-    }
-    let given_clusters = given.iter().map(|directory| ClusterPaths::in_directory(directory));
-    for cluster in given_clusters.chain(candidates(root, notes)).chain(of_units) {
-        let data = cluster.data.to_string_lossy();
-        let files = InstanceFiles::of_owner(root, &data);
-        let version = files.owner(&format!("{data}/PG_VERSION"));
-        let is_absent = version.as_ref().is_err_and(ReadError::is_not_found) && !given.contains(&cluster.data);
-        let inode = files.inode(&data);
-        if is_absent || inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode)) {
-            continue;
-        }
-        let mut found = match version {
-            Ok(_) => inspect(root, &cluster, survey, ask, notes),
-            Err(error) if error.is_not_found() => {
-                cluster.unknown("it is not a PostgreSQL data directory: it has no PG_VERSION".to_owned())
+        let given_clusters = given.iter().map(|directory| ClusterPaths::in_directory(directory));
+        let files = InstanceFiles::own(root);
+        for cluster in given_clusters.chain(candidates(root, notes)).chain(of_units) {
+            let data = cluster.data.to_string_lossy();
+            let version = files.owner(&format!("{data}/PG_VERSION"));
+            let is_absent = version.as_ref().is_err_and(ReadError::is_not_found) && !given.contains(&cluster.data);
+            let inode = files.inode(&data);
+            let owner = version.as_ref().ok().map(|owner| owner.uid);
+            if is_absent
+                || !is_mine(owner)
+                || inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode))
+            {
+                continue;
             }
-            Err(error) => cluster.unknown(format!("whether it is a data directory is unknown: {error}")),
-        };
-        // Debian's unit starts the clusters that have the word `auto`.
-        let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
-        found.starts_at_boot = is_automatic || at_boot.contains(&cluster.data);
-        stopped.push(found);
+            let mut one = match version {
+                Ok(_) => inspect(root, &cluster, survey, self.ask, notes),
+                Err(error) if error.is_not_found() => {
+                    cluster.unknown("it is not a PostgreSQL data directory: it has no PG_VERSION".to_owned())
+                }
+                Err(error) => cluster.unknown(format!("whether it is a data directory is unknown: {error}")),
+            };
+            // Debian's unit starts the clusters that have the word `auto`.
+            let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
+            one.starts_at_boot = is_automatic || at_boot.contains(&cluster.data);
+            found.push((data.into_owned(), one));
+        }
+        found
     }
-    stopped
 }
 
 /// The files of a cluster.
@@ -108,10 +150,7 @@ impl ClusterPaths {
     /// Of a directory with the configuration alone; `None` if that names no data directory.
     fn of_configuration(root: &Root, directory: &str, notes: &mut Notes) -> Option<Self> {
         let config = PathBuf::from(format!("{directory}/postgresql.conf"));
-        let mut files = InstanceFiles::of_owner(root, directory);
-        if files.owner(directory).is_ok_and(|owner| owner.uid == 0) {
-            files = InstanceFiles::of_account(root, "postgres");
-        }
+        let files = InstanceFiles::own(root);
         let mut configuration = Configuration::default();
         configuration.add(&files, &config, notes);
         let start = files.read_text(&format!("{directory}/start.conf"), limit::POSTMASTER_OPTS).unwrap_or_default();
@@ -126,7 +165,7 @@ impl ClusterPaths {
 
     fn stopped(&self, page_size: Option<PageSize>, wants: Wants, forecast: Option<Forecast>) -> StoppedCluster {
         let (name, is_manual) = (self.data.display().to_string(), self.start == "manual");
-        let database = StoppedDatabase { kind: "postgresql", name, page_size, wants, is_manual };
+        let database = StoppedDatabase { kind: "postgresql".into(), name, page_size, wants, is_manual };
         StoppedCluster { database, starts_at_boot: false, forecast }
     }
 }
@@ -160,7 +199,7 @@ fn inspect(
     notes: &mut Notes,
 ) -> StoppedCluster {
     let config = cluster.config.clone().unwrap_or_else(|| cluster.data.join("postgresql.conf"));
-    let files = InstanceFiles::of_owner(root, &cluster.data.to_string_lossy());
+    let files = InstanceFiles::own(root);
     let mut configuration = Configuration::default();
     for file in [&config, &cluster.data.join("postgresql.auto.conf")] {
         configuration.add(&files, file, notes);
@@ -176,12 +215,12 @@ fn inspect(
     let requested = requested_by_settings(|name| settings.get(name).map(|value| (*value).to_owned()), notes);
     let page_size = requested.huge_page_size.or(survey.default_page_size());
     let wants = match page_size {
-        _ if cluster.start == "disabled" => Wants::None("disabled in its start.conf"),
-        _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off"),
-        _ if requested.never_in_huge_pages() => Wants::None("shared_memory_type = sysv"),
+        _ if cluster.start == "disabled" => Wants::None("disabled in its start.conf".into()),
+        _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off".into()),
+        _ if requested.never_in_huge_pages() => Wants::None("shared_memory_type = sysv".into()),
         None => Wants::Unknown("the size of huge pages is unknown".to_owned()),
         Some(page_size) => match shared_memory(&files, cluster, &configured, ask) {
-            Ok(size) => Wants::Pages(page_size.pages_to_hold(size), "postgres -C"),
+            Ok(size) => Wants::Pages(page_size.pages_to_hold(size), "postgres -C".into()),
             Err(why) => Wants::Unknown(why),
         },
     };

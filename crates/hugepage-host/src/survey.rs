@@ -1,7 +1,7 @@
 //! The survey of a host: its pools, and every database server on it.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
@@ -19,16 +19,18 @@ use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_oracle::readers::grid::CELLS_OF_EXADATA;
 use hugepage_oracle::readers::oratab::HostOratab;
-use hugepage_oracle::stopped::{self, HostOfStarts, StoppedOracle};
+use hugepage_oracle::stopped::{HostOfStarts, StoppedOracle};
 use hugepage_server::CgroupView;
 
 use crate::context::InspectContext;
-use crate::discover::DiscoveredHost;
+use crate::discover::FoundServers;
+use crate::glances::{Candidate, Glances};
 use crate::inspect::InspectedServer;
 use crate::past::{RecallPast, no_past};
+use crate::readers::{self, Owner, Unread};
 use crate::service_accounts::ServiceAccounts;
 use crate::strangers::Strangers;
-use crate::{AskStart, Instance, ServerIdentity, holders, memory};
+use crate::{AskStart, Instance, ServerIdentity, holders, memory, stopped_readers};
 
 /// A host with its servers.
 #[derive(Clone, Debug)]
@@ -65,6 +67,10 @@ pub struct Survey {
     pub stopped: Vec<StoppedOracle>,
     /// The programs beside database servers that have huge pages, the largest first.
     pub holders: Vec<PoolHolder>,
+    /// The users of whom something was not read; the notes say it, too.
+    pub unread: Vec<Unread>,
+    /// As whom the files of servers that do not run are read, nobody last.
+    pub(crate) owners: Vec<Owner>,
     /// What could not be read of the host.
     pub notes: Vec<String>,
 }
@@ -73,6 +79,12 @@ impl Survey {
     /// The size of huge pages for mappings that ask for no size; `None` if there is none, or it is unknown.
     pub fn default_page_size(&self) -> Option<PageSize> {
         self.meminfo.as_ref()?.huge_page_size
+    }
+
+    /// As whom the files of a user are read that is no running server's.
+    pub fn reader_of(&self, uid: Option<u32>) -> Owner {
+        let account = self.owners.iter().find(|owner| Some(owner.uid) == uid).or(self.owners.last());
+        account.cloned().unwrap_or_else(Owner::own)
     }
 
     /// The host's pool of `size`.
@@ -99,7 +111,6 @@ impl InspectedHost {
     /// too, whose servers count; `ask` answers what files of PostgreSQL servers come to that have changed since the start.
     pub fn inspect(root: &Root, reserve_percent: u32, service_accounts: &[String], ask: Option<&AskStart<'_>>) -> Self {
         let mut notes = Notes::default();
-        let root = &root.for_survey();
         let meminfo = notes.keep(Meminfo::read(root));
         let hierarchy = notes.keep(Hierarchy::find(root));
         let view = CgroupView::new(hierarchy.as_ref());
@@ -126,8 +137,9 @@ impl InspectedHost {
         if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
             notes.add(LXCFS);
         }
-        let found = DiscoveredHost::look(root, &host.accounts, &mut notes);
-        let servers: Vec<_> = found.servers.iter().filter_map(|found| host.inspect(found)).collect();
+        let mut glances = Glances::look(root, &host.accounts, &mut notes);
+        let mut unread = Vec::new();
+        let servers = host.servers(&mut glances, &mut unread);
         let held = |uid| {
             let of_user = servers.iter().filter(|server: &&InspectedServer| server.id.place.uid == Some(uid));
             of_user.map(InspectedServer::held).fold(Bytes(0), Bytes::saturating_add)
@@ -137,17 +149,25 @@ impl InspectedHost {
         // This host's oratab has nothing of a container.
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
-        let stopped = stopped::stopped(&of_starts, &running, &mut notes);
-        let holders = holders::holders(root, &host.accounts, &host.pools, &host.devices, &found.holders);
+        let owners = host.accounts.owners(root);
+        let stopped = stopped_readers::stopped_oracle(&owners, &of_starts, &running, &mut unread, &mut notes);
+        let of_holders = || host.holders(&glances);
+        let (holders, promised) = readers::read_as(&Owner::nobody(root), of_holders).unwrap_or_else(|why| {
+            unread.push(why);
+            (Vec::new(), Vec::new())
+        });
         let is_in_container = namespace::shows_container_alone(root);
         // What cannot be seen may be a service account's.
         let sees_all = root.is_live()
             && !processes_are_hidden
             && !is_in_container
+            && unread.is_empty()
             && servers.iter().all(|server| server.request.segment.is_some());
-        let of_pool = |pool: &Pool| holders::strangers(&host, pool, &servers, &found, sees_all, &holders);
+        let of_pool =
+            |pool: &Pool| holders::strangers(pool, &servers, &glances, sees_all.then_some(&promised[..]), &holders);
         let pages_of_strangers =
             pools::of_host(&host.pools).map(|row| (row.pool.page_size, of_pool(&row.pool))).collect();
+        unread.iter().for_each(|unread| notes.add(unread.to_string()));
         let host = Survey {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,
@@ -161,7 +181,9 @@ impl InspectedHost {
             holders,
             is_in_container,
             instances: Vec::new(),
-            strangers: found.strangers,
+            strangers: glances.strangers,
+            unread,
+            owners,
             pages_of_strangers,
             stopped,
             meminfo: host.meminfo,
@@ -178,6 +200,54 @@ impl InspectedHost {
             server.assess(host, self.reserve_percent, &others, recall)
         });
         Survey { instances: instances.collect(), ..host.clone() }
+    }
+}
+
+impl InspectContext<'_> {
+    /// Every server that counts, each inspected by its user's reader, in the order of their process ids. What turns out to be none is
+    /// added to `glances`.
+    fn servers(&self, glances: &mut Glances, unread: &mut Vec<Unread>) -> Vec<InspectedServer> {
+        let (owners, candidates): (Vec<_>, Vec<_>) =
+            Owner::of_processes(self.root, glances.take_candidates()).into_iter().unzip();
+        let read = |number: usize| self.servers_of(&owners[number], &candidates[number]);
+        let mut servers = Vec::new();
+        let answers = readers::read_each(&owners, read);
+        for (candidates, answer) in candidates.into_iter().zip(answers) {
+            let Ok((found, refused, others)) = answer.map_err(|why| unread.push(why)) else { continue };
+            servers.extend(found);
+            for one in candidates {
+                if let Some((_, why)) = refused.iter().find(|(pid, _)| *pid == one.pid) {
+                    let why = Some(why.clone());
+                    glances.strangers.add(self.root, &self.accounts, one.pid, &one.glance, why, false);
+                }
+                if others.contains(&one.pid) {
+                    glances.add_other(self.root, one);
+                }
+            }
+        }
+        servers.sort_by_key(|server| server.id.pid);
+        servers
+    }
+
+    /// The servers of one user, who does not count and why, and the processes that are of no server.
+    fn servers_of(
+        &self,
+        owner: &Owner,
+        candidates: &[Candidate],
+    ) -> (Vec<InspectedServer>, Vec<(i32, String)>, BTreeSet<i32>) {
+        let FoundServers { servers, refused, others } = FoundServers::among(self.root, &self.accounts, candidates);
+        let servers = servers.iter().filter_map(|found| self.inspect(found, owner)).collect();
+        (servers, refused, others.into_iter().collect())
+    }
+
+    /// The programs that have huge pages, and what root's have mapped of each size and not touched.
+    fn holders(&self, glances: &Glances) -> (Vec<PoolHolder>, Vec<(PageSize, Bytes)>) {
+        let holders = holders::holders(self.root, &self.accounts, &self.pools, &self.devices, &glances.holders);
+        let of_pool = |row: &PoolRow| {
+            let size = row.pool.page_size;
+            (size, holders::promised_to_root(self, size, &glances.of_root))
+        };
+        (holders, pools::of_host(&self.pools).map(of_pool).collect())
     }
 }
 

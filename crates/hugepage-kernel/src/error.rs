@@ -16,7 +16,7 @@ pub enum ReadError {
         /// The operating system's reason.
         source: io::Error,
     },
-    /// The program does not open it, whoever runs it: it is not a plain file, or not one that the server's user may read.
+    /// The program does not open it, whoever runs it: it is not a plain file, or the kernel's.
     #[error("refused to read \"{}\": {why}", path.display())]
     Refused {
         /// The file.
@@ -35,11 +35,6 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Whether the file, or the process that it belongs to, did not answer before and is left out.
-    pub fn is_unanswered(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::TimedOut)
-    }
-
     /// Whether the file or directory does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)

@@ -78,7 +78,7 @@ impl fmt::Display for Pages {
 }
 
 /// The size of one page, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PageSize(NonZeroU64);
 
 impl PageSize {

@@ -4,6 +4,7 @@
 use hugepage_assess::advice::command::quoted;
 use hugepage_assess::model::ServerCommands;
 use hugepage_kernel::{InstanceFiles, Notes};
+use serde::{Deserialize, Serialize};
 
 use crate::readers::grid::GridInfrastructure;
 use crate::readers::locate::is_numbered;
@@ -11,7 +12,7 @@ use crate::readers::{OracleInstance, OracleKind};
 use crate::settings::Settings;
 
 /// Grid Infrastructure of the host of an instance.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clusterware {
     /// Whether it is of a cluster; else it is Oracle Restart.
     pub is_cluster: bool,
@@ -22,7 +23,7 @@ pub struct Clusterware {
 }
 
 /// What `srvctl` and `crsctl` stop and start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GridResource {
     /// All instances of a database: the only one under Oracle Restart and of RAC One Node.
     Database {

@@ -19,7 +19,7 @@ pub fn lock_limit(root: &Root, pid: i32, segment: Option<&Segment>, memlock: Opt
     if is_let {
         return None;
     }
-    let text = root.read_once(&format!("/proc/{pid}/status"), str::to_owned).ok()?;
+    let text = root.read_short(&format!("/proc/{pid}/status"), str::to_owned).ok()?;
     let line = |name: &str| value(&text, name);
     let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
     let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten()?;

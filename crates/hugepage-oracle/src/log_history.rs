@@ -8,6 +8,7 @@ use hugepage_assess::model::{CurrentStart, HugePages, Landing, Lost, PageKind};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
+use serde::{Deserialize, Serialize};
 
 use crate::readers::startup::LoggedLanding;
 use crate::readers::{LastStart, alert_log, locate};
@@ -24,7 +25,7 @@ const MAX_COMPARED_STARTS: usize = 20;
 const SAME_START_SECONDS: i64 = 2;
 
 /// A start in an alert log.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RememberedStart {
     /// What the log shows of it.
     pub start: LastStart,
@@ -106,7 +107,7 @@ impl RunningOracle {
 impl StoppedOracle {
     /// The starts that its alert logs have, the oldest first. Empty without a visible log.
     pub fn starts(&self, root: &Root, notes: &mut Notes) -> Vec<RememberedStart> {
-        let files = InstanceFiles::of_owner(root, &format!("{}/bin/oracle", self.home));
+        let files = InstanceFiles::own(root);
         self.alert_log.as_ref().map(|log| starts_in(&files, log, MAX_STARTS, notes)).unwrap_or_default()
     }
 }

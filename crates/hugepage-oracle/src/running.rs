@@ -6,6 +6,7 @@ use hugepage_assess::model::Product;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles};
+use serde::{Deserialize, Serialize};
 
 use crate::clusterware::Clusterware;
 use crate::readers::locate::Search;
@@ -17,7 +18,7 @@ use crate::settings::{OracleSettings, Settings};
 use crate::sga::ShmFiles;
 
 /// The part of a running server that is Oracle's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunningOracle {
     /// The kind of the instance.
     pub kind: OracleKind,

@@ -9,7 +9,7 @@ use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::rlimit::Rlimit;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes, Root};
+use hugepage_kernel::{Bytes, Notes, Root};
 
 use crate::clusterware::Clusterware;
 use crate::readers::oratab::HostOratab;
@@ -21,8 +21,8 @@ const MARGIN: u64 = 64 << 20;
 /// An instance that does not run, as far as the kernel cares.
 pub(crate) struct StartLimits<'a> {
     pub oratab: &'a HostOratab<'a>,
-    /// The files of its owner.
-    pub files: &'a InstanceFiles,
+    /// The owner of its program; `None` if unknown.
+    pub owner: Option<u32>,
     pub kind: OracleKind,
     pub start: Option<&'a LastStart>,
     pub clusterware: Option<&'a Clusterware>,
@@ -91,7 +91,7 @@ impl StartLimits<'_> {
     fn owner(&self, root: &Root) -> Option<Account> {
         let all = accounts::accounts(root).ok()?;
         if !root.is_tree() {
-            return all.into_iter().find(|account| Some(account.uid) == self.files.uid());
+            return all.into_iter().find(|account| Some(account.uid) == self.owner);
         }
         let names: &[&str] = if self.kind == OracleKind::Database { &["oracle"] } else { &["grid", "oracle"] };
         names.iter().find_map(|name| all.iter().find(|account| account.name == *name)).cloned()

@@ -9,6 +9,7 @@ use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
+use serde::{Deserialize, Serialize};
 
 use crate::clusterware::Clusterware;
 use crate::readers::locate::{Search, is_numbered};
@@ -21,7 +22,7 @@ use crate::sga_size::{self, EXTRA, when_down};
 use crate::start_limits::{self, StartLimits};
 
 /// An instance that does not run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoppedOracle {
     /// The kind of the instance.
     pub kind: OracleKind,
@@ -29,6 +30,8 @@ pub struct StoppedOracle {
     pub name: String,
     /// ORACLE_HOME.
     pub home: String,
+    /// The owner of its program; `None` if that is not visible.
+    pub owner: Option<u32>,
     /// Whether oratab has it start at boot (`Y` or `W`).
     pub starts_at_boot: bool,
     /// Whether it was stopped, or its last start failed.
@@ -60,7 +63,13 @@ impl StoppedOracle {
     /// What `size` counts.
     pub fn database(&self) -> StoppedDatabase {
         let kind = if self.kind == OracleKind::Asm { "asm" } else { "oracle" };
-        StoppedDatabase { kind, name: self.name.clone(), page_size: None, wants: self.wants.clone(), is_manual: false }
+        StoppedDatabase {
+            kind: kind.into(),
+            name: self.name.clone(),
+            page_size: None,
+            wants: self.wants.clone(),
+            is_manual: false,
+        }
     }
 
     /// What its next start would get; `Base` if it asks for no huge pages.
@@ -126,13 +135,21 @@ pub struct NamedOracle<'a> {
 }
 
 /// The instances of oratab that do not run, in its order. An entry that names the database of a running instance of a
-/// cluster stands for that instance. `running`: those that oratab may have.
-pub fn stopped(host: &HostOfStarts<'_>, running: &[NamedOracle<'_>], notes: &mut Notes) -> Vec<StoppedOracle> {
-    let root = host.oratab.root();
-    let mut found: Vec<StoppedOracle> = Vec::new();
-    for entry in host.oratab.entries(&InstanceFiles::own(root), notes).into_owned() {
+/// cluster stands for that instance. `running`: those that oratab may have. `is_mine`: whether this process reads the files of a home
+/// with a program of that user, `None` if that is not visible. Each with the number of its entry.
+pub fn stopped(
+    host: &HostOfStarts<'_>,
+    running: &[NamedOracle<'_>],
+    is_mine: &dyn Fn(Option<u32>) -> bool,
+    notes: &mut Notes,
+) -> Vec<(usize, StoppedOracle)> {
+    let files = &InstanceFiles::own(host.oratab.root());
+    let mut found: Vec<(usize, StoppedOracle)> = Vec::new();
+    for (number, entry) in host.oratab.entries(files, notes).into_owned().into_iter().enumerate() {
         let mut of_entry = Notes::default();
-        let files = &InstanceFiles::of_owner(root, &format!("{}/bin/oracle", entry.home));
+        if !is_mine(files.owner(&program(&entry.home)).ok().map(|owner| owner.uid)) {
+            continue;
+        }
         if running.iter().any(|one| stands_for(host.oratab, files, one, &entry)) {
             continue;
         }
@@ -141,13 +158,18 @@ pub fn stopped(host: &HostOfStarts<'_>, running: &[NamedOracle<'_>], notes: &mut
         let search = Search { instance: &listed, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
         let sid = search.sid_of_database(files, &mut of_entry);
         // Clusters before 12.1 have both the database and its instance in oratab.
-        if found.iter().any(|other| (&other.name, &other.home) == (&sid, &entry.home)) {
+        if found.iter().any(|(_, other)| (&other.name, &other.home) == (&sid, &entry.home)) {
             continue;
         }
         let instance = OracleInstance { kind, sid };
-        found.push(inspect(host, instance, entry, files, of_entry));
+        found.push((number, inspect(host, instance, entry, files, of_entry)));
     }
     found
+}
+
+/// The program of a home, whose owner is that of the home's instances.
+fn program(home: &str) -> String {
+    format!("{home}/bin/oracle")
 }
 
 /// Whether a running instance is the one that an entry names, by its SID or by its database.
@@ -179,6 +201,7 @@ fn inspect(
     mut notes: Notes,
 ) -> StoppedOracle {
     let home = &entry.home;
+    let owner = files.owner(&program(home)).ok().map(|owner| owner.uid);
     let search = Search { instance: &instance, home: Some(home), diagnostic_dest: None, pmon: None };
     let settings = Settings::on_disk(&search, files, |_| true, &mut notes);
     let start = settings.start.as_ref();
@@ -204,20 +227,22 @@ fn inspect(
         Some(expected.1)
     };
     let wants = match page_size {
-        _ if requested.huge_pages == HugePages::Off => Wants::None("use_large_pages = FALSE"),
-        None => Wants::None("this kernel has no huge pages"),
+        _ if requested.huge_pages == HugePages::Off => Wants::None("use_large_pages = FALSE".into()),
+        None => Wants::None("this kernel has no huge pages".into()),
         Some(size) => {
             let expected = expected(size);
             let down = sga_size::StoppedOracleSize { expected, sga_max_size: sga, automatic_memory };
             match when_down(&down, size) {
                 sga_size::OracleNeed::Pages(pages) if expected.is_some() => {
-                    Wants::Pages(pages, "its last start and parameters")
+                    Wants::Pages(pages, "its last start and parameters".into())
                 }
-                sga_size::OracleNeed::Pages(pages) => Wants::Pages(pages, "its parameters"),
-                sga_size::OracleNeed::AutomaticMemory => Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm"),
+                sga_size::OracleNeed::Pages(pages) => Wants::Pages(pages, "its parameters".into()),
+                sga_size::OracleNeed::AutomaticMemory => {
+                    Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm".into())
+                }
                 // Database Reference, MEMORY_TARGET: an ASM instance has a default of its own.
                 sga_size::OracleNeed::Unknown if instance.kind == OracleKind::Asm => {
-                    Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise")
+                    Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise".into())
                 }
                 sga_size::OracleNeed::Unknown => Wants::Unknown(format!(
                     "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for \
@@ -234,7 +259,7 @@ fn inspect(
     };
     let limits = StartLimits {
         oratab: host.oratab,
-        files,
+        owner,
         kind: instance.kind,
         start,
         clusterware: clusterware.as_ref(),
@@ -269,6 +294,7 @@ fn inspect(
         kind: instance.kind,
         name: instance.sid,
         home: entry.home,
+        owner,
         starts_at_boot: entry.starts_at_boot,
         state: if failed { StoppedState::Failed } else { StoppedState::Stopped },
         wants,

@@ -8,7 +8,7 @@ use std::path::Path;
 use hugepage_server::SafeDirectory;
 use rustix::fs::OFlags;
 
-use crate::{privileges, supervisor};
+use crate::privileges;
 
 /// The suffix of temporary files: programs that read a whole directory ignore hidden files and unknown suffixes.
 const TEMPORARY: &str = ".hugepage-sidecar";
@@ -16,7 +16,6 @@ const TEMPORARY: &str = ".hugepage-sidecar";
 /// Replaces the file at `path`. On an error the old file is unchanged and no temporary file remains. Replaces no device,
 /// link, pipe or directory.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    supervisor::end_reading();
     privileges::write(|| replace(path, content, mode))
 }
 

@@ -2,18 +2,21 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use hugepage_host::readers;
 use hugepage_kernel::Root;
+use signal_hook::consts::SIGCHLD;
+use signal_hook::flag;
 
 use crate::commands::{apply, check, explain, metrics, oracle, report, size, status, watch};
 use crate::exit::{self, Exit};
 use crate::host_options::{HostOptions, ReadingOptions};
 use crate::output::stream::stdout;
 use crate::privileges::Needs;
-use crate::supervisor::Kind;
 
 /// Calls of this program, for the end of a help.
 macro_rules! examples {
@@ -81,16 +84,13 @@ pub enum Command {
 }
 
 impl Cli {
-    /// How a command that reads a host is watched over, and the time that it has for that; `None` for the others.
-    pub fn supervised(&self) -> Option<(Kind, Duration)> {
-        let kind = match &self.command {
-            Command::Check(_) => Kind::Check,
-            Command::Watch(watch) if watch.options.is_continuous() => Kind::Watch,
-            Command::Explain(_) | Command::Completions { .. } => return None,
-            Command::Oracle(command) if command.host().is_none() => return None,
-            _ => Kind::Once,
-        };
-        Some((kind, self.command.reading().or(self.host.reading).timeout()))
+    /// The time that a command has to read a host; `None` for those that read none.
+    fn timeout(&self) -> Option<Duration> {
+        match &self.command {
+            Command::Explain(_) | Command::Completions { .. } => None,
+            Command::Oracle(command) if command.host().is_none() => None,
+            _ => Some(self.command.reading().or(self.host.reading).timeout()),
+        }
     }
 
     /// The tree that stands for the host; `None` for this host.
@@ -101,8 +101,9 @@ impl Cli {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match &self.command {
-            Command::Status(_) | Command::Check(_) => Needs::default().servers(),
-            Command::Explain(_) | Command::Completions { .. } => Needs::default(),
+            Command::Status(_) | Command::Check(_) | Command::Explain(_) | Command::Completions { .. } => {
+                Needs::default()
+            }
             Command::Size(size) => size.options.needs(),
             Command::Watch(watch) => watch.options.needs(self.root().is_some()),
             Command::Metrics(metrics) => metrics.options.needs(),
@@ -116,11 +117,17 @@ impl Cli {
     /// Runs the command. An error means that the command could not do its work.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let root = &self.root().map_or_else(Root::live, Root::at);
+        // A caller may ignore the end of its children, and then nobody could wait for readers.
+        flag::register(SIGCHLD, Arc::default())?;
+        let has_signal = Arc::default();
+        if let Some(timeout) = self.timeout() {
+            readers::begin(timeout, Arc::clone(&has_signal));
+        }
         match &self.command {
             Command::Status(status) => status::run(root, &status.options),
             Command::Size(size) => size::run(root, &size.options),
             Command::Check(check) => check::run(root, &check.options),
-            Command::Watch(watch) => watch::run(root, &watch.options),
+            Command::Watch(watch) => watch::run(root, &watch.options, &has_signal),
             Command::Metrics(metrics) => metrics::run(root, &metrics.options),
             Command::Report(report) => report::run(root, &report.options),
             Command::Apply(apply) => apply::run(root, &apply.options),

@@ -31,16 +31,6 @@ pub fn of_verdict(verdict: &HostVerdict) -> Exit {
 }
 
 impl Exit {
-    /// The exit status of a child of this program.
-    pub fn of_child(code: i32) -> Self {
-        u8::try_from(code).map_or(UNKNOWN, Self)
-    }
-
-    /// The number.
-    pub fn code(self) -> i32 {
-        self.0.into()
-    }
-
     /// The name that monitoring plugins print.
     pub const fn name(self) -> &'static str {
         match self.0 {

@@ -11,6 +11,7 @@ mod commands;
 mod exit;
 mod history;
 mod host_options;
+mod notify;
 mod oracle;
 mod output;
 mod privileges;
@@ -21,7 +22,6 @@ mod sessions;
 mod signals;
 mod state;
 mod stored_history;
-mod supervisor;
 
 use std::io::Write;
 
@@ -51,12 +51,7 @@ fn main() -> std::process::ExitCode {
         return exit::UNKNOWN.into();
     }
     privileges::confine(&needs);
-    let run = || exit_of(cli.run());
-    match cli.supervised() {
-        Some((kind, timeout)) => exit_of(supervisor::run(kind, timeout, &run).map_err(anyhow::Error::from)),
-        None => run(),
-    }
-    .into()
+    exit_of(cli.run()).into()
 }
 
 /// The exit status of a command, after its error was told.

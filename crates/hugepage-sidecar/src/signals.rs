@@ -1,15 +1,14 @@
 //! Termination signals: a command checks for them between two steps, undoes its changes, and then ends.
 
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::low_level::{pipe, unregister};
-use signal_hook::{SigId, flag};
+use signal_hook::flag;
+use signal_hook::low_level::pipe;
 
 /// Each of them ends a command that has undone its changes.
 const TERMINATION: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
@@ -38,29 +37,17 @@ impl Interrupt {
 #[derive(Debug)]
 pub struct SignalTimer {
     woken: UnixStream,
-    /// The number of the last signal; 0 before the first.
-    last: Arc<AtomicUsize>,
-    registered: Vec<SigId>,
 }
 
 impl SignalTimer {
-    /// Catches termination signals from now on.
-    pub fn new() -> io::Result<Self> {
+    /// Catches termination signals from now on, after which `has_signal` is set.
+    pub fn new(has_signal: &Arc<AtomicBool>) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
-        let last = Arc::<AtomicUsize>::default();
-        let mut registered = Vec::new();
         for signal in TERMINATION {
-            registered.push(flag::register_usize(signal, Arc::clone(&last), signal.unsigned_abs() as usize)?);
-            registered.push(pipe::register(signal, theirs.try_clone()?)?);
+            flag::register(signal, Arc::clone(has_signal))?;
+            pipe::register(signal, theirs.try_clone()?)?;
         }
-        Ok(Self { woken: ours, last, registered })
-    }
-
-    /// Tells this process nothing more of signals: in a child, they are the parent's.
-    pub fn forget(&self) {
-        self.registered.iter().for_each(|signal| {
-            unregister(*signal);
-        });
+        Ok(Self { woken: ours })
     }
 
     /// Whether a signal was received, without waiting.
@@ -73,11 +60,6 @@ impl SignalTimer {
         }
     }
 
-    /// The number of the last signal that was received; `None` if none was.
-    pub fn last(&self) -> Option<i32> {
-        i32::try_from(self.last.load(Ordering::Relaxed)).ok().filter(|number| *number > 0)
-    }
-
     /// Waits for `time`; returns whether a signal was received.
     pub fn wait(&mut self, time: Duration) -> io::Result<bool> {
         // Zero would wait forever.
@@ -88,11 +70,5 @@ impl SignalTimer {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
             Err(error) => Err(error),
         }
-    }
-}
-
-impl AsFd for SignalTimer {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.woken.as_fd()
     }
 }

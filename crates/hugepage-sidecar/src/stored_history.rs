@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use hugepage_assess::history::record::{InstanceIdentity, Record};
-use hugepage_host::ServerIdentity;
+use hugepage_host::{ServerIdentity, readers};
 use hugepage_kernel::host::identity;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
@@ -45,18 +45,23 @@ pub fn read(root: &Root, instance: &ServerIdentity, state_directory: &Path) -> (
 fn of_server(root: &Root, instance: &ServerIdentity) -> Option<Result<StoredHistory, String>> {
     let path = path_of_server(instance)?;
     // The server's own file is read as the server's user, also in its container.
-    let history = of_files(&InstanceFiles::of_process(root, instance.pid), &path);
+    let read = || of_files(&InstanceFiles::of_process(root, instance.pid), &path);
+    let history = readers::read_as(&instance.reader, read).unwrap_or_else(|why| Err(why.to_string()));
     Some(history.map(|history| StoredHistory::of_instance(root, instance, "the server", path, history)))
 }
 
 /// The record that the server itself made of its last start; `None` if there is none. The error says why it was not read.
 pub fn last_start_of_server(root: &Root, instance: &ServerIdentity) -> Result<Option<Record>, String> {
     let Some(path) = path_of_server(instance) else { return Ok(None) };
-    let files = InstanceFiles::of_process(root, instance.pid);
-    let Some(file) = there(&files, &path, || files.open(&path))? else { return Ok(None) };
     let identities = identities(root, instance);
-    last_record(&file, limit::HISTORY, |record| record.event.is_start() && is_of_instance(record, &identities))
-        .map_err(|source| files.error("read", &path, source).to_string())
+    let is_its_start = |record: &Record| record.event.is_start() && is_of_instance(record, &identities);
+    let read = || {
+        let files = InstanceFiles::of_process(root, instance.pid);
+        let Some(file) = there(&files, &path, || files.open(&path))? else { return Ok(None) };
+        last_record(&file, limit::HISTORY, is_its_start)
+            .map_err(|source| files.error("read", &path, source).to_string())
+    };
+    readers::read_as(&instance.reader, read).unwrap_or_else(|why| Err(why.to_string()))
 }
 
 fn path_of_server(instance: &ServerIdentity) -> Option<String> {
@@ -136,7 +141,6 @@ fn identities(root: &Root, instance: &ServerIdentity) -> Vec<InstanceIdentity> {
     if instance.postgresql().is_none_or(|server| server.directory.is_none() || server.system_identifier.is_none()) {
         return Vec::new();
     }
-    let files = InstanceFiles::of_process(root, instance.pid);
-    let machines = identity::host_name(root).into_iter().chain(identity::host_name_in(&files));
+    let machines = identity::host_name(root).into_iter().chain(instance.place.host_name.clone());
     machines.map(|machine| state::instance_identity(instance, machine)).collect()
 }

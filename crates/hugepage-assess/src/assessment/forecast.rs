@@ -1,13 +1,14 @@
 //! What a start of the server with given settings would get, exact to the page.
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use serde::{Deserialize, Serialize};
 
 use crate::assessment::limits::excesses;
 use crate::assessment::{NodeRoom, Outlook, Share};
 use crate::model::{Cause, HugePages, PoolFact, PoolState, Requested};
 
 /// The outcome of a start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forecast {
     /// Where the segment would land.
     pub outlook: Outlook,

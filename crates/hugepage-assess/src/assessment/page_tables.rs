@@ -10,6 +10,7 @@
 
 use hugepage_kernel::proc::process::ProcessStatus;
 use hugepage_kernel::{Bytes, PageSize};
+use serde::{Deserialize, Serialize};
 
 const ENTRY: u64 = 8;
 /// A table of the level whose entries map 2 MB, and the range that it maps.
@@ -19,7 +20,7 @@ const PMD_RANGE: u64 = 1 << 30;
 const SHARES_PMD_TABLES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
 
 /// The sum over a server's processes. `None`: no process could be read, or this kernel does not show the values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageTables {
     /// How many processes could be read.
     pub processes: u64,

@@ -1,8 +1,10 @@
 //! Whether a server would recover after a crash of one of its processes.
 
+use serde::{Deserialize, Serialize};
+
 /// A standby whose primary has raised its settings goes on until it is started again, also by a crash (xlogrecovery.c,
 /// `CheckRequiredParameterValues`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CrashRecovery {
     /// Nothing that is known prevents it.
     #[default]

@@ -1,11 +1,12 @@
 //! What a start of the server asks the kernel for.
 
 use hugepage_kernel::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{HugePages, PoolState, Requested};
 
 /// What a start asks the kernel for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
     /// The settings.
     pub requested: Requested,
@@ -16,7 +17,7 @@ pub struct Demand {
 }
 
 /// What the configuration on disk asks for, compared with the running server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each server")]
 pub enum Pending {
     /// The next start asks for what the running server has.

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use hugepage_kernel::PageSize;
 use humantime::format_rfc3339_seconds;
+use serde::{Deserialize, Serialize};
 
 use crate::model::Landing;
 
@@ -25,7 +26,7 @@ impl Loss {
 }
 
 /// What was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Lost {
     /// The segment is in worse pages than before.
     Pages {
@@ -56,7 +57,7 @@ impl fmt::Display for Lost {
 }
 
 /// A kind of pages and their size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageKind {
     /// The kind.
     pub landing: Landing,

@@ -2,9 +2,10 @@
 
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::NodePool;
+use serde::{Deserialize, Serialize};
 
 /// A pool of a host with several NUMA nodes, by node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodePools {
     /// The share of each node.
     pub pools: Vec<NodePool>,

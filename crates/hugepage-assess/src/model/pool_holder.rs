@@ -3,10 +3,10 @@
 use std::fmt;
 
 use hugepage_kernel::{Bytes, Pages};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The processes of one name and user that have huge pages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolHolder {
     /// The name that the kernel shows of them: at most 15 characters.
     pub name: String,

@@ -3,11 +3,12 @@
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use serde::{Deserialize, Serialize};
 
 use crate::model::{Cause, NodePools};
 
 /// What a start finds: the pool of the page size that it asks for, and the limits on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolState {
     /// The page size; `None` where the kernel has no huge pages and so no default size.
     pub huge_page_size: Option<PageSize>,
@@ -47,7 +48,7 @@ pub struct OtherPool {
 }
 
 /// The pool that the segment is in, or would be in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PoolFact {
     /// The counters of the pool.
     Known(Pool),
@@ -68,7 +69,7 @@ impl PoolFact {
 }
 
 /// Why the kernel refuses System V segments in huge pages (`can_do_hugetlb_shm` in fs/hugetlbfs/inode.c).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LockLimit {
     /// Segments larger than what may be locked (setrlimit(2), `RLIMIT_MEMLOCK`): kernels before 5.18, which count all
     /// such segments of one user.

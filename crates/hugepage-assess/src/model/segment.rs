@@ -2,11 +2,12 @@
 
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::{Bytes, PageSize};
+use serde::{Deserialize, Serialize};
 
 use crate::model::Landing;
 
 /// The main shared memory segment, or an SGA of several, as the kernel maps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     /// The kernel's name of the mapping; that of the largest one if there are several.
     pub name: String,

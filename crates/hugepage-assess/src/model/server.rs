@@ -3,10 +3,10 @@
 use std::fmt;
 
 use hugepage_kernel::{Bytes, PageSize};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// PostgreSQL's setting `huge_pages`. Oracle's `use_large_pages` has the same three meanings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HugePages {
     /// Base pages by choice; Oracle's FALSE.
@@ -36,7 +36,7 @@ impl fmt::Display for HugePages {
 }
 
 /// The database product, with what only that product has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Product {
     /// One segment, in huge pages as a whole or not at all.
     PostgreSql,
@@ -56,7 +56,7 @@ pub enum Product {
 }
 
 /// Oracle's `use_large_pages` (Database Reference).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UseLargePages {
     /// Huge pages as far as there are any.
     True,
@@ -107,7 +107,7 @@ impl Product {
 }
 
 /// What the server's settings ask of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requested {
     /// The product.
     pub product: Product,

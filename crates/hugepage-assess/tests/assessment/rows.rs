@@ -84,10 +84,15 @@ fn row_of_a_status() {
 
 #[test]
 fn servers_that_do_not_run() {
-    let stopped =
-        |wants| StoppedDatabase { kind: "oracle", name: "orcl".to_owned(), page_size: None, wants, is_manual: false };
+    let stopped = |wants| StoppedDatabase {
+        kind: "oracle".into(),
+        name: "orcl".to_owned(),
+        page_size: None,
+        wants,
+        is_manual: false,
+    };
     let [pages, none, unknown] =
-        [Wants::Pages(Pages(7), "the alert log"), Wants::None("FALSE"), Wants::Unknown("why".to_owned())];
+        [Wants::Pages(Pages(7), "the alert log".into()), Wants::None("FALSE".into()), Wants::Unknown("why".to_owned())];
     assert_eq!([pages.pages(), none.pages(), unknown.pages()], [Some(Pages(7)), Some(Pages(0)), None]);
     let (size, need) = stopped(pages).need().unwrap();
     assert_eq!((size, &*need.name, need.pages, need.held, need.is_running), (None, "orcl", Pages(7), Pages(0), false));

@@ -140,7 +140,7 @@ impl From<&StoppedCluster> for StoppedMetrics {
         let size = forecast.as_ref().and_then(|forecast| Some(forecast.huge_page_size?.times(database.wants.pages()?)));
         let matters = outlook == Some(Outlook::Fails) || size.is_some_and(|size| size >= MIN_WARNING_SIZE);
         Self {
-            kind: database.kind.to_owned(),
+            kind: database.kind.to_string(),
             name: database.name.clone(),
             state: StoppedState::Stopped,
             severity: severity(StoppedState::Stopped, *starts_at_boot && matters, outlook),
@@ -264,7 +264,7 @@ mod tests {
             (0, "try", 700, Severity::Warning),
         ] {
             let (cluster, pages) = (&mut found[index], Pages(pages));
-            cluster.database.wants = Wants::Pages(pages, "postgres -C");
+            cluster.database.wants = Wants::Pages(pages, "postgres -C".into());
             cluster.forecast = Some(Forecast::of_start(&asks(setting), Some(size.times(pages)), &pool_state, Pages(0)));
             let metrics = StoppedMetrics::from(&*cluster);
             assert_eq!((metrics.severity, metrics.needed), (severity, Some(pages)), "{setting} {metrics:?}");

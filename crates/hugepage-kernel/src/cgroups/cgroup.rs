@@ -4,6 +4,8 @@
 //! `rsvd.max` is checked when memory is mapped, `max` when a page is first touched. Limits of levels above the top of a
 //! container's view apply too, but are not visible inside.
 
+use serde::{Deserialize, Serialize};
+
 use crate::cgroups::memory_cgroup::{self, MemoryLimit};
 use crate::host::mounts::{self, Mount};
 use crate::source::root::if_there;
@@ -53,7 +55,7 @@ impl Version {
 }
 
 /// The limit of one level.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CgroupLimit {
     /// The file that sets it.
     pub path: String,
@@ -92,7 +94,7 @@ impl CgroupLimit {
 }
 
 /// All visible limits on one page size, from the process's own cgroup upwards.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CgroupLimits {
     /// The limits that are checked when a page is first touched: SIGBUS or EFAULT above them.
     pub fault: Vec<CgroupLimit>,
@@ -173,7 +175,7 @@ impl Hierarchy {
     /// The cgroup of `process` below the mount point; `None` in a hierarchy of version 1.
     pub(super) fn path_of(&self, root: &Root, process: &str) -> Result<Option<String>, ReadError> {
         let file = format!("/proc/{process}/cgroup");
-        let memberships = root.read_once(&file, str::to_owned)?;
+        let memberships = root.read_short(&file, str::to_owned)?;
         match membership(&memberships) {
             Some((Version::V2, path)) => Ok(below(&self.mount_root, path)),
             _ => Ok(None),
@@ -182,7 +184,7 @@ impl Hierarchy {
 
     fn limits_on(&self, root: &Root, process: &str, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         let file = format!("/proc/{process}/cgroup");
-        let Some(memberships) = notes.keep(root.read_once(&file, str::to_owned)) else {
+        let Some(memberships) = notes.keep(root.read_short(&file, str::to_owned)) else {
             return CgroupLimits { hidden_levels: true, ..CgroupLimits::default() };
         };
         let mut limits = CgroupLimits { hidden_levels: self.hidden_levels, ..CgroupLimits::default() };
@@ -218,13 +220,13 @@ impl Hierarchy {
         // The first level that has the controller is the cgroup whose processes they were (mm/hugetlb_cgroup.c, `hugetlb_event`).
         if limits.refusals.is_none() && self.version == Version::V2 {
             let path = format!("{prefix}.events");
-            let events = if_there(root.read_once(&path, str::to_owned))?.unwrap_or_default();
+            let events = if_there(root.read_short(&path, str::to_owned))?.unwrap_or_default();
             limits.refusals =
                 events.lines().find_map(|line| Some((path.clone(), line.strip_prefix("max ")?.parse().ok()?)));
         }
         for ([limit_file, usage_file], into) in [(fault, &mut limits.fault), (reservation, &mut limits.reservation)] {
             let path = format!("{prefix}.{limit_file}");
-            let Some(text) = if_there(root.read_once(&path, str::to_owned))? else { continue };
+            let Some(text) = if_there(root.read_short(&path, str::to_owned))? else { continue };
             match text.trim() {
                 "max" => {}
                 number => match number.parse() {

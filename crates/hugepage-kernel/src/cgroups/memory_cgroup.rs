@@ -1,6 +1,8 @@
 //! The limits of memory cgroups where they count huge pages: cgroup v2 mounted with `memory_hugetlb_accounting`
 //! (Linux 6.6, admin-guide/cgroup-v2). A page is charged when it is first touched, not when it is reserved.
 
+use serde::{Deserialize, Serialize};
+
 use crate::host::mounts::Mount;
 use crate::source::root::if_there;
 use crate::{Bytes, ReadError, Root};
@@ -9,7 +11,7 @@ use crate::{Bytes, ReadError, Root};
 const ACCOUNTING: &str = "memory_hugetlb_accounting";
 
 /// What happens beyond a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemoryLimitKind {
     /// `memory.max`: a touch of a huge page fails, by SIGBUS or EFAULT.
     Max,
@@ -18,7 +20,7 @@ pub enum MemoryLimitKind {
 }
 
 /// A limit of one level.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryLimit {
     /// The file that sets it.
     pub path: String,

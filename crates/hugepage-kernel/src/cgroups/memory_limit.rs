@@ -7,7 +7,7 @@ use crate::{Bytes, Root};
 
 /// The lowest limit of the groups that `pid` is in; `None` if there is none, or none can be seen.
 pub fn of_process(root: &Root, pid: i32) -> Option<Bytes> {
-    let memberships = root.read_once(&format!("/proc/{pid}/cgroup"), str::to_owned).ok()?;
+    let memberships = root.read_short(&format!("/proc/{pid}/cgroup"), str::to_owned).ok()?;
     let mounted = root.read(mounts::PATH).ok()?;
     let limits = memberships.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -25,7 +25,7 @@ pub fn of_process(root: &Root, pid: i32) -> Option<Bytes> {
         let below = below(&mount.root, path)?;
         let limit = |level: &str| {
             let level = if level.is_empty() { String::new() } else { format!("/{level}") };
-            let text = root.read_once(&format!("{}{level}/{file}", mount.point), str::to_owned).ok()?;
+            let text = root.read_short(&format!("{}{level}/{file}", mount.point), str::to_owned).ok()?;
             text.trim().parse().ok().filter(|limit| *limit < MIN_UNLIMITED).map(Bytes)
         };
         levels(&below).filter_map(limit).min()
@@ -48,7 +48,7 @@ mod tests {
             fs::write(path, text).unwrap();
         };
         let root = Root::at(tree.path());
-        let limit = || of_process(&root.for_survey(), 7);
+        let limit = || of_process(&root, 7);
         write("proc/7/cgroup", "0::/a/b\n");
         write("proc/self/mountinfo", "1 2 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         assert_eq!(limit(), None);

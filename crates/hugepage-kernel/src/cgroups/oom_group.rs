@@ -16,10 +16,10 @@ impl Hierarchy {
         for level in levels(&path) {
             let file = format!("{}/{level}", self.mount_point());
             let file = format!("{}/memory.oom.group", file.trim_end_matches('/'));
-            let value = if_there(root.read_once(&file, |text| text.trim() == "1"))?;
+            let value = if_there(root.read_short(&file, |text| text.trim() == "1"))?;
             if value == Some(true) {
                 let is_spared = |text: &str| text.trim() == SPARED;
-                let is_spared = root.read_once(&format!("/proc/{process}/oom_score_adj"), is_spared)?;
+                let is_spared = root.read_short(&format!("/proc/{process}/oom_score_adj"), is_spared)?;
                 return Ok(Some(file).filter(|_| !is_spared));
             }
         }

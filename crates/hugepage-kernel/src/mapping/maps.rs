@@ -4,6 +4,8 @@ use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
+use serde::{Deserialize, Serialize};
+
 use crate::source::short_file::as_text;
 use crate::{Bytes, PageSize, ReadError, Root};
 
@@ -19,7 +21,7 @@ pub fn path(pid: i32) -> String {
 }
 
 /// What a process may do with a mapping (mprotect(2)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// `r`.
     pub read: bool,
@@ -60,7 +62,7 @@ impl Access {
 }
 
 /// One mapping, or several adjacent ones of the same object merged into one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
     /// First address.
     pub start: u64,

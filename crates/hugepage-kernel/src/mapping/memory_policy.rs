@@ -1,6 +1,8 @@
 //! The NUMA nodes that a process may allocate from: `Mems_allowed_list` of its status (cpuset(7)), and the memory policy
 //! of this process (set_mempolicy(2)).
 
+use serde::{Deserialize, Serialize};
+
 use crate::host::kernel_release::KernelRelease;
 use crate::proc::process::unless_gone;
 use crate::{Notes, ReadError, Root};
@@ -10,7 +12,7 @@ const MAX_NODES: usize = 1 << 10;
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
 
 /// The nodes from which huge pages may come, of those that the cpuset allows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemoryPolicy {
     /// All nodes. A preferred or interleaving policy falls back to all as well.
     Any,

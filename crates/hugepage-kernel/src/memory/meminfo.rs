@@ -59,13 +59,13 @@ const PATH: &str = "/proc/meminfo";
 impl Meminfo {
     /// Reads /proc/meminfo; an error without `MemTotal`, because then it is another file.
     pub fn read(root: &Root) -> Result<Self, ReadError> {
-        let mut meminfo = root.read_once(PATH, Self::parse)?;
+        let mut meminfo = root.read_short(PATH, Self::parse)?;
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
-        let optimizes = root.read_once(OPTIMIZE_VMEMMAP, |text| text.trim() == "1").unwrap_or(false);
+        let optimizes = root.read_short(OPTIMIZE_VMEMMAP, |text| text.trim() == "1").unwrap_or(false);
         meminfo.vmemmap_base = root.base_page_size().ok().filter(|_| optimizes);
-        let is_strict = root.read_once(OVERCOMMIT, |text| text.trim() == "2").unwrap_or(false);
+        let is_strict = root.read_short(OVERCOMMIT, |text| text.trim() == "2").unwrap_or(false);
         meminfo.commit_left = meminfo.commit_left.filter(|_| is_strict);
         if is_of_lxcfs(root) {
             meminfo = Self {

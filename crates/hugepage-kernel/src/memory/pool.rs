@@ -1,6 +1,8 @@
 //! /sys/kernel/mm/hugepages: one pool of huge pages for each size, host-wide and for each NUMA node
 //! (admin-guide/mm/hugetlbpage).
 
+use serde::{Deserialize, Serialize};
+
 use crate::memory::meminfo::Meminfo;
 use crate::source::root::if_there;
 use crate::{Bytes, PageSize, Pages, ReadError, Root};
@@ -10,7 +12,7 @@ const NODES: &str = "/sys/devices/system/node";
 const NODES_ONLINE: &str = "/sys/devices/system/node/online";
 
 /// One pool, in pages of `page_size`. `None` for a counter that is not available here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
     /// The size of its pages.
     pub page_size: PageSize,
@@ -54,7 +56,7 @@ impl Pool {
 }
 
 /// A pool's share on one NUMA node. The kernel keeps reservations and overcommit only for the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodePool {
     /// NUMA node.
     pub node: u32,
@@ -108,7 +110,7 @@ pub fn of_one_moment(root: &Root, page_size: PageSize, meminfo: Option<&Meminfo>
 /// `nr_overcommit_hugepages` of the host's pool of one size, the only counter that /proc/meminfo does not have.
 pub fn overcommit(root: &Root, page_size: PageSize) -> Result<Pages, ReadError> {
     let path = format!("{SIZES}/{}/nr_overcommit_hugepages", page_size.sysfs_name());
-    let parsed = root.read_once(&path, |text| text.trim().parse().map(Pages).map_err(|_| text.trim().to_owned()))?;
+    let parsed = root.read_short(&path, |text| text.trim().parse().map(Pages).map_err(|_| text.trim().to_owned()))?;
     parsed.map_err(|text| root.content(&path, format!("\"{text}\" is not a number")))
 }
 
@@ -128,7 +130,7 @@ pub fn nodes(root: &Root) -> Result<Vec<u32>, ReadError> {
 /// Whether this running kernel has a single node, by one short file; false for a tree of files, and if it is unknown.
 pub fn has_single_node(root: &Root) -> bool {
     let is_number = |text: &str| text.trim().parse::<u32>().is_ok();
-    root.is_live() && root.read_once(NODES_ONLINE, is_number).unwrap_or(false)
+    root.is_live() && root.read_short(NODES_ONLINE, is_number).unwrap_or(false)
 }
 
 /// The memory of one node (`Node 0 MemTotal:` of its meminfo); `Ok(None)` if it has no such file.

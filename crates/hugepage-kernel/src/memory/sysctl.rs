@@ -5,7 +5,7 @@ use crate::{ReadError, Root};
 
 /// The running value of a parameter such as `vm.swappiness`; `None` if this kernel does not have it.
 pub fn running(root: &Root, name: &str) -> Result<Option<String>, ReadError> {
-    if_there(root.read_once(&path(name), |text| text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")))
+    if_there(root.read_short(&path(name), |text| text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
 /// The file of a parameter in /proc/sys.

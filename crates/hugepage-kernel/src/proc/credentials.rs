@@ -21,7 +21,7 @@ pub struct Credentials {
 impl Credentials {
     /// The user and groups of `pid`; `Ok(None)` if there is no such process, or a tree has nothing of it.
     pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
-        Ok(unless_gone(root.read_once(&format!("/proc/{pid}/status"), Self::parse))?.flatten())
+        Ok(unless_gone(root.read_short(&format!("/proc/{pid}/status"), Self::parse))?.flatten())
     }
 
     /// Takes the text of /proc/PID/status.

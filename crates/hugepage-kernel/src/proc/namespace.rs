@@ -29,14 +29,14 @@ pub fn has_own_host_name(root: &Root, pid: i32) -> bool {
 }
 
 fn is_another(root: &Root, pid: i32, kind: &str) -> bool {
-    let namespace = |process: &str| root.read_link_once(&format!("/proc/{process}/ns/{kind}")).ok();
+    let namespace = |process: &str| root.read_link(&format!("/proc/{process}/ns/{kind}")).ok();
     namespace("self").zip(namespace(&pid.to_string())).is_some_and(|(own, its)| own != its)
 }
 
 /// Whether `pid` is in this program's namespace of this kind (`ipc`, `pid`, `mnt`). Where that is not visible, it is taken for
 /// granted: kernels before 3.0 show none, and without privilege nothing else of the process is visible.
 pub fn is_own(root: &Root, pid: i32, kind: &str) -> bool {
-    let namespace = |process: &str| root.read_link_once(&format!("/proc/{process}/ns/{kind}")).ok();
+    let namespace = |process: &str| root.read_link(&format!("/proc/{process}/ns/{kind}")).ok();
     namespace("self").zip(namespace(&pid.to_string())).is_none_or(|(own, its)| own == its)
 }
 

@@ -23,7 +23,7 @@ pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError>
 
 /// The status of a server, of which a survey needs more of that file.
 pub fn status_of_server(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
-    unless_gone(root.read_once(&format!("/proc/{pid}/status"), |text| ProcessStatus::parse(text)))
+    unless_gone(root.read_short(&format!("/proc/{pid}/status"), |text| ProcessStatus::parse(text)))
 }
 
 /// /proc, open for a pass over many processes: the files of each are looked up from here, and nothing is allocated.
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn boot_time_late_in_a_survey() {
         const SURVEY: Duration = Duration::from_millis(500);
-        let root = Root::live().for_survey();
+        let root = Root::live();
         // On a busy machine some are too early.
         let latest = || std::iter::repeat_with(|| boot_time(&root).unwrap()).take(10).max().unwrap();
         let first = latest();

@@ -1,11 +1,13 @@
 //! /proc/PID/limits: the resource limits that apply to a process, whatever limits.conf or a unit says. Every user may
 //! read it, also that of a process that is not dumpable (proc(5), getrlimit(2)).
 
+use serde::{Deserialize, Serialize};
+
 use crate::proc::process::unless_gone;
 use crate::{Bytes, ReadError, Root};
 
 /// A resource limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rlimit {
     /// No limit (`unlimited`, RLIM_INFINITY).
     Unlimited,

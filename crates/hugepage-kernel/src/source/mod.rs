@@ -3,11 +3,9 @@
 pub mod current_read;
 #[expect(clippy::disallowed_methods, reason = "the kernel's files, by name")]
 mod live_files;
-pub(crate) mod reader;
 pub mod root;
 pub mod root_files;
 pub(crate) mod short_file;
 mod source_tree;
-pub(crate) mod survey_cache;
 
 pub use root::Root;

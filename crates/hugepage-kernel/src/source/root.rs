@@ -9,13 +9,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use crate::ReadError;
-use crate::source::survey_cache::SurveyCache;
 use crate::source::{current_read, live_files, source_tree};
-use crate::stranger::beneath::{self, BeneathFile, Known, Place};
+use crate::stranger::beneath::{self, BeneathFile, Place};
 
 /// How long the machine has been running, including suspended time (proc(5)).
 pub(crate) const UPTIME: &str = "/proc/uptime";
@@ -31,8 +29,6 @@ pub struct Root {
     tree: Option<PathBuf>,
     /// The path from the top of the machine or the tree to here, which goes before every other path.
     prefix: String,
-    /// What a survey has found before.
-    survey: Option<Arc<SurveyCache<Place>>>,
 }
 
 impl Root {
@@ -45,21 +41,6 @@ impl Root {
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
         Self { tree: Some(directory).filter(|directory| directory != Path::new("/")), ..Self::default() }
-    }
-
-    /// A root for one survey, which opens nothing again that it has found once.
-    pub fn for_survey(&self) -> Self {
-        Self { survey: Some(Arc::default()), ..self.clone() }
-    }
-
-    /// Forgets what a survey has read of processes, before it reads another server: a new process may have an old number.
-    pub fn forget_processes(&self) {
-        self.survey.iter().for_each(|survey| survey.forget_processes());
-    }
-
-    /// What a survey may still read of logs, in bytes; `None` outside of one.
-    pub(crate) fn logs_left(&self) -> Option<&AtomicU64> {
-        self.survey.as_deref().map(|survey| &survey.logs_left)
     }
 
     /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
@@ -92,7 +73,8 @@ impl Root {
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
         let failed = |source| self.error("open", path, source);
         if self.is_live() {
-            return current_read::begin(&[path]).and_then(|()| live_files::open(path)).map_err(failed);
+            current_read::begin(&[path]);
+            return live_files::open(path).map_err(failed);
         }
         let found = self.find(path, true).map_err(failed)?;
         let why = match () {
@@ -118,30 +100,26 @@ impl Root {
         Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// Gives `take` the text of a short file that a survey reads once, although several answers need it.
-    pub fn read_once<T>(&self, path: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        Ok(take(&self.once(path, || self.read_short(path, |text| text.into()))?))
-    }
-
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
         let target = match self.is_live() {
-            true => current_read::begin(&[path]).and_then(|()| live_files::link(path)),
+            true => {
+                current_read::begin(&[path]);
+                live_files::link(path)
+            }
             false => self.find(path, false).and_then(|found| found.target()),
         };
         let target = target.map_err(|source| self.error("read", path, source))?;
         Ok(String::from_utf8_lossy(&target).into_owned())
     }
 
-    /// Where the symbolic link `path` points to, which a survey reads once.
-    pub fn read_link_once(&self, path: &str) -> Result<Arc<str>, ReadError> {
-        self.once(path, || self.read_link(path).map(Arc::from))
-    }
-
     /// Calls `each` with every name in the directory `path`, in the kernel's order.
     pub fn each_name(&self, path: &str, mut each: impl FnMut(&str)) -> Result<(), ReadError> {
         let listed = match self.is_live() {
-            true => current_read::begin(&[path]).and_then(|()| live_files::names(path, &mut each)),
+            true => {
+                current_read::begin(&[path]);
+                live_files::names(path, &mut each)
+            }
             false => {
                 self.find(path, true).and_then(|found| found.names()?.try_for_each(|name| name.map(|name| each(&name))))
             }
@@ -184,15 +162,14 @@ impl Root {
         if !self.is_live() {
             return Ok(self.find(path, true)?.metadata);
         }
-        current_read::begin(&[path])?;
+        current_read::begin(&[path]);
         live_files::metadata(Path::new(path))
     }
 
     /// What `path` names, which nothing leads out of.
     pub(crate) fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
-        current_read::begin(&[&self.prefix, path])?;
-        let known = |cache| Known { cache, top: &self.prefix };
-        beneath::find(self.top()?, path, follow, self.survey.as_deref().map(known))
+        current_read::begin(&[&self.prefix, path]);
+        beneath::find(self.top()?, path, follow)
     }
 
     /// Why a file of a tree may not be read; `None` if it may.
@@ -201,26 +178,12 @@ impl Root {
     }
 
     fn top(&self) -> io::Result<Arc<Place>> {
-        let open = || match &self.tree {
+        match &self.tree {
             Some(directory) if self.prefix.is_empty() => beneath::directory(directory),
-            Some(directory) => {
-                Ok(beneath::find(beneath::directory(directory)?, &self.prefix, true, None)?.into_place())
-            }
+            Some(directory) => Ok(beneath::find(beneath::directory(directory)?, &self.prefix, true)?.into_place()),
             // The kernel's own link, to where a process has its root.
             None if !self.prefix.is_empty() => beneath::directory(Path::new(&self.prefix)),
             None => beneath::directory(Path::new("/")),
-        };
-        match &self.survey {
-            Some(survey) => survey.place(self.prefix.clone().into_bytes(), Place::is_directory, open),
-            None => open(),
-        }
-    }
-
-    /// The text at `path`, from `read` where the survey does not have it yet.
-    fn once(&self, path: &str, read: impl FnOnce() -> Result<Arc<str>, ReadError>) -> Result<Arc<str>, ReadError> {
-        match &self.survey {
-            Some(survey) => survey.text(self.full(path), read),
-            None => read(),
         }
     }
 

@@ -89,9 +89,10 @@ impl Directory<'_> {
     /// Opens the file: by the root where a path is followed step by step.
     fn open(&self, name: &str, path: &dyn Fn() -> String) -> Result<File, ReadError> {
         match self.root.is_live() {
-            true => current_read::begin(&[&self.path, "/", name])
-                .and_then(|()| live_files::open_in(&self.descriptor, name))
-                .map_err(|error| self.root.error("open", &path(), error)),
+            true => {
+                current_read::begin(&[&self.path, "/", name]);
+                live_files::open_in(&self.descriptor, name).map_err(|error| self.root.error("open", &path(), error))
+            }
             false => self.root.open(&path()),
         }
     }

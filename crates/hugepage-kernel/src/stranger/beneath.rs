@@ -2,7 +2,7 @@
 //! meanwhile leads out of it.
 //!
 //! openat2(2) with RESOLVE_IN_ROOT confines a path as well, from Linux 5.6 on and where no seccomp filter refuses it. It
-//! does not tell which directories and links it went through, and those decide on who may be read for whom. So every
+//! does not tell which directories and links it went through, and those decide on where something may be written. So every
 //! kernel takes this way. Nothing is opened here but with O_PATH, which has no effect on what is there (open(2)).
 
 use std::borrow::Cow;
@@ -15,11 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{CWD, Dir, Mode, OFlags, fstatfs, openat, readlinkat};
+use rustix::fs::{CWD, Dir, Mode, OFlags, fstatfs, getxattr, openat, readlinkat};
 use rustix::io::Errno;
-
-use crate::source::survey_cache::SurveyCache;
-use crate::stranger::acl::Acl;
 
 /// The most symbolic links that are followed, as many as the kernel does (path_resolution(7)).
 const MAX_LINKS: usize = 40;
@@ -63,19 +60,11 @@ pub(crate) fn directory(path: &Path) -> io::Result<Arc<Place>> {
 
 /// What `path` names on this host, links followed.
 pub fn on_this_host(path: &Path) -> io::Result<BeneathFile> {
-    find(directory(Path::new("/"))?, &path.to_string_lossy(), true, None)
-}
-
-/// What a survey has found below the top `top` before.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Known<'a> {
-    pub(crate) cache: &'a SurveyCache<Place>,
-    /// A name of the top that no other one has.
-    pub(crate) top: &'a str,
+    find(directory(Path::new("/"))?, &path.to_string_lossy(), true)
 }
 
 /// What `path` names below `top`, where absolute links begin as well; with `follow` what a link at its end points to.
-pub(crate) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Known<'_>>) -> io::Result<BeneathFile> {
+pub(crate) fn find(top: Arc<Place>, path: &str, follow: bool) -> io::Result<BeneathFile> {
     let mut way = Way::new(top, path.len());
     let (mut searched, mut link_owners, mut link_changed) = (Vec::with_capacity(USUAL_DEPTH), Vec::new(), None);
     let mut rest: Vec<Cow<'_, [u8]>> = Vec::with_capacity(USUAL_DEPTH);
@@ -94,11 +83,7 @@ pub(crate) fn find(top: Arc<Place>, path: &str, follow: bool, known: Option<Know
             }
             _ => {}
         }
-        let open = || Place::open(&here.descriptor, &name, OFlags::NOFOLLOW);
-        let place = match known {
-            Some(Known { cache, top }) => cache.place(way.key(top, &name), Place::is_directory, open),
-            None => open(),
-        }?;
+        let place = Place::open(&here.descriptor, &name, OFlags::NOFOLLOW)?;
         if place.metadata.is_symlink() && (follow || !rest.is_empty()) {
             link_owners.push(place.metadata.uid());
             link_changed = link_changed.max(Some(changed(&place.metadata)));
@@ -153,13 +138,11 @@ impl Place {
         self.metadata.is_dir()
     }
 
-    pub(crate) fn acl(&self) -> Acl {
-        Acl::read(&self.descriptor)
-    }
-
     /// Whether nobody but the owner, the group and all others has rights (acl(5)).
     pub fn is_without_acl(&self) -> bool {
-        self.acl().is_mode()
+        let path = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
+        let found = getxattr(path, c"system.posix_acl_access", &mut [0; 0]);
+        matches!(found, Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOENT))
     }
 
     /// The result of fstat(2) when it was opened.
@@ -264,11 +247,6 @@ impl Way {
         self.levels.last().map(|level| &level.place).ok_or_else(|| Errno::NOENT.into())
     }
 
-    /// What `name` here is called among all places of the top `top`: no name has a zero byte.
-    fn key(&self, top: &str, name: &[u8]) -> Vec<u8> {
-        [top.as_bytes(), b"\0", &self.path, b"/", name].concat()
-    }
-
     fn down(&mut self, name: &[u8], place: Arc<Place>) -> io::Result<()> {
         if self.levels.len() > MAX_DEPTH {
             return Err(Errno::NAMETOOLONG.into());
@@ -307,7 +285,7 @@ mod tests {
     use super::*;
 
     fn found(top: &Path, path: &str) -> io::Result<BeneathFile> {
-        find(directory(top).unwrap(), path, true, None)
+        find(directory(top).unwrap(), path, true)
     }
 
     /// A tree `in` beside a secret, with a link of each kind.
@@ -370,7 +348,7 @@ mod tests {
             assert_eq!(error.raw_os_error(), Some(errno.raw_os_error()), "{path}: {error}");
         }
         assert_eq!(found(&top, "/").unwrap().path, "/");
-        let link = find(directory(&top).unwrap(), "/up", false, None).unwrap();
+        let link = find(directory(&top).unwrap(), "/up", false).unwrap();
         assert_eq!(link.target().unwrap(), b"../../../../../../../secret");
         assert_eq!(found(&top, "/a").unwrap().target().unwrap_err().raw_os_error(), Some(libc::EINVAL));
     }

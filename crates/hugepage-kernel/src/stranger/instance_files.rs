@@ -1,22 +1,16 @@
 //! The one door to files that others own: the configuration, logs and directories of database servers.
 //!
-//! This program runs as root, and who runs a server chooses where its files are and what stands in their places. So a
-//! file is looked at before it is opened, by a descriptor that leads to it whatever is renamed meanwhile, and opened only
-//! if it is a plain file that the server's user could have read without this program: the user's own, or one of root's
-//! that its mode and those of the directories on the way let the user read. A device, a pipe or a file of the kernel's
-//! is never opened. Every read has a limit.
+//! Who runs a server chooses where its files are and what stands in their places. Whether they may be read the kernel judges:
+//! this program reads them as the server's user. A file is looked at before it is opened, by a descriptor that leads to it
+//! whatever is renamed meanwhile, and opened only if it is a plain one: a device, a pipe or a file of the kernel's is never
+//! opened. Every read has a limit.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::time::SystemTime;
 
-use rustix::process::geteuid;
-
-use crate::host::accounts;
-use crate::proc::credentials::{self, Credentials};
 use crate::proc::namespace;
-use crate::source::reader::{Reader, ServerUser};
 use crate::stranger::beneath::BeneathFile;
 use crate::{ReadError, Root};
 
@@ -27,7 +21,6 @@ const MAX_NAMES: usize = 10_000;
 #[derive(Clone, Debug)]
 pub struct InstanceFiles {
     root: Root,
-    reader: Reader,
 }
 
 /// The owner of a file or directory.
@@ -42,64 +35,17 @@ pub struct Owner {
 impl InstanceFiles {
     /// Files of the server with the process `pid`, as that process sees them from within its container.
     pub fn of_process(root: &Root, pid: i32) -> Self {
-        let container = namespace::container(root, pid);
-        let user = || {
-            let found = Credentials::read(root, pid).ok().flatten();
-            let inside = container.as_ref().and_then(|_| credentials::mapped(root, pid, 0));
-            ServerUser {
-                uid: found.as_ref().map(Credentials::lends),
-                groups: found.map(|found| found.groups).unwrap_or_default(),
-                roots: [Some(0), inside].into_iter().flatten().collect(),
-            }
-        };
-        Self::with(container.as_ref().unwrap_or(root), user)
+        Self { root: namespace::container(root, pid).unwrap_or_else(|| root.clone()) }
     }
 
-    /// Files of a server that does not run, whose user owns the file or directory `path`. Where that is root's it tells
-    /// no user, and only files count that everybody may read.
-    pub fn of_owner(root: &Root, path: &str) -> Self {
-        Self::with(root, || {
-            let owner = root.find(path, true).ok().map(|found| found.metadata.uid());
-            known_user(root, owner.filter(|uid| *uid != 0))
-        })
-    }
-
-    /// Files of a server that does not run, as the user `name` of /etc/passwd may read them.
-    pub fn of_account(root: &Root, name: &str) -> Self {
-        Self::with(root, || {
-            let all = accounts::accounts(root).unwrap_or_default();
-            known_user(root, all.iter().find(|account| account.name == name).map(|account| account.uid))
-        })
-    }
-
-    /// Files of the server that this program runs in, or as the user of.
+    /// Files below `root`.
     pub fn own(root: &Root) -> Self {
-        Self { root: root.clone(), reader: if root.is_tree() { Reader::Tree } else { Reader::This } }
-    }
-
-    fn with(root: &Root, user: impl FnOnce() -> ServerUser) -> Self {
-        if root.is_tree() {
-            return Self::own(root);
-        }
-        let user = user();
-        let (me, is_this) = (geteuid(), |uid| geteuid().as_raw() == uid);
-        match user.uid {
-            Some(uid) if is_this(uid) && !me.is_root() => Self::own(root),
-            _ => Self { root: root.clone(), reader: Reader::User(user) },
-        }
+        Self { root: root.clone() }
     }
 
     /// The root in which the files are: the host's, a container's, or a tree's.
     pub const fn root(&self) -> &Root {
         &self.root
-    }
-
-    /// The user that the files are read for; `None` if that is unknown, or the kernel sees to it.
-    pub fn uid(&self) -> Option<u32> {
-        match &self.reader {
-            Reader::User(user) => user.uid,
-            Reader::This | Reader::Tree => None,
-        }
     }
 
     /// Opens the plain file `path` for reading.
@@ -148,16 +94,20 @@ impl InstanceFiles {
         Ok(bytes)
     }
 
+    /// What `search` finds in the log `path`, of which it may read `left` bytes and subtracts those that it has read.
+    pub fn search_log<T>(
+        &self,
+        path: &str,
+        left: &mut u64,
+        search: impl FnOnce(&mut File, &mut u64) -> io::Result<T>,
+    ) -> Result<T, ReadError> {
+        search(&mut self.open(path)?, left).map_err(|source| self.error("read", path, source))
+    }
+
     /// The names in the directory `path`, sorted.
     pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
         let failed = |source| self.root.error("list", path, source);
         let found = self.root.find(path, true).map_err(failed)?;
-        if let Reader::User(user) = &self.reader
-            && user.uid != Some(found.metadata.uid())
-            && !user.may_read(&found)
-        {
-            return Err(self.root.refuses(path, "the server's user may not list it"));
-        }
         let mut names = Vec::new();
         for name in found.names().map_err(failed)? {
             names.push(name.map_err(failed)?);
@@ -238,14 +188,12 @@ impl InstanceFiles {
         if !found.metadata.is_file() {
             return Some("it is not a regular file".to_owned());
         }
-        match &self.reader {
-            Reader::Tree => match self.root.of_another(found) {
+        match self.root.is_tree() {
+            true => match self.root.of_another(found) {
                 Ok(why) => why.map(str::to_owned),
                 Err(error) => Some(error.to_string()),
             },
-            _ if found.is_of_kernel() => Some("it is the kernel's".to_owned()),
-            Reader::This => None,
-            Reader::User(user) => user.refusal(found),
+            false => found.is_of_kernel().then(|| "it is the kernel's".to_owned()),
         }
     }
 
@@ -254,12 +202,6 @@ impl InstanceFiles {
         file.take(count).read_to_end(&mut bytes).map_err(|source| self.root.error("read", path, source))?;
         Ok(bytes)
     }
-}
-
-/// A user with the groups that it has on this host.
-fn known_user(root: &Root, uid: Option<u32>) -> ServerUser {
-    let groups = uid.and_then(|uid| accounts::groups(root, uid).ok());
-    ServerUser { uid, groups: groups.unwrap_or_default(), roots: vec![0] }
 }
 
 /// The null device (null(4)).

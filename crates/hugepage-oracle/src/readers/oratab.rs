@@ -97,9 +97,8 @@ pub fn read(root: &Root, notes: &mut Notes) -> Vec<OratabEntry> {
     parse(&text)
 }
 
-/// The text of oratab, read as Oracle's owner could, who may write it.
 fn text_of(root: &Root, place: &str) -> Result<String, ReadError> {
-    InstanceFiles::of_owner(root, place).read_text(place, limit::CONFIGURATION)
+    InstanceFiles::own(root).read_text(place, limit::CONFIGURATION)
 }
 
 #[cfg(test)]

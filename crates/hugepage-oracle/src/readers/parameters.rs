@@ -3,6 +3,7 @@
 
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes};
+use serde::{Deserialize, Serialize};
 
 use crate::readers::{size, spfile};
 
@@ -25,10 +26,10 @@ pub struct ParameterChange {
 }
 
 /// Parameters that were set; all others have Oracle's defaults.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parameters(Vec<Parameter>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Parameter {
     /// The SID of the instance that the parameter is for, `*` or empty for all.
     sid: String,

@@ -5,9 +5,10 @@ use std::fmt;
 
 use hugepage_kernel::proc::process::unless_gone;
 use hugepage_kernel::{ReadError, Root};
+use serde::{Deserialize, Serialize};
 
 /// The kind of an instance: what it serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OracleKind {
     /// A database (`ora_pmon_SID`; `xe_pmon_XE` of Express Edition, `db_pmon_FREE` of Free).
     Database,

@@ -2,6 +2,7 @@
 
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use serde::{Deserialize, Serialize};
 
 use crate::readers::{Parameters, Timestamp};
 
@@ -10,7 +11,7 @@ use crate::readers::{Parameters, Timestamp};
 ///
 /// Sizes that Oracle rounds down (`28 GB` for 14,497 pages) are as printed. A field that the log does not have is
 /// `None`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastStart {
     /// The time before the line; `None` in a log without its beginning.
     pub at: Option<Timestamp>,
@@ -51,7 +52,7 @@ pub struct LastStart {
 }
 
 /// 11.2's `Large Pages Information`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedLargePages {
     /// The percentage of the SGA, rounded down: 99 for 4000 of 4002 MB.
     pub percent: Option<u64>,
@@ -64,7 +65,7 @@ pub struct LoggedLargePages {
 }
 
 /// A row of the table since 12.1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedPageRow {
     /// PAGESIZE.
     pub page_size: PageSize,
@@ -92,7 +93,7 @@ pub struct LoggedPages {
 }
 
 /// Oracle's own advice for the next start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedRecommendation {
     /// The number of pages that must be unused in addition.
     pub more_pages: Option<Pages>,

@@ -1,7 +1,9 @@
 //! The times between the lines of an alert log.
 
+use serde::{Deserialize, Serialize};
+
 /// A time as a log has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timestamp {
     /// The time as the log has it.
     pub text: String,

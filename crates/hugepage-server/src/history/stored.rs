@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use hugepage_assess::history::record::{HistoryLine, MAX_LINE_BYTES, Record};
+use serde::{Deserialize, Serialize};
 
 use crate::history::history_error::HistoryError;
 
@@ -12,7 +13,7 @@ use crate::history::history_error::HistoryError;
 const BLOCK_BYTES: u64 = 64 << 10;
 
 /// What was read.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct History {
     /// The records, the oldest first.
     pub records: Vec<Record>,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Context;
 use clap::Args;
 use hugepage_host::metrics::{MetricsSnapshot, StoppedMetrics, text};
-use hugepage_host::{AskStart, Survey, stopped_clusters};
+use hugepage_host::{Survey, stopped_clusters};
 use hugepage_kernel::{Notes, Root};
 
 use crate::commands::survey::{SurveyOptions, survey_with_history};
@@ -15,7 +15,6 @@ use crate::exit::{self, Exit};
 use crate::output::escape;
 use crate::output::stream::{complain, stdout};
 use crate::privileges::Needs;
-use crate::server_program::asked_starts::asking;
 use crate::{atomic_file, stored_history};
 
 /// Options of `metrics`.
@@ -31,7 +30,7 @@ pub struct MetricsOptions {
 impl MetricsOptions {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
-        self.textfile.iter().fold(Needs::default().servers(), |needs, file| needs.file(file))
+        self.textfile.iter().fold(Needs::default(), |needs, file| needs.file(file))
     }
 }
 
@@ -39,11 +38,8 @@ impl MetricsOptions {
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     options.survey.accounts.check(root)?;
     let begun = Instant::now();
-    let (survey, text) = asking(root, |ask| {
-        let survey = survey_with_history(root, &options.survey, ask);
-        let text = of_survey(root, &survey, &options.survey.state_dir, ask, begun);
-        (survey, text)
-    });
+    let survey = survey_with_history(root, &options.survey, None);
+    let text = of_survey(root, &survey, &options.survey.state_dir, begun);
     match &options.textfile {
         Some(path) => atomic_file::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,
         None => stdout().write_all(text.as_bytes())?,
@@ -54,9 +50,9 @@ pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
 }
 
 /// The text of a survey that began at `begun`.
-pub fn of_survey(root: &Root, survey: &Survey, state_dir: &Path, ask: Option<&AskStart<'_>>, begun: Instant) -> String {
+pub fn of_survey(root: &Root, survey: &Survey, state_dir: &Path, begun: Instant) -> String {
     let mut snapshot = MetricsSnapshot::from(survey);
-    let clusters = stopped_clusters(root, survey, &[], ask, &mut Notes::default());
+    let clusters = stopped_clusters(root, survey, &[], None, &mut Notes::default()).0;
     snapshot.stopped.extend(clusters.iter().map(StoppedMetrics::from));
     snapshot.survey_duration = root.is_live().then(|| begun.elapsed());
     for (metrics, instance) in snapshot.instances.iter_mut().zip(&survey.instances) {

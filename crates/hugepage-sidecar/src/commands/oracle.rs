@@ -76,8 +76,8 @@ impl OracleCommand {
             Self::Prepare { dir, .. } | Self::Write { dir, records: true, .. } => {
                 Needs::default().directory(dir).owners()
             }
-            Self::Write { dir, .. } => Needs::default().directory(dir).servers(),
-            Self::Print { .. } => Needs::default().servers(),
+            Self::Write { dir, .. } => Needs::default().directory(dir).owners(),
+            Self::Print { .. } => Needs::default(),
             _ => Needs::default(),
         }
     }

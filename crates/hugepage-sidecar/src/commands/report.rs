@@ -37,7 +37,7 @@ pub struct ReportOptions {
 impl ReportOptions {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
-        let needs = Needs::default().servers();
+        let needs = Needs::default();
         if self.html == Path::new("-") { needs } else { needs.file(&self.html) }
     }
 }

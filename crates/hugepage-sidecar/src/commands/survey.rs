@@ -11,7 +11,6 @@ use hugepage_kernel::host::accounts;
 
 use crate::history::HostHistory;
 use crate::host_options::within;
-use crate::server_program::asked_starts::asking;
 
 /// Options of every survey.
 #[derive(Clone, Debug, Args)]
@@ -58,7 +57,7 @@ pub fn survey_with_history(root: &Root, options: &SurveyOptions, ask: Option<&As
 
 /// Surveys the host, with the recommended pools for running instances and for the Oracle instances that are stopped.
 pub fn survey_with_sizings(root: &Root, options: &SurveyOptions) -> (Survey, Vec<Sizing>) {
-    let survey = asking(root, |ask| survey_with_history(root, options, ask));
+    let survey = survey_with_history(root, options, None);
     let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
     (survey, sizings)
 }

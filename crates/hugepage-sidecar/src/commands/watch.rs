@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -12,7 +14,7 @@ use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Sizing;
 use hugepage_host::host_advice::verdict::HostVerdict;
-use hugepage_host::{InspectedHost, Instance, Survey, no_past};
+use hugepage_host::{InspectedHost, Instance, Survey, no_past, readers};
 use hugepage_kernel::Root;
 
 use crate::commands::metrics;
@@ -20,6 +22,7 @@ use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
 use crate::host_options::{duration, within};
+use crate::notify::Notify;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::{self, survey_snapshot};
@@ -27,7 +30,7 @@ use crate::output::stream::complain;
 use crate::output::{host_rows, journal, json_text};
 use crate::privileges::{self, Needs};
 use crate::signals::SignalTimer;
-use crate::{atomic_file, state, supervisor};
+use crate::{atomic_file, state};
 
 /// The number of errors that are logged: messages that differ each time would fill the log.
 const MAX_REPORTED_ERRORS: usize = 50;
@@ -95,7 +98,7 @@ impl WatchOptions {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
-pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
+pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) -> anyhow::Result<Exit> {
     if root.is_tree() && !options.once {
         complain!("hugepage-sidecar: watch observes this host: with --root, add --once");
         return Ok(exit::USAGE);
@@ -107,14 +110,19 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
             .with_context(|| format!("could not create the directory {} of --state-dir", directory.display()))?;
     }
     privileges::notes().iter().for_each(|note| journal::log(LogLevel::Log, note));
-    let mut timer = SignalTimer::new().context("could not catch signals")?;
+    let mut timer = SignalTimer::new(has_signal).context("could not catch signals")?;
+    let notify = Notify::from_environment();
+    notify.tell("READY=1");
     let mut history = HostHistory::open(root, directory);
     let mut reported = ReportedErrors::default();
     let mut logs = LogStarts::default();
     loop {
         let begun = Instant::now();
-        supervisor::begin_reading();
+        readers::begin_again();
         let host = InspectedHost::inspect(root, options.reserve_percent, &options.accounts.service_account, None);
+        if timer.has_signal()? {
+            return Ok(exit::OK);
+        }
         // What is recorded is what is seen now, whatever was recorded before.
         let seen = host.assess(&no_past);
         for events in history.record(&seen, records) {
@@ -143,8 +151,12 @@ pub fn run(root: &Root, options: &WatchOptions) -> anyhow::Result<Exit> {
                 exit::UNKNOWN
             });
         }
-        if timer.wait(options.interval.saturating_sub(begun.elapsed())).context("could not wait")? {
-            return Ok(exit::OK);
+        // systemd is told of surveys that have ended, and while this waits for the next one.
+        while let Some(left) = options.interval.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
+            notify.tell("WATCHDOG=1");
+            if timer.wait(notify.watchdog().map_or(left, |step| step.min(left))).context("could not wait")? {
+                return Ok(exit::OK);
+            }
         }
     }
 }
@@ -178,9 +190,8 @@ fn write_files(
     let next = Some(options.interval).filter(|_| !options.once);
     let snapshot = |directory| (directory, survey_snapshot::from_survey(root, survey, sizings, next, logs));
     let snapshots: Vec<_> = options.oracle_dir.iter().map(snapshot).collect();
-    let of_survey = |path| (path, metrics::of_survey(root, survey, options.state_dir(), None, begun));
+    let of_survey = |path| (path, metrics::of_survey(root, survey, options.state_dir(), begun));
     let textfile = options.textfile.as_deref().map(of_survey);
-    supervisor::end_reading();
     let written = |path: &Path, content: &[u8]| {
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };

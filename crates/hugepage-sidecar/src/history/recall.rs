@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hugepage_assess::history::Record;
 use hugepage_assess::model::{Cause, CurrentStart, Loss, Past};
-use hugepage_host::ServerIdentity;
+use hugepage_host::{ServerIdentity, readers};
 use hugepage_kernel::{InstanceFiles, Notes, Pages};
 
 use super::HostHistory;
@@ -66,8 +66,14 @@ impl HostHistory {
         let mut known = self.losses_in_logs.borrow_mut();
         let of_instance = known.entry(path).or_insert((0, None));
         if of_instance.0 != instance.pid {
-            let files = InstanceFiles::of_process(&self.root, instance.pid);
-            let lost = oracle.lost(&files, current, notes);
+            let read = || {
+                let mut notes = Notes::default();
+                let lost = oracle.lost(&InstanceFiles::of_process(&self.root, instance.pid), current, &mut notes);
+                (lost, notes.into_vec())
+            };
+            let answer = readers::read_as(&instance.reader, read);
+            let (lost, noted) = answer.unwrap_or_else(|why| (None, vec![why.to_string()]));
+            noted.into_iter().for_each(|note| notes.add(note));
             *of_instance = (instance.pid, lost.and_then(|lost| Some(Loss { at: instance.started?, lost })));
         }
         of_instance.1.clone()

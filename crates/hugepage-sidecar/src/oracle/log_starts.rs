@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hugepage_host::readers::{self, Owner};
 use hugepage_host::{Instance, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
@@ -34,14 +35,15 @@ impl LogStarts {
     pub fn records(&mut self, root: &Root, survey: &Survey) -> Vec<StartRecord> {
         let mut before = std::mem::take(&mut self.0);
         let mut records = Vec::new();
-        let mut add = |key: Option<LogKey>, record: StartRecord, read: &dyn Fn(&mut Notes) -> Vec<RememberedStart>| {
-            let Some(key) = key else { return };
-            // What cannot be read of a log is a note of the survey already.
-            let starts = before.remove(&key).unwrap_or_else(|| read(&mut Notes::default()));
-            let current = key.last_start.as_deref().filter(|_| key.pid != 0);
-            records.extend(of_instance(&record, &starts, current));
-            self.0.insert(key, starts);
-        };
+        let mut add =
+            |key: Option<LogKey>, record: StartRecord, reader: &Owner, read: &dyn Fn() -> Vec<RememberedStart>| {
+                let Some(key) = key else { return };
+                // What cannot be read of a log is a note of the survey already.
+                let starts = before.remove(&key).unwrap_or_else(|| readers::read_as(reader, read).unwrap_or_default());
+                let current = key.last_start.as_deref().filter(|_| key.pid != 0);
+                records.extend(of_instance(&record, &starts, current));
+                self.0.insert(key, starts);
+            };
         for (instance, oracle) in survey.instances.iter().filter_map(|instance| Some((instance, instance.id.oracle()?)))
         {
             let record = StartRecord {
@@ -51,8 +53,8 @@ impl LogStarts {
                 instance_host: instance.id.place.host_name.clone(),
                 ..StartRecord::default()
             };
-            add(key_of(instance, oracle), record, &|notes| {
-                oracle.starts(&InstanceFiles::of_process(root, instance.id.pid), notes)
+            add(key_of(instance, oracle), record, &instance.id.reader, &|| {
+                oracle.starts(&InstanceFiles::of_process(root, instance.id.pid), &mut Notes::default())
             });
         }
         for stopped in &survey.stopped {
@@ -62,7 +64,9 @@ impl LogStarts {
                 home: Some(stopped.home.clone()),
                 ..StartRecord::default()
             };
-            add(key_of_stopped(stopped), record, &|notes| stopped.starts(root, notes));
+            add(key_of_stopped(stopped), record, &survey.reader_of(stopped.owner), &|| {
+                stopped.starts(root, &mut Notes::default())
+            });
         }
         records
     }

@@ -26,13 +26,12 @@ use anyhow::Result;
 use self::directory::OracleDirectory;
 use self::files::{Writer, WriterOptions};
 use self::snapshot::OracleSnapshot;
-use crate::{privileges, supervisor};
+use crate::privileges;
 
 /// Writes the files of one snapshot into `directory` and returns its snapshot_id. An error before the first rename leaves
 /// the old files.
 pub fn write(directory: &Path, snapshot: &OracleSnapshot, options: &WriterOptions) -> Result<String> {
     let content = snapshot.content();
-    supervisor::end_reading();
     privileges::write(|| Writer::new(OracleDirectory::open(directory)?, options)?.write(&content))
 }
 

@@ -37,7 +37,7 @@ pub struct InstanceRow {
     pub data_directory: Option<String>,
     pub started: Option<String>,
     /// The sources of the landing.
-    pub evidence: Vec<&'static str>,
+    pub evidence: Vec<String>,
     pub notes: Vec<String>,
     /// The shared memory by page size, ascending; empty if unknown.
     pub by_page_size: Vec<PageSizeShare>,

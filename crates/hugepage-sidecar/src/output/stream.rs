@@ -4,8 +4,6 @@ use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::supervisor;
-
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Prints a line to standard output.
@@ -38,9 +36,8 @@ pub fn has_failed() -> bool {
     stdout().flush().is_err() || HAS_FAILED.load(Ordering::Relaxed)
 }
 
-/// Standard output, without an error for a closed pipe. Who prints has read all.
+/// Standard output, without an error for a closed pipe.
 pub fn stdout() -> Stdout {
-    supervisor::end_reading();
     Stdout(io::stdout())
 }
 

@@ -2,10 +2,9 @@
 //! command line says.
 //!
 //! The thread that looks has two capabilities. What a command needs besides is permitted to it, but in effect only in a
-//! thread that writes one file or runs one program, and ends. Landlock confines the threads that write, not the one that
+//! thread that writes one file, and ends, or in a reader until it has become another user. Landlock confines the threads that write, not the one that
 //! looks: the kernel shows a confined thread neither the root directory nor the program of another process (ptrace(2)).
 
-mod capabilities;
 mod landlock;
 mod output_place;
 
@@ -16,13 +15,14 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
 
+use hugepage_host::readers::capabilities;
 use rustix::process::{getegid, geteuid};
 use rustix::thread::CapabilitySet;
 
-/// The capabilities to read memory maps and root directories of other users' processes, and their files.
-const LOOKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::DAC_READ_SEARCH);
-/// To run a program as another user, and to end it.
-const RUNNING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL);
+/// The capabilities to look at other users' processes, and to end readers. None opens a file of another user.
+const LOOKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::KILL);
+/// What a reader needs to become the user whose files it reads; this process has it permitted and not in effect.
+const BECOMING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
 
 /// What a command does besides looking.
 #[derive(Debug, Default)]
@@ -30,7 +30,6 @@ pub struct Needs {
     /// Directories whose files it writes, and single files.
     places: Vec<PathBuf>,
     changes_owners: bool,
-    runs_programs: bool,
     /// Why it does not write where the command line says; `None` if it does.
     refused: Option<String>,
 }
@@ -74,11 +73,6 @@ impl Needs {
         Self { changes_owners: true, ..self }
     }
 
-    /// Asks servers' programs, as a user of the moment, on an empty data directory.
-    pub fn servers(self) -> Self {
-        Self { runs_programs: true, ..self.directory(&std::env::temp_dir()).owners() }
-    }
-
     /// The capabilities for its files.
     #[expect(clippy::disallowed_methods, reason = "the directories that the command line names")]
     fn writing(&self) -> CapabilitySet {
@@ -112,7 +106,6 @@ fn is_writable(found: &Metadata) -> bool {
 #[derive(Debug)]
 struct Confinement {
     writing: CapabilitySet,
-    running: CapabilitySet,
     /// The rules of Landlock; `None` where the kernel has none.
     rules: Option<landlock::Rules>,
     notes: Vec<String>,
@@ -125,12 +118,11 @@ pub fn confine(needs: &Needs) {
     let mut notes = Vec::new();
     let (rules, note) = landlock::rules(&needs.places);
     notes.extend(note);
-    let running = if needs.runs_programs { RUNNING } else { CapabilitySet::empty() };
     let writing = needs.writing();
-    if let Err(error) = capabilities::limit(LOOKING, LOOKING | writing | running) {
+    if let Err(error) = capabilities::limit(LOOKING, LOOKING | BECOMING | writing) {
         notes.push(format!("could not give up capabilities: {error}"));
     }
-    let _ = CONFINEMENT.set(Confinement { writing, running, rules, notes });
+    let _ = CONFINEMENT.set(Confinement { writing, rules, notes });
 }
 
 /// What could not be given up, and why.
@@ -147,15 +139,6 @@ pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T
             landlock::restrict_this_thread(rules)?;
         }
         capabilities::limit(confinement.writing, confinement.writing)?;
-        work()
-    })
-}
-
-/// Does `work`, which runs a program as another user.
-pub fn run_program<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
-    let Some(confinement) = CONFINEMENT.get() else { return work() };
-    in_thread(|| {
-        capabilities::limit(confinement.running, confinement.running)?;
         work()
     })
 }

@@ -1,5 +1,5 @@
-//! Asks what the next start of a PostgreSQL server needs, for one that runs and one that is stopped alike: a program that only
-//! root can change gets the settings that the files have, on an empty data directory, as a user that no other process has.
+//! Asks what the next start of a PostgreSQL server needs, for one that runs and one that is stopped alike: its program gets the
+//! settings that the files have, on an empty data directory. A reader asks, as the owner of the files, who gains nothing by them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,8 +12,9 @@ use hugepage_start::libraries::is_known;
 use super::empty_cluster::EmptyCluster;
 use super::libraries;
 use super::trust;
+use rustix::process::geteuid;
 
-/// Questions of one command for the servers of one user, who can have any number of them.
+/// Questions of one reader: a user can have any number of servers.
 const MAX_QUESTIONS: usize = 20;
 /// Settings of one server, and bytes of a value.
 const MAX_SETTINGS: usize = 500;
@@ -73,8 +74,7 @@ pub struct AskedStarts {
 struct State {
     /// By all that a question consists of.
     answers: BTreeMap<Vec<String>, StartAnswer<Bytes>>,
-    /// How often the servers of each user were asked.
-    requested: BTreeMap<Option<u32>, usize>,
+    requested: usize,
 }
 
 /// Gives `survey` who may be asked: nobody of a host that is not this one.
@@ -91,6 +91,9 @@ impl AskedStarts {
     }
 
     fn try_answer(&self, start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
+        if geteuid().is_root() {
+            return Err("root starts no program of a server".to_owned());
+        }
         let program = match start.program {
             StartProgram::Running(pid) => trust::check_running(pid)?,
             StartProgram::Packaged => trust::check_installed(start.major)?,
@@ -110,7 +113,7 @@ impl AskedStarts {
         }
         let settings = passed(&start.settings, &libraries)?;
         question.extend(settings.iter().map(|(name, value)| format!("{name}={value}")));
-        self.state.borrow_mut().ask(question, start.uid, || {
+        self.state.borrow_mut().ask(question, || {
             let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
             let cluster = EmptyCluster::new(&program, start.major, megabytes)?;
             Ok(cluster.shared_memory(settings.into_iter()))
@@ -119,21 +122,19 @@ impl AskedStarts {
 }
 
 impl State {
-    /// The answer that is kept, or that of `ask`, which is called a few times for each user.
+    /// The answer that is kept, or that of `ask`, which is called a few times.
     fn ask(
         &mut self,
         question: Vec<String>,
-        uid: Option<u32>,
         ask: impl FnOnce() -> Result<StartAnswer<Bytes>, String>,
     ) -> Result<StartAnswer<Bytes>, String> {
         if let Some(answer) = self.answers.get(&question) {
             return Ok(answer.clone());
         }
-        let requested = self.requested.entry(uid).or_default();
-        if *requested >= MAX_QUESTIONS {
+        if self.requested >= MAX_QUESTIONS {
             return Err(format!("the servers of its user were asked {MAX_QUESTIONS} times"));
         }
-        *requested += 1;
+        self.requested += 1;
         let answer = ask().unwrap_or_else(StartAnswer::Unknown);
         self.answers.insert(question, answer.clone());
         Ok(answer)
@@ -234,22 +235,21 @@ mod tests {
     }
 
     #[test]
-    fn ask_once_for_each_change_and_seldom_for_each_user() {
+    fn ask_once_for_each_change_and_seldom() {
         let mut state = State::default();
         let mut runs = 0;
-        let mut ask = |question: usize, uid: u32| {
-            state.ask(vec![question.to_string()], Some(uid), || {
+        let mut ask = |question: usize| {
+            state.ask(vec![question.to_string()], || {
                 runs += 1;
                 Ok(StartAnswer::Unknown(question.to_string()))
             })
         };
         for _ in 0..2 * MAX_QUESTIONS {
-            assert_eq!(ask(0, 1), Ok(StartAnswer::Unknown("0".to_owned())));
+            assert_eq!(ask(0), Ok(StartAnswer::Unknown("0".to_owned())));
         }
-        let answered = (1..10 * MAX_QUESTIONS).filter(|question| ask(*question, 1).is_ok()).count();
+        let answered = (1..10 * MAX_QUESTIONS).filter(|question| ask(*question).is_ok()).count();
         assert_eq!(answered, MAX_QUESTIONS - 1);
-        // Another user's are answered, and so is what was asked before.
-        assert!(ask(1000, 2).is_ok() && ask(0, 1).is_ok());
-        assert_eq!(runs, MAX_QUESTIONS + 1);
+        assert!(ask(0).is_ok(), "what was asked before is answered");
+        assert_eq!(runs, MAX_QUESTIONS);
     }
 }

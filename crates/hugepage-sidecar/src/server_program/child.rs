@@ -1,5 +1,5 @@
-//! Runs a server's program on what may be hostile: as a user of the moment where this is root, without a terminal, with little
-//! memory and time, and with no process left behind.
+//! Runs a server's program on what may be hostile, as the user that this process has: without a terminal, with little memory and time,
+//! and with no process left behind.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,8 +20,7 @@ use rustix::process::{
 };
 use rustix::thread::set_no_new_privs;
 
-use super::trust::ProgramAccount;
-use crate::{privileges, supervisor};
+use hugepage_host::readers;
 
 /// Output that is kept of each stream, in bytes; an answer is a number, an error some lines.
 const MAX_OUTPUT_BYTES: usize = 64 << 10;
@@ -45,16 +44,20 @@ pub struct Output {
     pub stderr: String,
 }
 
-/// Runs `program` as `account` for at most `timeout`. The error is the reason why there is no output.
-pub fn run(
-    program: &Path,
-    arguments: &[OsString],
-    account: ProgramAccount,
-    timeout: Duration,
-) -> Result<Output, String> {
-    let timeout = supervisor::time_for_program(timeout);
-    let run = || start_and_wait(program, arguments, account, timeout).map_err(io::Error::other);
-    privileges::run_program(run).map_err(|error| error.to_string())
+/// Runs `program` for at most `timeout`. The error is the reason why there is no output.
+pub fn run(program: &Path, arguments: &[OsString], timeout: Duration) -> Result<Output, String> {
+    let timeout = readers::time_for_one(timeout);
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().env("LC_ALL", "C").current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    close_on_exec().map_err(|error| format!("could not close files: {error}"))?;
+    // SAFETY: `confine` makes system calls only; it neither allocates nor takes a lock.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(|| Ok(confine(&LIMITS)?));
+    }
+    let child = command.spawn().map_err(|error| format!("could not run {}: {error}", program.display()))?;
+    answer(child, timeout)
 }
 
 /// How a server's program ended that was asked about a start. An error of the account that it ran as says nothing, and neither
@@ -94,31 +97,8 @@ fn error_of(stderr: &str) -> String {
     }
 }
 
-fn start_and_wait(
-    program: &Path,
-    arguments: &[OsString],
-    account: ProgramAccount,
-    timeout: Duration,
-) -> Result<Output, String> {
-    let mut command = Command::new(program);
-    command.args(arguments).env_clear().env("LC_ALL", "C").current_dir("/");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    if rustix::process::geteuid().is_root() {
-        // The standard library also drops all supplementary groups.
-        command.uid(account.uid.as_raw()).gid(account.gid.as_raw());
-    }
-    close_on_exec().map_err(|error| format!("could not close files: {error}"))?;
-    // SAFETY: `confine` makes system calls only; it neither allocates nor takes a lock.
-    #[allow(unsafe_code)]
-    unsafe {
-        command.pre_exec(|| Ok(confine(&LIMITS)?));
-    }
-    let child = command.spawn().map_err(|error| format!("could not run {}: {error}", program.display()))?;
-    answer(child, timeout)
-}
-
-/// In the child, after it has the account's user and groups: no terminal (a process of root's session could write
-/// commands into it, TIOCSTI), no privileges by exec, limits, and no life after this process.
+/// In the child: no terminal (a process of root's session could write commands into it, TIOCSTI), no privileges by exec, limits, and
+/// no life after this process.
 fn confine(limits: &[(Resource, u64)]) -> Result<(), Errno> {
     setsid()?;
     set_no_new_privs(true)?;
@@ -236,15 +216,14 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn shell(script: &str, timeout: Duration) -> Result<Output, String> {
-        run(Path::new("/bin/sh"), &["-c".into(), script.into()], ProgramAccount::without_privileges()?, timeout)
+        run(Path::new("/bin/sh"), &["-c".into(), script.into()], timeout)
     }
 
     #[test]
     fn return_what_a_program_prints() {
         let output = shell("echo 17; echo oops >&2; exit 3", 10 * SECOND).unwrap();
         assert_eq!((output.status.code(), &*output.stdout, &*output.stderr), (Some(3), "17\n", "oops\n"));
-        let account = ProgramAccount::without_privileges().unwrap();
-        assert!(run(Path::new("/none"), &[], account, SECOND).unwrap_err().contains("could not run"));
+        assert!(run(Path::new("/none"), &[], SECOND).unwrap_err().contains("could not run"));
     }
 
     #[test]

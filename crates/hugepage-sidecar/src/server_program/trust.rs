@@ -1,16 +1,14 @@
-//! Which program root starts, and as whom: one that nobody else can change, as a user that no other process has.
+//! Which program is started: one that nobody but root, or this user, can change.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
-use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::{namespace, process};
-use rustix::fs::{Gid, StatVfsMountFlags, Uid};
-use rustix::process::{getegid, geteuid};
+use rustix::fs::StatVfsMountFlags;
+use rustix::process::geteuid;
 
 use super::packaged;
 
@@ -18,39 +16,6 @@ use super::packaged;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The names of a server's program.
 const NAMES: [&str; 4] = ["postgres", "postmaster", "edb-postgres", "edb-postmaster"];
-
-/// The uids that systemd keeps for users of a moment (DynamicUser=; systemd's UIDS-GIDS), and where it tells those in use.
-const FIRST: u32 = 61184;
-const COUNT: u32 = 65520 - FIRST;
-const DYNAMIC: &str = "/run/systemd/dynamic-uid";
-
-/// The account that a program is run as. Never root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProgramAccount {
-    pub uid: Uid,
-    pub gid: Gid,
-}
-
-impl ProgramAccount {
-    /// The account for one program: this user's own; if this is root, one that is nobody's and that no process has. A process of the
-    /// same user could write to the program's files, and stop it (ptrace(2)).
-    pub fn without_privileges() -> Result<Self, String> {
-        if !geteuid().is_root() {
-            return Ok(Self { uid: geteuid(), gid: getegid() });
-        }
-        let root = Root::live();
-        let accounts = accounts::accounts(&root).map_err(|error| error.to_string())?;
-        let pids = process::pids(&root).map_err(|error| error.to_string())?;
-        let users = pids.iter().filter_map(|pid| Credentials::read(&root, *pid).ok().flatten());
-        let used: BTreeSet<_> =
-            users.flat_map(|users| users.users()).chain(accounts.iter().map(|account| account.uid)).collect();
-        let is_free = |uid: &u32| !used.contains(uid) && !root.exists(&format!("{DYNAMIC}/{uid}"));
-        // Two commands at one time begin at different ones.
-        let free = (0..COUNT).map(|one| FIRST + (std::process::id() + one) % COUNT).find(is_free);
-        let free = free.ok_or("no uid is free for its program")?;
-        Ok(Self { uid: Uid::from_raw(free), gid: Gid::from_raw(free) })
-    }
-}
 
 /// The path without links of `program`, if it may be run: it is root's in directories of root, or this user's own; and only its
 /// owner can replace it or a directory above it.
@@ -141,25 +106,6 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-
-    /// Nobody has processes of NFS, of containers and of dnsmasq.
-    #[test]
-    fn no_process_and_no_account_has_its_user() {
-        let account = ProgramAccount::without_privileges().unwrap();
-        if geteuid().is_root() {
-            assert!(
-                (FIRST..FIRST + COUNT).contains(&account.uid.as_raw()) && account.gid.as_raw() == account.uid.as_raw()
-            );
-            let mut own = std::process::Command::new("sleep");
-            std::os::unix::process::CommandExt::uid(&mut own, account.uid.as_raw());
-            let mut own = own.arg("60").spawn().unwrap();
-            assert_ne!(ProgramAccount::without_privileges(), Ok(account), "a process has that uid by now");
-            own.kill().unwrap();
-            own.wait().unwrap();
-        } else {
-            assert_eq!(account, ProgramAccount { uid: geteuid(), gid: getegid() });
-        }
-    }
 
     #[test]
     fn run_programs_that_only_root_can_replace() {

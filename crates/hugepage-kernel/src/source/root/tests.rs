@@ -1,21 +1,8 @@
-//! What a survey reads again, and links.
+//! Links.
 
 use std::fs;
 
 use super::*;
-
-/// A survey reads most files once, but not what must be of now at each of its passes.
-#[test]
-fn a_survey_reads_again() {
-    let tree = tempfile::tempdir().unwrap();
-    let root = Root::at(tree.path()).for_survey();
-    let mut seen = Vec::new();
-    for text in ["old", "new"] {
-        fs::write(tree.path().join("file"), text).unwrap();
-        seen.push([Root::read_once, Root::read_short].map(|read| read(&root, "/file", str::to_owned).unwrap()));
-    }
-    assert_eq!(seen, [["old", "old"], ["old", "new"]]);
-}
 
 /// A container can lay a link, and must not have this program read for it what is the host's.
 #[test]

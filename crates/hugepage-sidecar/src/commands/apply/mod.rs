@@ -17,6 +17,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_assess::assessment::Sizing;
+use hugepage_host::readers;
 use hugepage_kernel::{PageSize, Pages, Root};
 
 use self::boot_setting::BootSetting;
@@ -32,7 +33,6 @@ use crate::host_options::within;
 use crate::output::stream::{complain, say};
 use crate::privileges::{self, Needs};
 use crate::signals::Interrupt;
-use crate::supervisor;
 
 /// Options of `apply`.
 #[derive(Debug, Args)]
@@ -66,7 +66,7 @@ pub struct ApplyOptions {
 impl ApplyOptions {
     /// The files of the kernel that it writes belong to root, and ask for no capability.
     pub fn needs(&self) -> Needs {
-        let needs = Needs::default().servers();
+        let needs = Needs::default();
         if self.dry_run {
             return needs;
         }
@@ -121,7 +121,6 @@ fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages
     let interrupt = Interrupt::catch().context("could not catch signals")?;
     let before = pool.state()?;
     let plan = plan(options, root, &pool, pages)?;
-    supervisor::begin_change();
     match privileges::write(|| change(&mut pool, plan, &interrupt)) {
         Ok(ResizeOutcome::Reached) => {}
         Ok(outcome) => {
@@ -158,10 +157,7 @@ fn confirm(options: &ApplyOptions, root: &Root, plan: ResizePlan, size: PageSize
     write!(terminal, "Change it? [y/N] ")?;
     terminal.flush()?;
     let mut answer = String::new();
-    // People need their time.
-    supervisor::end_reading();
     io::stdin().read_line(&mut answer)?;
-    supervisor::begin_reading();
     if !matches!(answer.trim(), "y" | "Y" | "yes") {
         bail!("nothing was changed");
     }
@@ -172,6 +168,8 @@ fn confirm(options: &ApplyOptions, root: &Root, plan: ResizePlan, size: PageSize
 fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages) -> anyhow::Result<ResizePlan> {
     pool.state()?.plan(pages).map_err(|refusal| {
         let holders = || {
+            // People may have needed their time.
+            readers::begin_again();
             let host = target::host(root, options.reserve_percent, &options.accounts);
             target::holders(Sizing::of_size(&host.sizings, pool.size()))
         };

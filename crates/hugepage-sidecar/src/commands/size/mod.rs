@@ -47,7 +47,7 @@ pub struct SizeOptions {
 impl SizeOptions {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
-        Needs::default().servers()
+        Needs::default()
     }
 }
 
@@ -65,7 +65,8 @@ pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
         Format::Csv => csv(&output)?,
         Format::Table => print(&output),
     }
-    let sees_all = sizing.survey.meminfo.is_some() && !sizing.survey.processes_are_hidden;
+    let survey = &sizing.survey;
+    let sees_all = survey.meminfo.is_some() && !survey.processes_are_hidden && survey.unread.is_empty();
     let known = sees_all && output.not_counted.iter().all(|one| one.is_known);
     let complete = known && output.pools.iter().all(|pool| pool.recommended_nr_hugepages.is_some());
     Ok(match output.pools.iter().any(|pool| !pool.does_not_fit.is_empty()) {

@@ -144,10 +144,10 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     let down = down.iter().filter_map(|down| {
         let (why, is_known) = match &down.wants {
             Wants::Pages(..) => return None,
-            Wants::None(why) => ((*why).to_owned(), true),
+            Wants::None(why) => (why.to_string(), true),
             Wants::Unknown(why) => (why.clone(), false),
         };
-        Some(UncountedServer { instance: down.name.clone(), kind: down.kind.to_owned(), reason: why, is_known })
+        Some(UncountedServer { instance: down.name.clone(), kind: down.kind.to_string(), reason: why, is_known })
     });
     let strangers = survey.strangers.first.iter().map(|one| UncountedServer {
         instance: format!("{} (process {})", one.name, one.pid),

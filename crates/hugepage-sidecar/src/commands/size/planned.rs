@@ -1,7 +1,9 @@
 //! `size --shared-buffers`: the pages of a PostgreSQL server that is only planned, as the server's own program counts them.
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::Args;
+use hugepage_host::readers::{self, Owner};
+use hugepage_kernel::host::accounts;
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::postgresql::size_setting;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
@@ -58,16 +60,26 @@ impl PlannedOptions {
 
     fn server<'a>(&self, root: &Root, shared_buffers: &'a str, major: u32) -> anyhow::Result<PlannedServer<'a>> {
         let of_new_cluster = 16;
-        let cluster = trust::check_installed(major)
-            .and_then(|program| EmptyCluster::new(&program, major, of_new_cluster))
-            .map_err(|why| anyhow!("the need of a server of version {major} is unknown: {why}"))?;
         let connections = self.max_connections.to_string();
         let settings = [("shared_buffers", shared_buffers), ("max_connections", &*connections)];
-        let shared_memory = match cluster.shared_memory(settings.into_iter()) {
-            StartAnswer::Starts(size) => size,
-            StartAnswer::Refuses(error) => bail!("a server of version {major} would not start: {error}"),
-            StartAnswer::Unknown(why) => bail!("the need of a server of version {major} is unknown: {why}"),
+        let ask = || {
+            let program = trust::check_installed(major)?;
+            let cluster = EmptyCluster::new(&program, major, of_new_cluster)?;
+            match cluster.shared_memory(settings.into_iter()) {
+                StartAnswer::Starts(size) => Ok(Ok(size)),
+                StartAnswer::Refuses(error) => Ok(Err(error)),
+                StartAnswer::Unknown(why) => Err(why),
+            }
         };
+        // Its user has processes that are trusted with servers; those of nobody are anybody's.
+        let postgres = accounts::accounts(root)?.into_iter().find(|account| account.name == "postgres");
+        let reader =
+            Owner::of_account(root, postgres.context("there is no user postgres, as whom its program runs")?.uid);
+        let shared_memory = readers::read_as(&reader, ask)
+            .map_err(|unread| unread.to_string())
+            .flatten()
+            .map_err(|why| anyhow!("the need of a server of version {major} is unknown: {why}"))?
+            .map_err(|error| anyhow!("a server of version {major} would not start: {error}"))?;
         let sizes = pool::sizes(root)?.into_iter();
         let pages =
             sizes.map(|page_size| PlannedPages { page_size, pages_needed: page_size.pages_to_hold(shared_memory) });

@@ -28,12 +28,14 @@ pub fn host_sizing(
     stopped: Option<&[PathBuf]>,
     ask: Option<&AskStart<'_>>,
 ) -> HostSizing {
-    let survey = survey_with_history(root, options, ask);
+    let mut survey = survey_with_history(root, options, ask);
     let mut notes = Notes::default();
     let mut down = Vec::new();
     if let Some(postgresql_data) = stopped {
         down = survey.stopped.iter().map(StoppedOracle::database).collect();
-        let clusters = stopped_clusters(root, &survey, postgresql_data, ask, &mut notes);
+        let (clusters, unread) = stopped_clusters(root, &survey, postgresql_data, ask, &mut notes);
+        unread.iter().for_each(|unread| notes.add(unread.to_string()));
+        survey.unread.extend(unread);
         down.extend(clusters.into_iter().map(|cluster| cluster.database));
     }
     let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();

@@ -1,0 +1,315 @@
+//! Reads what is others': for each owner one process, which becomes that user, reads and parses there, and sends what it found. So
+//! whether a file may be read the kernel judges, and a file system that does not answer costs its owner his answer and nobody else's.
+//!
+//! A reader has the groups of its user and none of root's powers but to look at processes (CAP_SYS_PTRACE: Oracle's program is setgid
+//! where Grid Infrastructure is, so its own user may not see its maps). All readers of one survey have one deadline. One that is stuck
+//! in the kernel is killed, told, and not started again while it is there.
+//!
+//! Before [`begin`], as in unit tests, all is read by this process itself.
+
+pub mod capabilities;
+mod owner;
+mod unread;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hugepage_kernel::source::current_read::CurrentRead;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    DumpableBehavior, Gid, Pid, Resource, Rlimit, Signal, Uid, WaitOptions, getpid, getppid, getrlimit, kill_process,
+    set_dumpable_behavior, set_parent_process_death_signal, setrlimit, waitpid,
+};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities as held, set_capabilities, set_keep_capabilities, set_thread_groups,
+    set_thread_res_gid, set_thread_res_uid,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use self::owner::Owner;
+pub use self::unread::{Unread, Why};
+
+/// So many read at the same time.
+const MAX_READERS: usize = 16;
+/// What a reader may send, in bytes: a server has some kilobytes.
+const MAX_ANSWER: usize = 32 << 20;
+/// The time that a reader has to end after it was killed.
+const GRACE: Duration = Duration::from_millis(200);
+/// Limits of a reader (getrlimit(2)): bytes of memory and of a file, and open files.
+const LIMITS: [(Resource, u64); 4] =
+    [(Resource::As, 4 << 30), (Resource::Fsize, 1 << 20), (Resource::Nofile, 256), (Resource::Core, 0)];
+
+/// What is known of readers in this process.
+#[derive(Debug)]
+struct Readers {
+    timeout: Duration,
+    /// Whether a signal came.
+    has_signal: Arc<AtomicBool>,
+    stuck: Vec<Stuck>,
+}
+
+/// A reader that was killed and has not ended.
+#[derive(Debug)]
+struct Stuck {
+    pid: Pid,
+    uid: u32,
+    path: String,
+}
+
+/// `None` before the first survey, and in a reader: it starts none.
+static READERS: Mutex<Option<Readers>> = Mutex::new(None);
+/// When the readers of this survey have to be done.
+static UNTIL: Mutex<Option<Instant>> = Mutex::new(None);
+
+fn of<T>(state: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on readers read, which have `timeout` from here on, and less after `has_signal` is set. To be called while this process
+/// has one thread.
+pub fn begin(timeout: Duration, has_signal: Arc<AtomicBool>) {
+    *of(&READERS) = Some(Readers { timeout, has_signal, stuck: Vec::new() });
+    begin_again();
+}
+
+/// Begins another survey.
+pub fn begin_again() {
+    *of(&UNTIL) = of(&READERS).as_ref().map(|readers| Instant::now() + readers.timeout);
+}
+
+/// The time for one of several things that wait: at most half of what is left.
+pub fn time_for_one(most: Duration) -> Duration {
+    let left = of(&UNTIL).map(|until| until.saturating_duration_since(Instant::now()));
+    left.map_or(most, |left| most.min(left / 2))
+}
+
+/// What `work` returns as `owner`.
+pub fn read_as<T: Serialize + DeserializeOwned>(owner: &Owner, work: impl Fn() -> T) -> Result<T, Unread> {
+    let mut all = read_each(std::slice::from_ref(owner), |_| work());
+    all.pop().unwrap_or_else(|| Err(unread(owner, "no reader was started".to_owned())))
+}
+
+/// What `work` returns for each of the owners, of which it gets the number: each by a reader of its own, all at the same time.
+pub fn read_each<T: Serialize + DeserializeOwned>(
+    owners: &[Owner],
+    work: impl Fn(usize) -> T,
+) -> Vec<Result<T, Unread>> {
+    let Some(mut readers) = of(&READERS).take() else {
+        return owners.iter().enumerate().map(|(number, owner)| passed_on(owner, &work(number))).collect();
+    };
+    let answers = readers.read_each(owners, work);
+    *of(&READERS) = Some(readers);
+    answers
+}
+
+impl Readers {
+    fn read_each<T: Serialize + DeserializeOwned>(
+        &mut self,
+        owners: &[Owner],
+        work: impl Fn(usize) -> T,
+    ) -> Vec<Result<T, Unread>> {
+        self.stuck.retain(|stuck| matches!(waitpid(Some(stuck.pid), WaitOptions::NOHANG), Ok(None)));
+        let mut answers: Vec<Option<Result<T, Unread>>> = owners.iter().map(|_| None).collect();
+        let until = of(&UNTIL).unwrap_or_else(Instant::now);
+        let (mut next, mut running): (usize, Vec<Running>) = (0, Vec::new());
+        loop {
+            while running.len() < MAX_READERS && next < owners.len() {
+                let number = next;
+                next += 1;
+                let owner = &owners[number];
+                if let Some(Stuck { pid, path, .. }) = self.stuck.iter().find(|stuck| stuck.uid == owner.uid) {
+                    let (pid, path) = (Some(pid.as_raw_pid()), path.clone());
+                    answers[number] = Some(Err(Unread { uid: owner.uid, pid, path, why: Why::IsStuck }));
+                    continue;
+                }
+                match start(owner, number, || work(number)) {
+                    Ok(reader) => running.push(reader),
+                    Err(error) => {
+                        answers[number] = Some(Err(unread(owner, format!("no process could be started: {error}"))))
+                    }
+                }
+            }
+            if running.is_empty() {
+                break;
+            }
+            let is_over = Instant::now() >= until || self.has_signal.load(Ordering::Relaxed);
+            if is_over {
+                for reader in running.drain(..) {
+                    let owner = &owners[reader.number];
+                    let (pid, path) = (reader.pid, reader.current.path());
+                    if !has_ended(pid) {
+                        self.stuck.push(Stuck { pid, uid: owner.uid, path: path.clone() });
+                    }
+                    let pid = Some(pid.as_raw_pid());
+                    answers[reader.number] = Some(Err(Unread { uid: owner.uid, pid, path, why: Why::NoAnswer }));
+                }
+                let none =
+                    |owner: &Owner| Err(Unread { uid: owner.uid, pid: None, path: String::new(), why: Why::NoAnswer });
+                (next..owners.len()).for_each(|number| answers[number] = Some(none(&owners[number])));
+                break;
+            }
+            wait(&running, until);
+            for at in (0..running.len()).rev() {
+                if running[at].has_all() {
+                    let reader = running.swap_remove(at);
+                    let number = reader.number;
+                    answers[number] = Some(reader.answer(&owners[number]));
+                }
+            }
+        }
+        answers.into_iter().flatten().collect()
+    }
+}
+
+/// What this process has read itself, as if a reader had sent it.
+fn passed_on<T: Serialize + DeserializeOwned>(owner: &Owner, answer: &T) -> Result<T, Unread> {
+    let passed = serde_json::to_vec(answer).and_then(|bytes| serde_json::from_slice(&bytes));
+    passed.map_err(|error| unread(owner, error.to_string()))
+}
+
+fn unread(owner: &Owner, why: String) -> Unread {
+    Unread { uid: owner.uid, pid: None, path: String::new(), why: Why::Ended(why) }
+}
+
+/// A reader that was started.
+struct Running {
+    number: usize,
+    pid: Pid,
+    from: File,
+    bytes: Vec<u8>,
+    current: CurrentRead,
+}
+
+fn start<T: Serialize>(owner: &Owner, number: usize, work: impl FnOnce() -> T) -> io::Result<Running> {
+    let (current, parent) = (CurrentRead::new()?, getpid());
+    let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
+    // SAFETY: this process has one thread, so that the child may do all that this one may (fork(2)).
+    #[allow(unsafe_code)]
+    let pid = unsafe { libc::fork() };
+    match Pid::from_raw(pid) {
+        None => {
+            drop(from);
+            current.use_in_this_process();
+            // What this process has of the parent it gives up before it reads.
+            let answer = become_owner(owner, parent).map(|()| work()).map_err(|error| error.to_string());
+            let sent = send(to, &answer);
+            // SAFETY: nothing of the parent's is flushed or removed a second time.
+            #[allow(unsafe_code)]
+            unsafe {
+                libc::_exit(i32::from(sent.is_err()))
+            }
+        }
+        Some(_) if pid < 0 => Err(io::Error::last_os_error()),
+        Some(pid) => {
+            rustix::fs::fcntl_setfl(&from, OFlags::NONBLOCK)?;
+            Ok(Running { number, pid, from: from.into(), bytes: Vec::new(), current })
+        }
+    }
+}
+
+fn send(to: OwnedFd, answer: &impl Serialize) -> io::Result<()> {
+    let mut to = BufWriter::new(File::from(to));
+    serde_json::to_writer(&mut to, answer)?;
+    to.flush()
+}
+
+/// In the child: the user and its groups, no powers, limits, and no life after this program. Its user can't look into it.
+fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
+    // Who waits for the end of the output of this program does not wait for a reader that is stuck.
+    let null = openat(CWD, c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    dup2_stderr(&null)?;
+    if owner.is_another() {
+        let sets = held(None)?;
+        let effective = sets.effective | ((CapabilitySet::SETUID | CapabilitySet::SETGID) & sets.permitted);
+        set_capabilities(None, CapabilitySets { effective, ..sets })?;
+        set_keep_capabilities(true)?;
+        let (uid, groups) = (Uid::from_raw(owner.uid), owner.groups.iter().map(|gid| Gid::from_raw(*gid)));
+        let gid = groups.clone().next().unwrap_or(Gid::from_raw(owner.uid));
+        set_thread_groups(&groups.collect::<Vec<_>>())?;
+        set_thread_res_gid(gid, gid, gid)?;
+        set_thread_res_uid(uid, uid, uid)?;
+    }
+    capabilities::limit(CapabilitySet::SYS_PTRACE, CapabilitySet::SYS_PTRACE)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    for (resource, limit) in LIMITS {
+        let limit = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
+        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+    }
+    // A change of the user ends it (prctl(2)).
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+}
+
+/// Waits until one of them sends something, or has ended.
+fn wait(running: &[Running], until: Instant) {
+    const STEP: Duration = Duration::from_millis(100);
+    let left = until.saturating_duration_since(Instant::now()).min(STEP) + Duration::from_millis(1);
+    let mut files: Vec<_> =
+        running.iter().map(|reader| PollFd::from_borrowed_fd(reader.from.as_fd(), PollFlags::IN)).collect();
+    // What went wrong with it, the deadline ends.
+    let _ = poll(&mut files, Timespec::try_from(left).ok().as_ref());
+}
+
+/// Kills a reader, and returns whether it has ended.
+fn has_ended(pid: Pid) -> bool {
+    let _ = kill_process(pid, Signal::KILL);
+    let until = Instant::now() + GRACE;
+    loop {
+        if !matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)) {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Running {
+    /// Reads what is there; whether that is all.
+    fn has_all(&mut self) -> bool {
+        let mut buffer = [0; 64 << 10];
+        loop {
+            match self.from.read(&mut buffer) {
+                Ok(0) => return true,
+                Ok(count) => self.bytes.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
+            }
+            if self.bytes.len() > MAX_ANSWER {
+                return true;
+            }
+        }
+    }
+
+    /// The answer of a reader that has sent all.
+    fn answer<T: DeserializeOwned>(self, owner: &Owner) -> Result<T, Unread> {
+        let _ = kill_process(self.pid, Signal::KILL);
+        let _ = waitpid(Some(self.pid), WaitOptions::empty());
+        let failed = |how: &str| Unread {
+            uid: owner.uid,
+            pid: Some(self.pid.as_raw_pid()),
+            path: self.current.path(),
+            why: Why::Ended(how.to_owned()),
+        };
+        if self.bytes.len() > MAX_ANSWER {
+            return Err(failed("sent more than 32 MB"));
+        }
+        match serde_json::from_slice::<Result<T, String>>(&self.bytes) {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(why)) => Err(failed(&format!("could not become that user: {why}"))),
+            Err(_) => Err(failed("ended without an answer")),
+        }
+    }
+}

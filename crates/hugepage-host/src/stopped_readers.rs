@@ -1,0 +1,55 @@
+//! Reads what does not run: each service account for what is its own, and nobody for the rest, of which little is readable then.
+
+use std::collections::BTreeMap;
+
+use hugepage_kernel::notes::Notes;
+use hugepage_oracle::stopped::{self, HostOfStarts, NamedOracle, StoppedOracle};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::readers::{self, Owner, Unread};
+
+/// The Oracle instances of oratab that do not run, in its order.
+pub(super) fn stopped_oracle(
+    owners: &[Owner],
+    host: &HostOfStarts<'_>,
+    running: &[NamedOracle<'_>],
+    unread: &mut Vec<Unread>,
+    notes: &mut Notes,
+) -> Vec<StoppedOracle> {
+    let find =
+        |is_mine: &dyn Fn(Option<u32>) -> bool, notes: &mut Notes| stopped::stopped(host, running, is_mine, notes);
+    by_owners(owners, unread, notes, find)
+}
+
+/// What `find` returns for all owners, the last of whom is nobody, by its key. It gets whether what a user owns is the reader's: its own, or for nobody what no
+/// service account has or may see; one that a service account has found does not count for nobody.
+pub(super) fn by_owners<K: Ord + Serialize + DeserializeOwned, T: Serialize + DeserializeOwned>(
+    owners: &[Owner],
+    unread: &mut Vec<Unread>,
+    notes: &mut Notes,
+    find: impl Fn(&dyn Fn(Option<u32>) -> bool, &mut Notes) -> Vec<(K, T)>,
+) -> Vec<T> {
+    let Some((_, accounts)) = owners.split_last() else { return Vec::new() };
+    let read = |number: usize| {
+        let mut notes = Notes::default();
+        let is_mine = |uid: Option<u32>| match accounts.get(number) {
+            Some(owner) => uid == Some(owner.uid),
+            None => accounts.iter().all(|owner| uid != Some(owner.uid)),
+        };
+        let found = find(&is_mine, &mut notes);
+        (found, notes.into_vec())
+    };
+    let mut found = BTreeMap::new();
+    for answer in readers::read_each(owners, read) {
+        match answer {
+            Ok((some, noted)) => {
+                noted.into_iter().for_each(|note| notes.add(note));
+                // Nobody comes last.
+                some.into_iter().for_each(|(key, one)| _ = found.entry(key).or_insert(one));
+            }
+            Err(why) => unread.push(why),
+        }
+    }
+    found.into_values().collect()
+}
