@@ -1,6 +1,6 @@
 //! Which processes of one user are database servers, and which processes belong to them. Their titles tell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_kernel::Root;
 use hugepage_kernel::proc::credentials::Credentials;
@@ -44,9 +44,9 @@ pub(super) struct FoundServers {
     /// Every server that counts, in the order of their process ids.
     pub(super) servers: Vec<DiscoveredServer>,
     /// Who calls itself a server and does not count, and why.
-    pub(super) refused: Vec<(i32, String)>,
+    pub(super) refused: BTreeMap<i32, String>,
     /// The processes that are of no server.
-    pub(super) others: Vec<i32>,
+    pub(super) others: BTreeSet<i32>,
 }
 
 impl FoundServers {
@@ -93,7 +93,7 @@ impl<'a> Pass<'a> {
             None => false,
         };
         if !is_added {
-            self.found.others.push(*pid);
+            self.found.others.insert(*pid);
         }
     }
 
@@ -115,7 +115,7 @@ impl<'a> Pass<'a> {
         };
         let users = glance.credentials.clone();
         if let Some(why) = self.accounts.why_not(self.root, pid, users.as_ref()) {
-            self.found.refused.push((pid, why));
+            self.found.refused.insert(pid, why);
             return false;
         }
         if let Ok(Some(status)) = process::status_of_server(self.root, pid) {
@@ -133,7 +133,7 @@ impl<'a> Pass<'a> {
             let is_head = self.parents.get(pid) == Some(&glance.name);
             let found = is_head.then(|| self.all.command_line(*pid, arguments)).and_then(Result::ok).flatten();
             if !found.is_some_and(|found| self.is_added(*pid, glance, Seen::Postmaster(found))) {
-                self.found.others.push(*pid);
+                self.found.others.insert(*pid);
             }
         }
         self.found.servers.sort_by_key(|found| found.pid);
@@ -322,8 +322,7 @@ mod tests {
         let mut glances = Glances::look(root, &accounts, notes);
         let candidates = std::mem::take(&mut glances.candidates);
         let found = FoundServers::among(root, &accounts, &candidates);
-        let is_other = |one: &Candidate| found.others.contains(&one.pid);
-        candidates.into_iter().filter(is_other).for_each(|one| glances.add_other(root, one));
+        glances.add_found(root, &accounts, candidates, &found.refused, &found.others);
         (found, glances)
     }
 

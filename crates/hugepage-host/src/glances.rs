@@ -1,5 +1,7 @@
 //! What the status of each process says, before anything of it is read: that file every user may read, and it waits for no lock.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::glance::ProcessGlance;
@@ -67,8 +69,27 @@ impl Glances {
         self.add_other(root, Candidate { pid, glance, is_of_service });
     }
 
+    /// Adds what was found of candidates: who does not count and why, and who is of no server.
+    pub(super) fn add_found(
+        &mut self,
+        root: &Root,
+        accounts: &ServiceAccounts,
+        candidates: Vec<Candidate>,
+        refused: &BTreeMap<i32, String>,
+        others: &BTreeSet<i32>,
+    ) {
+        for one in candidates {
+            if let Some(why) = refused.get(&one.pid) {
+                self.strangers.add(root, accounts, one.pid, &one.glance, Some(why.clone()), false);
+            }
+            if others.contains(&one.pid) {
+                self.add_other(root, one);
+            }
+        }
+    }
+
     /// Adds a process that is of no server.
-    pub(super) fn add_other(&mut self, root: &Root, process: Candidate) {
+    fn add_other(&mut self, root: &Root, process: Candidate) {
         let Candidate { pid, glance, is_of_service } = process;
         let is_of_root = glance.credentials.as_ref().is_some_and(|users| users.users().iter().all(|uid| *uid == 0));
         if is_of_root && glance.status.rss_anon.is_some() {

@@ -102,7 +102,7 @@ impl Clusters<'_> {
             let version = files.owner(&format!("{data}/PG_VERSION"));
             let is_absent = version.as_ref().is_err_and(ReadError::is_not_found) && !given.contains(&cluster.data);
             let inode = files.inode(&data);
-            let owner = version.as_ref().ok().map(|owner| owner.uid);
+            let owner = version.as_ref().ok().copied();
             if is_absent
                 || !is_mine(owner)
                 || inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode))

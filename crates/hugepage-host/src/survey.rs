@@ -215,15 +215,7 @@ impl InspectContext<'_> {
         for (candidates, answer) in candidates.into_iter().zip(answers) {
             let Ok((found, refused, others)) = answer.map_err(|why| unread.push(why)) else { continue };
             servers.extend(found);
-            for one in candidates {
-                if let Some((_, why)) = refused.iter().find(|(pid, _)| *pid == one.pid) {
-                    let why = Some(why.clone());
-                    glances.strangers.add(self.root, &self.accounts, one.pid, &one.glance, why, false);
-                }
-                if others.contains(&one.pid) {
-                    glances.add_other(self.root, one);
-                }
-            }
+            glances.add_found(self.root, &self.accounts, candidates, &refused, &others);
         }
         servers.sort_by_key(|server| server.id.pid);
         servers
@@ -234,10 +226,10 @@ impl InspectContext<'_> {
         &self,
         owner: &Owner,
         candidates: &[Candidate],
-    ) -> (Vec<InspectedServer>, Vec<(i32, String)>, BTreeSet<i32>) {
+    ) -> (Vec<InspectedServer>, BTreeMap<i32, String>, BTreeSet<i32>) {
         let FoundServers { servers, refused, others } = FoundServers::among(self.root, &self.accounts, candidates);
         let servers = servers.iter().filter_map(|found| self.inspect(found, owner)).collect();
-        (servers, refused, others.into_iter().collect())
+        (servers, refused, others)
     }
 
     /// The programs that have huge pages, and what root's have mapped of each size and not touched.

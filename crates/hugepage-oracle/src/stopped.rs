@@ -147,7 +147,7 @@ pub fn stopped(
     let mut found: Vec<(usize, StoppedOracle)> = Vec::new();
     for (number, entry) in host.oratab.entries(files, notes).into_owned().into_iter().enumerate() {
         let mut of_entry = Notes::default();
-        if !is_mine(files.owner(&program(&entry.home)).ok().map(|owner| owner.uid)) {
+        if !is_mine(files.owner(&program(&entry.home)).ok()) {
             continue;
         }
         if running.iter().any(|one| stands_for(host.oratab, files, one, &entry)) {
@@ -201,7 +201,7 @@ fn inspect(
     mut notes: Notes,
 ) -> StoppedOracle {
     let home = &entry.home;
-    let owner = files.owner(&program(home)).ok().map(|owner| owner.uid);
+    let owner = files.owner(&program(home)).ok();
     let search = Search { instance: &instance, home: Some(home), diagnostic_dest: None, pmon: None };
     let settings = Settings::on_disk(&search, files, |_| true, &mut notes);
     let start = settings.start.as_ref();

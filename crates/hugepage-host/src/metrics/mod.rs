@@ -242,7 +242,7 @@ mod tests {
             std::os::unix::fs::symlink(format!("/usr/lib/systemd/system/{unit}"), wants.join(unit)).unwrap();
         }
         let root = &Root::at(tree.path());
-        let mut found = stopped_clusters(root, &survey(root, 20), &[], None, &mut Notes::default());
+        let mut found = stopped_clusters(root, &survey(root, 20), &[], None, &mut Notes::default()).0;
         found.sort_by_key(|cluster| cluster.database.name.clone());
         let starts: Vec<_> = found.iter().map(|one| (one.database.name.as_str(), one.starts_at_boot)).collect();
         let expected = [("/srv/auto", true), ("/srv/manual", false)];

@@ -120,7 +120,7 @@ impl Readers {
         self.stuck.retain(|stuck| matches!(waitpid(Some(stuck.pid), WaitOptions::NOHANG), Ok(None)));
         let mut answers: Vec<Option<Result<T, Unread>>> = owners.iter().map(|_| None).collect();
         let until = of(&UNTIL).unwrap_or_else(Instant::now);
-        let (mut next, mut running): (usize, Vec<Running>) = (0, Vec::new());
+        let (mut next, mut running): (usize, Vec<StartedReader>) = (0, Vec::new());
         loop {
             while running.len() < MAX_READERS && next < owners.len() {
                 let number = next;
@@ -181,7 +181,7 @@ fn unread(owner: &Owner, why: String) -> Unread {
 }
 
 /// A reader that was started.
-struct Running {
+struct StartedReader {
     number: usize,
     pid: Pid,
     from: File,
@@ -189,7 +189,7 @@ struct Running {
     current: CurrentRead,
 }
 
-fn start<T: Serialize>(owner: &Owner, number: usize, work: impl FnOnce() -> T) -> io::Result<Running> {
+fn start<T: Serialize>(owner: &Owner, number: usize, work: impl FnOnce() -> T) -> io::Result<StartedReader> {
     let (current, parent) = (CurrentRead::new()?, getpid());
     let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
     // SAFETY: this process has one thread, so that the child may do all that this one may (fork(2)).
@@ -211,7 +211,7 @@ fn start<T: Serialize>(owner: &Owner, number: usize, work: impl FnOnce() -> T) -
         Some(_) if pid < 0 => Err(io::Error::last_os_error()),
         Some(pid) => {
             rustix::fs::fcntl_setfl(&from, OFlags::NONBLOCK)?;
-            Ok(Running { number, pid, from: from.into(), bytes: Vec::new(), current })
+            Ok(StartedReader { number, pid, from: from.into(), bytes: Vec::new(), current })
         }
     }
 }
@@ -252,7 +252,7 @@ fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
 }
 
 /// Waits until one of them sends something, or has ended.
-fn wait(running: &[Running], until: Instant) {
+fn wait(running: &[StartedReader], until: Instant) {
     const STEP: Duration = Duration::from_millis(100);
     let left = until.saturating_duration_since(Instant::now()).min(STEP) + Duration::from_millis(1);
     let mut files: Vec<_> =
@@ -276,7 +276,7 @@ fn has_ended(pid: Pid) -> bool {
     }
 }
 
-impl Running {
+impl StartedReader {
     /// Reads what is there; whether that is all.
     fn has_all(&mut self) -> bool {
         let mut buffer = [0; 64 << 10];

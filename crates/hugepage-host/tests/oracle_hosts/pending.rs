@@ -342,6 +342,6 @@ fn a_table_of_base_pages_only() {
     host.log("orcl", "orcl", &host.start(&start));
     let survey = host.survey();
     let instance = running(&survey, "orcl");
-    assert_eq!((instance.landed_in(), &instance.evidence[..]), (Landing::Base, &["alert log"][..]));
+    assert_eq!((instance.landed_in(), &instance.evidence[..]), (Landing::Base, &["alert log".to_owned()][..]));
     assert_eq!(instance.status.facts.segment_size().map(|size| size.0), Some(524_293 * 4096));
 }

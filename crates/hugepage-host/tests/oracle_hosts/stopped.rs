@@ -31,7 +31,7 @@ fn pages_of_a_stopped_database_are_not_waste() {
         host.write(&format!("{DB_HOME}/dbs/initdown.ora"), "*.sga_max_size=2G\n*.use_large_pages='TRUE'\n");
         let survey = host.survey();
         let (run, down) = (running(&survey, "run"), stopped(&survey, "down"));
-        assert_eq!(down.wants, Wants::Pages(Pages(1028), "its parameters"), "{kernel}".into());
+        assert_eq!(down.wants, Wants::Pages(Pages(1028), "its parameters".into()), "{kernel}");
         assert_eq!(
             (down.state, down.outlook(), down.severity()),
             (StoppedState::Stopped, Outlook::Hugetlb, Severity::Notice)
@@ -257,6 +257,6 @@ fn names_alone_make_no_cluster() {
             host.write("/etc/oratab", &format!("prod:{DB_HOME}:N\n"));
         }
         let survey = host.survey();
-        assert_eq!(stopped(&survey, "prod").wants, Wants::Pages(Pages(516), "its parameters"), "{logged}".into());
+        assert_eq!(stopped(&survey, "prod").wants, Wants::Pages(Pages(516), "its parameters".into()), "{logged}");
     }
 }

@@ -23,15 +23,6 @@ pub struct InstanceFiles {
     root: Root,
 }
 
-/// The owner of a file or directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// The user.
-    pub uid: u32,
-    /// The group, which may be one that the user is not in.
-    pub gid: u32,
-}
-
 impl InstanceFiles {
     /// Files of the server with the process `pid`, as that process sees them from within its container.
     pub fn of_process(root: &Root, pid: i32) -> Self {
@@ -142,10 +133,10 @@ impl InstanceFiles {
         self.root.find(path, true).is_ok_and(|found| found.metadata.is_dir())
     }
 
-    /// Who owns the file or directory `path`.
-    pub fn owner(&self, path: &str) -> Result<Owner, ReadError> {
+    /// The user who owns the file or directory `path`.
+    pub fn owner(&self, path: &str) -> Result<u32, ReadError> {
         let found = self.root.find(path, true).map_err(|source| self.root.error("open", path, source))?;
-        Ok(Owner { uid: found.metadata.uid(), gid: found.metadata.gid() })
+        Ok(found.metadata.uid())
     }
 
     /// Device and inode of the file or directory `path`: the same from wherever it is seen. `None` if that is nothing.

@@ -74,11 +74,6 @@ pub struct WatchOptions {
 }
 
 impl WatchOptions {
-    /// Whether it goes on until a signal.
-    pub const fn is_continuous(&self) -> bool {
-        !self.once
-    }
-
     fn state_dir(&self) -> &Path {
         self.state_dir.as_deref().unwrap_or(Path::new(state::DIRECTORY))
     }

@@ -87,6 +87,10 @@ mod tests {
         let installed =
             (15..30).find_map(|major| Some((major, super::super::packaged(major).find(|path| path.is_file())?)));
         let Some((major, program)) = installed else { return };
+        if rustix::process::geteuid().is_root() {
+            // Its programs refuse root; the scenarios ask it as its user.
+            return;
+        }
         let cluster = EmptyCluster::new(&program, major, 16).unwrap();
         let place = cluster.path().to_owned();
         let size = |settings: &[(&'static str, &'static str)]| cluster.shared_memory(settings.iter().copied());
