@@ -17,12 +17,12 @@ pytestmark = pytest.mark.any_major
 
 @pytest.fixture
 def why(tmp_path, root) -> Callable[[Cluster], str]:
-    """Why the outlook of a running server is unknown."""
+    """Why the next start of a running server is unknown to `size`, the one command that asks."""
     def why(server: Cluster) -> str:
-        [row] = [row for row in sidecar.run("status", "--format", "json", "--state-dir", tmp_path).json()["instances"]
-                 if row["pid"] == server.postmaster]
-        assert row["restart_outlook"] == "unknown", row
-        return "; ".join(row["notes"])
+        answer = sidecar.run("size", "--format", "json", "--state-dir", tmp_path)
+        assert answer.status == sidecar.UNKNOWN, answer
+        [one] = [one for one in answer.json()["not_counted"] if one["instance"] == str(server.data)]
+        return one["reason"]
     return why
 
 
@@ -75,6 +75,6 @@ def test_no_secret_on_a_command_line(new_cluster, tmp_path):
     server = new_cluster(shared_buffers="16MB").start()
     server.conf(primary_conninfo="password=of-a-primary", archive_command="curl -u me:of-an-archive", shared_buffers="20MB")
     trace = tmp_path / "trace"
-    sidecar.run("status", "--state-dir", tmp_path, through=["strace", "-f", "-e", "trace=execve", "-s", "4096", "-v", "-o", trace])
+    sidecar.run("size", "--state-dir", tmp_path, through=["strace", "-f", "-e", "trace=execve", "-s", "4096", "-v", "-o", trace])
     called = trace.read_text()
     assert "shared_buffers=20MB" in called and "of-a" not in called

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cluster import Cluster
-from harness.poll import SLOWER, until
+from harness.poll import SLOWER
 from harness.refusal import need_the_host
 from harness.traces import remove_at_exit
 
@@ -122,12 +122,3 @@ def start(*arguments: str | Path, **options: Any) -> "subprocess.Popen[str]":
     """Start it; the caller waits for its end. The options are those of Popen."""
     return subprocess.Popen(command(*arguments), **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                                                     "stderr": subprocess.PIPE, "text": True, **options})
-
-
-def reader(process: "subprocess.Popen[str]") -> int:
-    """The process that reads the host: a child of the one that was started, which watches over it."""
-    def children() -> list[str]:
-        return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-
-    [pid] = until("the process that reads", children)
-    return int(pid)

@@ -25,8 +25,9 @@ impl Survey {
             let room = self.room(pool, reserve_percent);
             let strangers = self.pages_of_strangers.get(&size).cloned().unwrap_or_default();
             let mut sizing = Sizing::new(pool, running.chain(down).collect(), strangers, room);
-            if self.instances.iter().filter(of_size).any(|instance| instance.status.needed.is_none()) {
-                // It has, or wants, pages that are not visible.
+            let is_unknown = |instance: &Instance| instance.status.needed.is_none();
+            if !self.unread.is_empty() || self.instances.iter().filter(of_size).any(is_unknown) {
+                // One has, or wants, pages that are not visible.
                 sizing.recommended = None;
             }
             sizing

@@ -152,10 +152,9 @@ impl InspectedHost {
         let owners = host.accounts.owners(root);
         let stopped = stopped_readers::stopped_oracle(&owners, &of_starts, &running, &mut unread, &mut notes);
         let of_holders = || host.holders(&glances);
-        let (holders, promised) = readers::read_as(&Owner::nobody(root), of_holders).unwrap_or_else(|why| {
-            unread.push(why);
-            (Vec::new(), Vec::new())
-        });
+        // Whoever holds pages can keep this from an answer, and no server has another one by that.
+        let of_holders = readers::read_as(&Owner::nobody(root), of_holders).map_err(|why| notes.add(why.to_string()));
+        let (holders, promised) = of_holders.map_or((Vec::new(), None), |(all, of_root)| (all, Some(of_root)));
         let is_in_container = namespace::shows_container_alone(root);
         // What cannot be seen may be a service account's.
         let sees_all = root.is_live()
@@ -164,7 +163,7 @@ impl InspectedHost {
             && unread.is_empty()
             && servers.iter().all(|server| server.request.segment.is_some());
         let of_pool =
-            |pool: &Pool| holders::strangers(pool, &servers, &glances, sees_all.then_some(&promised[..]), &holders);
+            |pool: &Pool| holders::strangers(pool, &servers, &glances, promised.as_deref().filter(|_| sees_all), &holders);
         let pages_of_strangers =
             pools::of_host(&host.pools).map(|row| (row.pool.page_size, of_pool(&row.pool))).collect();
         unread.iter().for_each(|unread| notes.add(unread.to_string()));

@@ -35,7 +35,7 @@ impl HostVerdict {
         let of_stopped = stopped.map(StoppedOracle::severity).filter(|severity| *severity > Severity::Notice);
         let of_running = running.map(|running| running.status.verdict().0);
         let severity = of_running.max(of_stopped).unwrap_or(Severity::Notice);
-        let cannot_see = survey.meminfo.is_none() || survey.processes_are_hidden;
+        let cannot_see = survey.meminfo.is_none() || survey.processes_are_hidden || !survey.unread.is_empty();
         let is_hidden =
             cannot_see || running.is_none() || survey.instances.iter().any(|one| one.landed_in() == Landing::Unknown);
         let is_unknown = severity < Severity::Warning && is_hidden;
@@ -91,6 +91,9 @@ fn summary(survey: &Survey) -> String {
     if others > 0 {
         text += &format!(" ({others} more not counted)");
     }
+    if let Some(unread) = survey.unread.first() {
+        text += &format!("; {unread}");
+    }
     if survey.processes_are_hidden {
         text += "; hidepid may hide others: run this as root";
     }
@@ -102,6 +105,9 @@ fn no_instance(survey: &Survey) -> String {
     let why = match survey.meminfo {
         None => return "/proc of this host could not be read.".to_owned(),
         Some(_) if survey.processes_are_hidden => "hidepid hides the processes of other users. Run this as root.",
+        Some(_) if !survey.unread.is_empty() => {
+            return format!("Whether PostgreSQL or Oracle runs here could not be determined: {}.", survey.unread[0]);
+        }
         Some(_) if survey.is_in_container => "this container shows no processes of the host. Run this on the host.",
         Some(_) if survey.strangers.count() > 0 => {
             return "No PostgreSQL and no Oracle instance of a service account runs here.".to_owned();

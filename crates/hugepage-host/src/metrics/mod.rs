@@ -35,7 +35,7 @@ pub struct MetricsSnapshot {
     pub pools: Vec<PoolRow>,
     /// The host's memory; `None` if it could not be read.
     pub meminfo: Option<Meminfo>,
-    /// The instances whose shared memory could not be inspected.
+    /// The instances whose shared memory could not be inspected, and one for each user whose files were not read.
     pub uninspected: u64,
     /// The time that the survey took; `None` for captured files.
     pub survey_duration: Option<Duration>,
@@ -113,7 +113,7 @@ impl From<&Survey> for MetricsSnapshot {
             instances: instances.collect(),
             pools: survey.pools.clone(),
             meminfo: survey.meminfo.clone(),
-            uninspected: survey.instances.iter().filter(|one| one.landed_in() == Landing::Unknown).count() as u64,
+            uninspected: (survey.unread.len() + survey.instances.iter().filter(|one| one.landed_in() == Landing::Unknown).count()) as u64,
             survey_duration: None,
         }
     }

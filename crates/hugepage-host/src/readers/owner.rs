@@ -29,12 +29,12 @@ impl Owner {
 
     /// The user whose files are nobody's; for a tree this program's own.
     pub fn nobody(root: &Root) -> Self {
-        if !root.is_live() || is_alone() { Self::own() } else { Self { uid: NOBODY, groups: vec![NOBODY] } }
+        if is_alone(root) { Self::own() } else { Self { uid: NOBODY, groups: vec![NOBODY] } }
     }
 
     /// The user `uid` with the groups of /etc/passwd and /etc/group.
     pub fn of_account(root: &Root, uid: u32) -> Self {
-        match is_alone() {
+        match is_alone(root) {
             true => Self::own(),
             false => Self { uid, groups: accounts::groups(root, uid).unwrap_or_default() },
         }
@@ -43,7 +43,7 @@ impl Owner {
     /// The effective users of processes, each with the groups that any of its processes has, and what is kept of those. Nobody stands
     /// for root, and this program's own user for all where it can't become another one, and for those of a tree.
     pub fn of_processes<T>(root: &Root, processes: Vec<(Option<Credentials>, T)>) -> Vec<(Self, Vec<T>)> {
-        let is_alone = !root.is_live() || is_alone();
+        let is_alone = is_alone(root);
         let mut users: BTreeMap<u32, (Vec<u32>, Vec<T>)> = BTreeMap::new();
         for (credentials, kept) in processes {
             let found = credentials.filter(|_| !is_alone);
@@ -70,8 +70,9 @@ impl Owner {
     }
 }
 
-/// Whether this program reads all as its own user, who can't become another one and is not root: root reads nothing of others.
-fn is_alone() -> bool {
+/// Whether this program reads all as its own user: a tree, and where it can't become another one and is not root, who reads nothing
+/// of others.
+fn is_alone(root: &Root) -> bool {
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
-    !geteuid().is_root() && !capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed))
+    !root.shows_processes() || !geteuid().is_root() && !capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed))
 }

@@ -63,6 +63,11 @@ impl Root {
         self.tree.is_some()
     }
 
+    /// Whether the processes below it are those of the kernel that runs: a host's root that is mounted elsewhere has its /proc.
+    pub fn shows_processes(&self) -> bool {
+        self.is_live() || self.find("/proc", true).is_ok_and(|found| found.is_of_kernel())
+    }
+
     /// The time now; of a tree the time at which the kernel wrote its /proc/uptime.
     pub fn now(&self) -> SystemTime {
         let written = || self.modified(UPTIME);
