@@ -69,6 +69,9 @@ run_lint() {
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
     check_targets
+    # A checked program is not linked: the fuzzer's own library, of C++, need not be there.
+    step "the fuzz targets compile" env CUSTOM_LIBFUZZER_PATH=/nonexistent/libfuzzer.a \
+        cargo check --locked "${RUST_FLAGS[@]}" --manifest-path tests/fuzz/Cargo.toml --target-dir "$CARGO_TARGET_DIR/fuzz"
     step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/no-glibc scripts/has-manuals scripts/try-rpms scripts/try-role scripts/try-tar scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck packaging/debian/hugepage-sidecar.prerm \
         tests/fuzz/run
     check_workflows
