@@ -1,6 +1,7 @@
 """The sidecar's metrics and the queries of the exporters say the same, through the real exporters and Prometheus."""
 
 import re
+import shutil
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,7 +18,7 @@ from harness.preloaded import PRELOADED
 from harness.processes import run
 from harness.status import create_extension
 from harness.units import MB
-from harness.prometheus import (MONITORING, Prometheus, Samples, Textfile, described, get, node_exporter, postgres_exporter,
+from harness.prometheus import (MONITORING, Prometheus, Samples, Textfile, described, get, node_exporter, pgwatch, postgres_exporter,
                                 prometheus, queried, samples, sql_exporter)
 
 pytestmark = pytest.mark.any_major
@@ -33,7 +34,7 @@ ITS_OWN = {"hugepage_allocations_total", "hugepage_page_tables_at_max_connection
 OF_SIDECAR = {"hugepage_build_info", "hugepage_survey_duration_seconds", "hugepage_uninspected_instances"}
 """What only the sidecar says, of itself and its survey."""
 
-SCRAPED = {"job", "instance", "server", "host", "database", "__name__"}
+SCRAPED = {"job", "instance", "server", "host", "database", "dbname", "__name__"}
 """Labels that the exporters and Prometheus add."""
 
 
@@ -95,6 +96,9 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, tmp_path, landed_in)
             "sql_exporter": services.enter_context(sql_exporter(server, "monitor")),
             "node": services.enter_context(node_exporter(textfile)),
         }
+        # No package registry has the program: it is tried where it is on the PATH, as docs/tested-on.md says.
+        if shutil.which("pgwatch"):
+            targets["pgwatch"] = services.enter_context(pgwatch(server, "monitor"))
         watcher = services.enter_context(prometheus(server.root, targets))
         for job in targets:
             until(f"samples of {job}", lambda: len(scraped(watcher, job)) >= len(expected))
