@@ -10,6 +10,8 @@ import pytest
 from harness.oracle_files import REPOSITORY, script
 from harness.sidecar import binary
 
+pytestmark = pytest.mark.own_servers
+
 SCRIPTS = ("install-sql", "uninstall-sql", "cluster-sql")
 NODES = ("--shared-dir", "/shared/hugepages", "--node", "rac1", "--node", "rac-2")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"

@@ -13,6 +13,8 @@ from harness.processes import alive
 from harness.status import EXTENSION, checked_status, create_extension, own_notes
 from harness.strace import traced
 
+pytestmark = pytest.mark.own_servers
+
 STUCK = "for (;;) sleep(1);"
 
 

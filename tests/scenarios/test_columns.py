@@ -7,6 +7,8 @@ from harness.cluster import Cluster, rows
 from harness.preloaded import PRELOADED
 from harness.status import EXTENSION, create_extension
 
+pytestmark = pytest.mark.own_servers
+
 FUNCTIONS = """
 SELECT p.proname AS name, p.prosrc AS symbol, p.probin AS library,
        pg_get_function_arguments(p.oid) AS arguments, columns.types AS columns, columns.names

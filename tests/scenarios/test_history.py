@@ -19,6 +19,8 @@ from harness.status import checked_status, create_extension
 from harness.strace import traced
 from harness.units import KB, MB
 
+pytestmark = pytest.mark.own_servers
+
 NAME = "pg_hugepages.history"
 
 

@@ -10,6 +10,8 @@ from harness.processes import run, status_bytes
 from harness.status import create_extension
 from harness.units import KB, MB
 
+pytestmark = pytest.mark.own_servers
+
 VIEWS = """SELECT 'SELECT * FROM ' || oid::regclass AS statement FROM pg_class
            WHERE relkind = 'v' AND relname LIKE 'hugepage%' ORDER BY 1"""
 CALLS = ["SELECT * FROM hugepage_preflight()", "SELECT * FROM hugepage_preflight(max_connections => 50)",
@@ -64,6 +66,7 @@ def test_address_space_runs_out(server, root, warm):
     assert "PANIC" not in server.log() and "terminated by signal" not in server.log()
 
 
+@pytest.mark.whole_host
 def test_kernel_promises_no_more(server, root):
     survival = Survival(server)
     with strict_overcommit() as leave:

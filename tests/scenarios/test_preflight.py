@@ -15,6 +15,8 @@ from harness.status import create_extension
 from harness.strace import traced
 from harness.units import GB, MB, pages
 
+pytestmark = pytest.mark.own_servers
+
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements"}
 
 CONFIGURATIONS = [

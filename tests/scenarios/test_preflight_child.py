@@ -14,6 +14,8 @@ from harness.kernel import open_files
 from harness.poll import until
 from harness.processes import alive, children, same_open_file, status
 
+pytestmark = pytest.mark.own_servers
+
 
 @pytest.fixture
 def server(shared_server) -> Iterator[Cluster]:

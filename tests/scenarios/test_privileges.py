@@ -6,6 +6,8 @@ import pytest
 from harness.cluster import Cluster, rows
 from harness.status import EXTENSION, create_extension, steady
 
+pytestmark = pytest.mark.own_servers
+
 MEMBERS = """
 SELECT c.oid::regclass::text AS relation, p.oid::regprocedure::text AS routine, p.proname AS name,
        pg_get_function_identity_arguments(p.oid) AS arguments

@@ -12,6 +12,8 @@ from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import GB, KB, MB, pages
 
+pytestmark = pytest.mark.own_servers
+
 
 def recommended(server: Cluster, setting: str, area: str | None = None) -> dict | None:
     """The row on a setting, if there is one."""

@@ -21,6 +21,8 @@ from harness.preloaded import WATCHED, await_rounds, await_worker, worker
 from harness.processes import CommandFailed, alive
 from harness.status import create_extension
 
+pytestmark = pytest.mark.own_servers
+
 SESSIONS = 12
 """More would not fit beside the superuser's."""
 

@@ -19,6 +19,8 @@ from harness.preloaded import PRELOADED, WATCHED, await_answer
 from harness.status import EXTENSION, checked_status, create_extension, own_notes
 from harness.strace import traced
 
+pytestmark = pytest.mark.own_servers
+
 VIEWS = ("hugepage_status", "hugepage_findings", "hugepage_recommendations", "hugepage_nodes")
 """All that reads the pending configuration."""
 
