@@ -220,6 +220,7 @@ def test_cancel_between_two_processes(new_cluster, root):
         assert not kernel_files(session.info.backend_pid)
 
 
+@pytest.mark.long
 @pytest.mark.any_major
 def test_two_thousand_processes(new_cluster, root):
     """All have a row, and a cancel ends a loop over them."""

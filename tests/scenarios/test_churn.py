@@ -61,6 +61,7 @@ class Storm(threading.Thread):
             self.error = error
 
 
+@pytest.mark.long
 @pytest.mark.whole_host
 @pytest.mark.any_major
 def test_no_row_is_anothers(new_cluster, root):

@@ -169,8 +169,9 @@ def test_cut_file_is_durable(new_cluster):
 
 
 @pytest.mark.any_major
+@pytest.mark.usefixtures("pool")
 def test_full_disk(new_cluster, root):
-    """Without free space the server starts, logs it once, and keeps the earlier records."""
+    """Without free space the server starts, logs it once, and keeps the earlier records. A pool that changed would be another one."""
     server = new_cluster(**WATCHED, huge_pages=False, max_replication_slots=0, wal_level="minimal", max_wal_senders=0)
     with small_disk(server) as disk:
         create_extension(server.start())
@@ -257,6 +258,7 @@ def test_odd_data_directory(new_cluster, name):
     assert len(messages(server.log())) == 2
 
 
+@pytest.mark.long
 @pytest.mark.any_major
 def test_many_restarts(new_cluster):
     """50 restarts: the file keeps its size limit, and the last restarts are as fast as the first."""
