@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -56,15 +57,21 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Those of this process's lane, if it runs one; those that need the host alone come last, because they wait for the other lane."""
+    """Those of this process's lane, if it runs one: first those beside which any of the other lane may run, then those that need the
+    host alone, and those that do not care."""
     lane = os.environ.get(LANE)
-    others = [item for item in items if lane and (lane == BESIDE) != (shares_the_host(item) and not needs_the_pools(item))]
+    others = [item for item in items if lane and (lane == BESIDE) != is_beside(item)]
     config.hook.pytest_deselected(items=others)
     items[:] = sorted((item for item in items if item not in others), key=lambda item: not shares_the_host(item))
 
 
+def needs_nothing(item: pytest.Item) -> bool:
+    """Whether it may run beside any other test."""
+    return bool(item.get_closest_marker("no_server"))
+
+
 def shares_the_host(item: pytest.Item) -> bool:
-    """Whether other tests may run beside this one."""
+    """Whether tests that do not look at the whole host may run beside this one."""
     is_alone = item.get_closest_marker("whole_host") or "thp" in item.fixturenames
     return bool(item.get_closest_marker("own_servers")) and not is_alone
 
@@ -72,6 +79,11 @@ def shares_the_host(item: pytest.Item) -> bool:
 def needs_the_pools(item: pytest.Item) -> bool:
     """Whether its servers may take huge pages, so that no other test may use them."""
     return bool({"pool", "cgroup", "shared_server"} & set(item.fixturenames))
+
+
+def is_beside(item: pytest.Item) -> bool:
+    """Whether it is in the lane beside that of the pools."""
+    return needs_nothing(item) or (shares_the_host(item) and not needs_the_pools(item))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -90,8 +102,8 @@ def host_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def host_held(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Each test holds the host, alone or as one of those that share it."""
-    with host_lock(shares_the_host(request.node)):
+    """Each test holds the host, alone or as one of those that share it, unless it needs nothing of it."""
+    with nullcontext() if needs_nothing(request.node) else host_lock(shares_the_host(request.node)):
         yield
 
 

@@ -2,8 +2,9 @@
 """The scenarios in two lanes, which run at the same time: lanes.py RESULTS MARKS PYTEST_ARGUMENT...
 
 `beside` has the tests of which others see nothing, and which need no pool of huge pages, `host` all others: tests/conftest.py decides
-by the mark own_servers and by their fixtures. The locks of tests/harness/lock.py keep tests apart that would see each other. MARKS is an expression for
-pytest's -m, or empty. Leaves LANE.xml and LANE.xml.status in RESULTS for scripts/tally, and lanes.status with 0 if the host is as before.
+by their marks and fixtures. The locks of tests/harness/lock.py keep tests apart that would see each other. MARKS is an expression
+for pytest's -m, or empty. Leaves LANE.xml and LANE.xml.status in RESULTS for scripts/tally, and lanes.status with 0 if the host is
+as before.
 """
 
 import os
