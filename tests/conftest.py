@@ -37,7 +37,7 @@ def pytest_sessionstart() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before anything is set up for it, a test ends that is to change a host that may not be changed."""
-    if {"root", "shared_server"} & set(item.fixturenames):
+    if {"root", "shared_server", "shared_server_without_pools"} & set(item.fixturenames):
         need_the_host()
 
 
@@ -78,7 +78,7 @@ def shares_the_host(item: pytest.Item) -> bool:
 
 def needs_the_pools(item: pytest.Item) -> bool:
     """Whether its servers may take huge pages, so that no other test may use them."""
-    return bool({"pool", "cgroup", "shared_server"} & set(item.fixturenames))
+    return bool({"pool", "cgroup", "shared_server", "oracle"} & set(item.fixturenames))
 
 
 def is_beside(item: pytest.Item) -> bool:
@@ -130,6 +130,13 @@ def root() -> None:
 def shared_server(request: pytest.FixtureRequest) -> Iterator[SharedServer]:
     """One server for all tests of a module, which reserves the host for as long."""
     with ReservedHost(shared=bool(request.node.get_closest_marker("own_servers"))) as reserved_host:
+        yield SharedServer(reserved_host)
+
+
+@pytest.fixture(scope="module")
+def shared_server_without_pools(request: pytest.FixtureRequest) -> Iterator[SharedServer]:
+    """The same in base pages, for tests that share the host."""
+    with ReservedHost(shared=True, pools=False) as reserved_host:
         yield SharedServer(reserved_host)
 
 

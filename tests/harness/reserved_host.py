@@ -30,13 +30,13 @@ class ReservedHost:
     """
 
     def __init__(self, *, keep_free_pages: bool = False, shared: bool = False, pools: bool = True) -> None:
-        self._keep_free_pages, self._shared, self._pools = keep_free_pages, shared, pools
+        self._keep_free_pages, self._shared, self.has_pools = keep_free_pages, shared, pools
 
     def __enter__(self) -> "ReservedHost":
         self._host, self._clusters = ExitStack(), ExitStack()
         self._host.enter_context(host_lock(self._shared))
         try:
-            if self._pools:
+            if self.has_pools:
                 self._host.enter_context(pool_lock())
                 self._take_free_pages()
         except BaseException:
@@ -66,14 +66,14 @@ class ReservedHost:
 
     def cluster(self, **settings: Any) -> Cluster:
         """A new cluster, not started; takes the arguments of Cluster."""
-        if not self._pools:
+        if not self.has_pools:
             settings = {"huge_pages": False, **settings}
             assert settings["huge_pages"] in (False, "off"), "a test without the pools would take pages of another one"
         return self._clusters.enter_context(Cluster(**settings))
 
     def pool(self, page_size: int, available: int, overcommit: int = 0) -> Pool:
         """A pool with exactly this many available pages; see borrowed_pool."""
-        assert self._pools
+        assert self.has_pools
         return self._host.enter_context(borrowed_pool(page_size, available, overcommit))
 
     def cgroup(self, outer: Cgroup | None = None) -> Cgroup:

@@ -224,8 +224,10 @@ def test_a_problem_that_comes_back_is_logged_again(new_cluster):
         until("the record", lambda: history(server))
 
 
+@pytest.mark.usefixtures("pool")
 def test_an_error_is_logged_as_the_server_does(new_cluster, root):
-    """Message, DETAIL and HINT, and no text of a program's; again after a look that succeeded."""
+    """Message, DETAIL and HINT, and no text of a program's; again after a look that succeeded. A record of a pool that changed would
+    leave the worker more memory."""
     server = create_extension(new_cluster(**WATCHED, huge_pages=False).start())
     pid = await_worker(server)
 

@@ -48,7 +48,7 @@ class Survival:
         assert rows(self.bystander, "SELECT 1 AS alive") == [{"alive": 1}], (statement, room)
 
 
-@pytest.mark.parametrize("warm", [False, pytest.param(True, marks=pytest.mark.any_major)], ids=["first call", "second call"])
+@pytest.mark.parametrize("warm", [False, pytest.param(True, marks=[pytest.mark.any_major, pytest.mark.long])], ids=["first call", "second call"])
 def test_address_space_runs_out(server, root, warm):
     survival = Survival(server)
     for statement in survival.statements:
