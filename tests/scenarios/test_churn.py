@@ -65,6 +65,7 @@ class Storm(threading.Thread):
 @pytest.mark.whole_host
 @pytest.mark.any_major
 def test_no_row_is_anothers(new_cluster, root):
+    """For so long that the pids go once around."""
     server = create_extension(new_cluster(max_connections=60, huge_pages=False, shared_buffers="160MB").start())
     fill_shared_buffers(server, TOUCHED)
     session = server.connect()

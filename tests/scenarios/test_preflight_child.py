@@ -184,6 +184,7 @@ def test_each_call_has_its_own(server, stuck):
 
 @pytest.mark.any_major
 def test_deadline(server, stuck):
+    """It is 10 s."""
     [row] = server.sql("SELECT * FROM hugepage_preflight()")
     assert (row["will_start"], row["lands_in"]) == (None, "unknown")
     assert "took longer than" in row["detail"]

@@ -115,6 +115,7 @@ def pipe_in_configuration(server: Cluster) -> None:
 
 @pytest.mark.parametrize("end", ["deadline", "cancel", "terminate"])
 def test_a_named_pipe_and_preflight(new_cluster, root, end):
+    """The time limit for the program is 10 s."""
     server = create_extension(new_cluster(huge_pages=False).start())
     pipe_in_configuration(server)
     asks = BackgroundStatement(server, "SELECT * FROM hugepage_preflight()")

@@ -209,6 +209,7 @@ def test_an_sga_whose_pool_shrinks(oracle, pool, tmp_path):
 
 
 def test_a_restart_of_the_sidecar_is_no_news(server, oracle, tmp_path):
+    """A dozen surveys are waited for, of which the shortest interval is 1 s."""
     server, borrowed = server
     oracle.instance("ORCL", SysV(2 * MB))
     with watching(tmp_path) as watch:

@@ -105,7 +105,7 @@ def test_ends_with_the_call(server_as_process_1, init, end):
 
 @pytest.mark.any_major
 def test_deadline_and_leftovers(server_as_process_1):
-    """A program that ends and leaves a process behind is collected with it; one that does not end is given up."""
+    """A program that ends and leaves a process behind is collected with it; one that does not end is given up, after 10 s."""
     server = server_as_process_1
     bystander = server.connect()
     leave = ESCAPED.replace("sleep(30);", "")
@@ -226,7 +226,8 @@ def test_files_that_no_start_accepts(new_cluster):
 
 @pytest.mark.any_major
 def test_a_named_pipe_in_the_configuration(new_cluster):
-    """Opening it waits for a writer: no session does, and the program that does is given up, or ends with the session's wait."""
+    """Opening it waits for a writer: no session does, and the program that does is given up after 10 s, or ends with the
+    session's wait."""
     server = create_extension(new_cluster().start())
     pipe = server.data / "pipe.conf"
     os.mkfifo(pipe)
