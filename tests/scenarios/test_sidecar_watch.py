@@ -208,6 +208,7 @@ def test_an_sga_whose_pool_shrinks(oracle, pool, tmp_path):
         assert [level for level, _text in watch.messages("ORCL")] == ["LOG", "WARNING", "LOG"]
 
 
+@pytest.mark.whole_host
 def test_a_restart_of_the_sidecar_is_no_news(server, oracle, tmp_path):
     """A dozen surveys are waited for, of which the shortest interval is 1 s."""
     server, borrowed = server
