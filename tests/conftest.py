@@ -77,8 +77,8 @@ def shares_the_host(item: pytest.Item) -> bool:
 
 
 def needs_the_pools(item: pytest.Item) -> bool:
-    """Whether its servers may take huge pages, so that no other test may use them."""
-    return bool({"pool", "cgroup", "shared_server", "oracle"} & set(item.fixturenames))
+    """Whether its servers may take huge pages, or other tests may not use them meanwhile."""
+    return bool(item.get_closest_marker("quiet_pools") or {"pool", "cgroup", "shared_server", "oracle"} & set(item.fixturenames))
 
 
 def is_beside(item: pytest.Item) -> bool:

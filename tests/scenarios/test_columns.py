@@ -148,6 +148,7 @@ def test_both_versions_and_what_to_do(new_cluster, settings, version, hint):
     assert hint in error.diag.message_hint
 
 
+@pytest.mark.quiet_pools
 def test_an_older_extension_gets_the_columns_that_it_knows(new_cluster):
     """What a later version has behind them is left out; other columns are refused as ever."""
     server = create_extension(new_cluster().start())

@@ -169,7 +169,7 @@ def test_cut_file_is_durable(new_cluster):
 
 
 @pytest.mark.any_major
-@pytest.mark.usefixtures("pool")
+@pytest.mark.quiet_pools
 def test_full_disk(new_cluster, root):
     """Without free space the server starts, logs it once, and keeps the earlier records. A pool that changed would be another one."""
     server = new_cluster(**WATCHED, huge_pages=False, max_replication_slots=0, wal_level="minimal", max_wal_senders=0)
@@ -224,7 +224,7 @@ def test_a_problem_that_comes_back_is_logged_again(new_cluster):
         until("the record", lambda: history(server))
 
 
-@pytest.mark.usefixtures("pool")
+@pytest.mark.quiet_pools
 def test_an_error_is_logged_as_the_server_does(new_cluster, root):
     """Message, DETAIL and HINT, and no text of a program's; again after a look that succeeded. A record of a pool that changed would
     leave the worker more memory."""

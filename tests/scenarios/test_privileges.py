@@ -6,7 +6,8 @@ import pytest
 from harness.cluster import Cluster, rows
 from harness.status import EXTENSION, create_extension, steady
 
-pytestmark = pytest.mark.own_servers
+# With the pools, of which they compare the numbers.
+pytestmark = [pytest.mark.own_servers, pytest.mark.quiet_pools]
 
 MEMBERS = """
 SELECT c.oid::regclass::text AS relation, p.oid::regprocedure::text AS routine, p.proname AS name,

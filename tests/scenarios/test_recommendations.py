@@ -12,7 +12,8 @@ from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import GB, KB, MB, pages
 
-pytestmark = pytest.mark.own_servers
+# With the pools, of which they compare the numbers.
+pytestmark = [pytest.mark.own_servers, pytest.mark.quiet_pools]
 
 
 def recommended(server: Cluster, setting: str, area: str | None = None) -> dict | None:
