@@ -45,9 +45,22 @@ python_unit_tests() {    # [NAME]
     echo "$status" >"$RESULTS/unit.xml.status"
 }
 
-scenarios() {    # PYTEST ARGUMENT...
+# Without arguments in two lanes; --all with those that take long. Files among the arguments are all that is run.
+scenarios() {    # [--all | PYTEST ARGUMENT...]
+    local where=(tests/scenarios tests/attacks tests/oracle) argument
+    for argument in "$@"; do [[ $argument != */* || ! -e ${argument%%::*} ]] || where=(); done
     say "Scenarios on throwaway clusters of PostgreSQL $PG_MAJOR"
-    pytest_on_clusters scenarios tests/scenarios tests/attacks tests/oracle "$@"
+    case $* in
+        '') in_lanes 'not long' "${where[@]}" ;;
+        --all) in_lanes '' "${where[@]}" ;;
+        *) pytest_on_clusters scenarios "${where[@]}" "$@" ;;
+    esac
+}
+
+in_lanes() {    # MARKS PYTEST ARGUMENT...
+    # Until it has come to its end.
+    echo 1 >"$RESULTS/lanes.status"
+    run_python tests/lanes.py "$RESULTS" "$@" || true
 }
 
 bench_tests() {    # PYTEST ARGUMENT...

@@ -21,7 +21,7 @@ from harness.units import MB
 from harness.prometheus import (MONITORING, Prometheus, Samples, Textfile, described, get, node_exporter, pgwatch, postgres_exporter,
                                 prometheus, queried, samples, sql_exporter)
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
 MOVES = {"hugepage_host_page_tables_bytes", "hugepage_pool_obtainable_hugepages", "hugepage_page_tables_processes",
          "hugepage_page_tables_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes",
@@ -72,6 +72,7 @@ def at_rest(found: dict) -> dict:
     return {key: value for key, value in found.items() if key[0] not in MOVES}
 
 
+@pytest.mark.whole_host
 @pytest.mark.parametrize("landed_in", ["hugetlb", "base"])
 def test_every_way_says_the_same(new_cluster, pool, cgroup, tmp_path, landed_in):
     """Names, labels, values and HELP, whether by an exporter's query or by the sidecar."""
@@ -198,6 +199,7 @@ def test_pgwatch(new_cluster):
                 assert values and all(isinstance(value, int | None) for value in values), name
 
 
+@pytest.mark.whole_host
 def test_the_list_in_the_docs_is_complete(new_cluster):
     """docs/monitoring.md names every metric that there is."""
     server = watched(new_cluster(**PRELOADED))
