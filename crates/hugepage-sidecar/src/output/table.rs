@@ -12,7 +12,7 @@ const DEFAULT_WIDTH: u16 = 80;
 /// filled with blanks to the width of their column.
 pub fn table(header: &[&str], numbers_from: usize) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(presets::NOTHING).set_header(header).set_content_arrangement(ContentArrangement::Dynamic);
     let width = table.width().filter(|&width| width > 0).unwrap_or(DEFAULT_WIDTH);
     table.set_width(width);
     if std::env::var_os("NO_COLOR").is_some() {
@@ -46,8 +46,7 @@ pub fn or_unknown<T: ToString>(value: Option<T>) -> String {
 /// `text` in lines of 80 columns, the first indented by `first` spaces and the others by `rest`.
 pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
     // Names may contain line breaks, which would look like lines of this program.
-    let text = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-    filled(&escape::line(&text), first, rest)
+    filled(&escape::line(&text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")), first, rest)
 }
 
 /// A text without control characters in lines of 80 columns.
@@ -60,8 +59,7 @@ fn filled(text: &str, first: usize, rest: usize) -> String {
 
 /// An instruction as [`wrapped`]; its commands, which are in quotes, stay on one line each.
 pub fn wrapped_instruction(text: &str, first: usize, rest: usize) -> String {
-    /// No control character is left in what is shown.
-    const BLANK: &str = "\u{1}";
+    const BLANK: &str = "\u{1}"; // No control character is left in what is shown.
     let shown = escape::line(text);
     let (Some(from), Some(to)) = (shown.find('"'), shown.rfind('"')) else { return wrapped(text, first, rest) };
     let whole = shown[from..to].replace(' ', BLANK);
