@@ -51,7 +51,7 @@ pub fn stopped_clusters(
         (units(root, &mut notes), enabled, notes.into_vec())
     };
     let (mut units, enabled, noted) = readers::read_as(&Owner::nobody(root), read_units).unwrap_or_else(|why| {
-        unread.push(why);
+        why.add_to(&mut unread);
         Default::default()
     });
     noted.into_iter().for_each(|note| notes.add(note));

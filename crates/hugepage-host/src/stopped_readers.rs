@@ -48,7 +48,7 @@ pub(super) fn by_owners<K: Ord + Serialize + DeserializeOwned, T: Serialize + De
                 // Nobody comes last.
                 some.into_iter().for_each(|(key, one)| _ = found.entry(key).or_insert(one));
             }
-            Err(why) => unread.push(why),
+            Err(why) => why.add_to(unread),
         }
     }
     found.into_values().collect()

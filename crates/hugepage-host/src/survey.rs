@@ -212,7 +212,7 @@ impl InspectContext<'_> {
         let mut servers = Vec::new();
         let answers = readers::read_each(&owners, read);
         for (candidates, answer) in candidates.into_iter().zip(answers) {
-            let Ok((found, refused, others)) = answer.map_err(|why| unread.push(why)) else { continue };
+            let Ok((found, refused, others)) = answer.map_err(|why| why.add_to(unread)) else { continue };
             servers.extend(found);
             glances.add_found(self.root, &self.accounts, candidates, &refused, &others);
         }

@@ -26,6 +26,15 @@ pub enum Why {
     Ended(String),
 }
 
+impl Unread {
+    /// Adds it, unless the same user's files were not read before.
+    pub fn add_to(self, all: &mut Vec<Self>) {
+        if all.iter().all(|other| other.uid != self.uid) {
+            all.push(self);
+        }
+    }
+}
+
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { uid, pid, path, why } = self;

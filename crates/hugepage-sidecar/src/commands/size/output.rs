@@ -1,6 +1,7 @@
 //! The output of `size` as it is in JSON.
 
 use hugepage_assess::assessment::Sizing;
+use hugepage_assess::model::Pending;
 use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::assessment::host::{Misfit, PoolNeed};
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
@@ -131,7 +132,9 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
             let (instance, kind) = (instance.id.name.clone(), instance.id.kind().to_string());
             Some(UncountedServer { instance, kind, reason: why.to_owned(), is_known })
         };
+        let of_next_start = || format!("its next start is unknown: {}", instance.notes.join("; "));
         let (why, is_known) = match &facts.segment {
+            Some(_) if facts.pending == Pending::Unknown => return not_counted(&of_next_start(), false),
             None => ("its shared memory could not be inspected: run this as root", false),
             Some(_) if instance.need().pages > Pages(0) => return None,
             Some(_) if facts.requested.never_in_huge_pages() => {

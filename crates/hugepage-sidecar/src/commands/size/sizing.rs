@@ -34,8 +34,10 @@ pub fn host_sizing(
     if let Some(postgresql_data) = stopped {
         down = survey.stopped.iter().map(StoppedOracle::database).collect();
         let (clusters, unread) = stopped_clusters(root, &survey, postgresql_data, ask, &mut notes);
-        unread.iter().for_each(|unread| notes.add(unread.to_string()));
-        survey.unread.extend(unread);
+        for unread in unread {
+            notes.add(unread.to_string());
+            unread.add_to(&mut survey.unread);
+        }
         down.extend(clusters.into_iter().map(|cluster| cluster.database));
     }
     let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
