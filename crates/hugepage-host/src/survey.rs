@@ -162,8 +162,9 @@ impl InspectedHost {
             && !is_in_container
             && unread.is_empty()
             && servers.iter().all(|server| server.request.segment.is_some());
-        let of_pool =
-            |pool: &Pool| holders::strangers(pool, &servers, &glances, promised.as_deref().filter(|_| sees_all), &holders);
+        let of_pool = |pool: &Pool| {
+            holders::strangers(pool, &servers, &glances, promised.as_deref().filter(|_| sees_all), &holders)
+        };
         let pages_of_strangers =
             pools::of_host(&host.pools).map(|row| (row.pool.page_size, of_pool(&row.pool))).collect();
         unread.iter().for_each(|unread| notes.add(unread.to_string()));

@@ -113,7 +113,9 @@ impl From<&Survey> for MetricsSnapshot {
             instances: instances.collect(),
             pools: survey.pools.clone(),
             meminfo: survey.meminfo.clone(),
-            uninspected: (survey.unread.len() + survey.instances.iter().filter(|one| one.landed_in() == Landing::Unknown).count()) as u64,
+            uninspected: (survey.unread.len()
+                + survey.instances.iter().filter(|one| one.landed_in() == Landing::Unknown).count())
+                as u64,
             survey_duration: None,
         }
     }

@@ -132,7 +132,7 @@ impl Readers {
                     answers[number] = Some(Err(Unread { uid: owner.uid, pid, path, why: Why::IsStuck }));
                     continue;
                 }
-                match start(owner, number, || work(number)) {
+                match start(owner, number, until, || work(number)) {
                     Ok(reader) => running.push(reader),
                     Err(error) => {
                         answers[number] = Some(Err(unread(owner, format!("no process could be started: {error}"))))
@@ -190,7 +190,12 @@ struct StartedReader {
     current: CurrentRead,
 }
 
-fn start<T: Serialize>(owner: &Owner, number: usize, work: impl FnOnce() -> T) -> io::Result<StartedReader> {
+fn start<T: Serialize>(
+    owner: &Owner,
+    number: usize,
+    until: Instant,
+    work: impl FnOnce() -> T,
+) -> io::Result<StartedReader> {
     let (current, parent) = (CurrentRead::new()?, getpid());
     let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
     // SAFETY: this process has one thread, so that the child may do all that this one may (fork(2)).
@@ -200,6 +205,7 @@ fn start<T: Serialize>(owner: &Owner, number: usize, work: impl FnOnce() -> T) -
         None => {
             drop(from);
             current.use_in_this_process();
+            *of(&UNTIL) = Some(until);
             // What this process has of the parent it gives up before it reads.
             let answer = become_owner(owner, parent).map(|()| work()).map_err(|error| error.to_string());
             let sent = send(to, &answer);

@@ -74,5 +74,6 @@ impl Owner {
 /// of others.
 fn is_alone(root: &Root) -> bool {
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
-    !root.shows_processes() || !geteuid().is_root() && !capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed))
+    !root.shows_processes()
+        || !geteuid().is_root() && !capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed))
 }
