@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hugepage_kernel::Bytes;
+use hugepage_kernel::{Bytes, Pages};
 use serde::Serialize;
 
 use crate::assessment::Severity;
@@ -94,6 +94,16 @@ impl Recommendation {
         }
     }
 
+    /// With whom it counts in its reason, if it sets a number of pages.
+    pub fn counting(mut self, others_lack: Option<Pages>) -> Self {
+        let is_of_pool =
+            matches!(self.area, Area::Kernel | Area::Boot | Area::Node) && self.setting.contains("hugepages");
+        if is_of_pool && self.recommended.is_some() {
+            self.reason = format!("{} ({}).", self.reason.trim_end_matches('.'), counted(others_lack));
+        }
+        self
+    }
+
     /// For a setting of PostgreSQL, which takes effect when the server starts again.
     pub fn of_server(
         severity: Severity,
@@ -112,6 +122,12 @@ impl Recommendation {
             ..Self::new(severity, Area::Postgresql, setting, reason)
         }
     }
+}
+
+/// Whom a number of pages to set counts; as of [`Facts::others_lack`](crate::model::Facts::others_lack).
+pub fn counted(others_lack: Option<Pages>) -> String {
+    let who = if others_lack.is_none() { "this server alone" } else { "all servers seen here" };
+    format!("{who}; `hugepage-sidecar size` counts all of the host")
 }
 
 /// A size as PostgreSQL accepts it: in MB if it is a multiple of 1 MB, else in kB.

@@ -76,7 +76,8 @@ fn the_pool_for_all_servers() {
     assert_eq!(row.takes_effect, Effect::ServerRestart);
     assert_eq!(
         row.reason,
-        "pg0 needs 300 pages of 2 MB, other processes hold 0, and the pool's 100 pages are 200 too few; qemu holds 7."
+        "pg0 needs 300 pages of 2 MB, other processes hold 0, and the pool's 100 pages are 200 too few; qemu holds 7 \
+         (all servers seen here; `hugepage-sidecar size` counts all of the host)."
     );
     let (enough, now) = sizing(300, &[(300, true)], None);
     assert_eq!((enough.step(&now, true), enough.row(&now, true, Severity::Warning, "")), (None, None));
@@ -95,5 +96,5 @@ fn the_pool_for_all_servers() {
     let Some(Step::SetPool { leaves, .. }) = beyond.step(&now, true) else { unreachable!() };
     assert_eq!(leaves, Some((Bytes(16 * GIB - 7000 * 2 * MIB), 20)));
     let reason = beyond.row(&now, true, Severity::Warning, "").unwrap().reason;
-    assert!(reason.ends_with("; a pool of 7000 pages leaves 2384 MB to base pages, less than 20%."), "{reason}");
+    assert!(reason.ends_with("; a pool of 7000 pages leaves 2384 MB to base pages, less than 20% (all servers seen here; `hugepage-sidecar size` counts all of the host)."), "{reason}");
 }

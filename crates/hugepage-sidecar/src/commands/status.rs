@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use hugepage_assess::advice::recommendation::counted;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::PoolHolder;
 use hugepage_host::host_advice::HostRecommendation;
@@ -203,6 +204,9 @@ fn print_pools(pools: &[PoolOutput]) {
     match pools.is_empty() {
         true => say!("This kernel has no huge page pools, or they are not visible."),
         false => say!("{}", rows.trim_fmt()),
+    }
+    if pools.iter().any(|row| row.recommended_nr_hugepages.is_some()) {
+        say!("{}", wrapped(&format!("RECOMMENDED counts {}.", counted(Some(Pages(0)))), 0, 2));
     }
 }
 

@@ -1,5 +1,6 @@
 //! The step for a whole host: its pool for all servers that are seen.
 
+use hugepage_kernel::Pages;
 use hugepage_kernel::memory::pool::Pool;
 
 use super::Step;
@@ -29,13 +30,16 @@ impl Sizing {
         let strangers = self.strangers.clause();
         let caution = pool::caution(pages, self.page_size, self.capacity);
         let setting = pool::setting(self.page_size, is_default);
-        Some(Recommendation {
-            current: Some(now.to_string()),
-            recommended: Some(pages.to_string()),
-            command,
-            takes_effect: Effect::ServerRestart,
-            ..Recommendation::new(severity, Area::Kernel, setting, format!("{text}{holder}{strangers}{caution}."))
-        })
+        Some(
+            Recommendation {
+                current: Some(now.to_string()),
+                recommended: Some(pages.to_string()),
+                command,
+                takes_effect: Effect::ServerRestart,
+                ..Recommendation::new(severity, Area::Kernel, setting, format!("{text}{holder}{strangers}{caution}."))
+            }
+            .counting(Some(Pages(0))),
+        )
     }
 
     /// A clause on servers that do not run, which other outputs may not count: `of which 72 for 1 stopped server`.

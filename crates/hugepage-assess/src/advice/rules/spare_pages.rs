@@ -9,13 +9,9 @@ use crate::assessment::Severity;
 use crate::model::HugePages;
 use crate::pools;
 
-pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    overcommit(context).into_iter().chain(others(context)).collect()
-}
-
 /// Surplus pages are not guaranteed, but cost nothing until they are used: with them a slightly too small pool can
 /// still serve a start. Gigantic pages have none.
-fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
+pub fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
     let pool = status.facts.pool_state.pool.known()?;
     let size = pool.page_size;
@@ -42,7 +38,7 @@ fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
 }
 
 /// Pools of other sizes with unused pages. Without a number: a server that does not run may need them.
-fn others(context: &AdviceContext) -> Vec<Recommendation> {
+pub fn of_others(context: &AdviceContext) -> Vec<Recommendation> {
     let own = context.status.facts.pool_state.huge_page_size;
     let pending = context.status.facts.pending.pool_state().and_then(|pool_state| pool_state.huge_page_size);
     let of_others = pools::of_host(&context.pools).filter(|row| ![own, pending].contains(&Some(row.pool.page_size)));
