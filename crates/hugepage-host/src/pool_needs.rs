@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hugepage_assess::assessment::capacity::HostMemory;
 use hugepage_assess::assessment::host::{PoolNeed, Room, Sizing};
 use hugepage_assess::assessment::{Capacity, Status};
-use hugepage_assess::model::{Pending, Segment};
+use hugepage_assess::model::{CurrentStart, Pending, PoolFact, Segment};
 use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -22,7 +22,11 @@ impl Survey {
             let of_size = |instance: &&Instance| instance.planned().facts.pool_state.huge_page_size == Some(size);
             let running = self.instances.iter().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
-            let room = self.room(pool, reserve_percent);
+            let movable = self.instances.iter().filter(of_size).map(|instance| {
+                let facts = &instance.planned().facts;
+                movable(&facts.current_start(), facts.lack())
+            });
+            let room = self.room(pool, movable.fold(Bytes(0), Bytes::saturating_add), reserve_percent);
             let strangers = self.pages_of_strangers.get(&size).cloned().unwrap_or_default();
             let mut sizing = Sizing::new(pool, running.chain(down).collect(), strangers, room);
             if self.instances.iter().filter(of_size).any(|instance| instance.status.needed.is_none()) {
@@ -41,16 +45,10 @@ impl Survey {
         self.stopped.iter().filter_map(|stopped| stopped.database().need()).collect()
     }
 
-    fn room(&self, pool: &Pool, reserve_percent: u32) -> Option<Room> {
-        let size = pool.page_size;
-        let in_base_pages = |instance: &Instance| {
-            let facts = &instance.planned().facts;
-            let lacks = facts.pool_state.huge_page_size == Some(size) && facts.lack() > Pages(0);
-            facts.segment.as_ref().filter(|_| lacks).map_or(Bytes(0), Segment::in_base_pages)
-        };
-        let movable = self.instances.iter().map(in_base_pages).fold(Bytes(0), Bytes::saturating_add);
+    /// The memory for `pool`, of servers that lack pages of it and have `movable` memory in base pages.
+    pub(super) fn room(&self, pool: &Pool, movable: Bytes, reserve_percent: u32) -> Option<Room> {
         let memory = HostMemory::beside_pool(self.meminfo.as_ref()?, pool, movable, reserve_percent)?;
-        let elsewhere = pools::memory(pools::of_host(&self.pools).filter(|row| row.pool.page_size != size));
+        let elsewhere = pools::memory(pools::of_host(&self.pools).filter(|row| row.pool.page_size != pool.page_size));
         let memory = HostMemory { elsewhere, ..memory };
         Some(Room { mem_total: memory.mem_total, elsewhere, capacity: Capacity::of_pool(&memory, pool) })
     }
@@ -65,14 +63,18 @@ impl Instance {
     /// What it needs of the pool of its page size.
     pub fn need(&self) -> PoolNeed {
         let facts = &self.planned().facts;
-        PoolNeed {
-            name: self.id.name.clone(),
-            pages: facts.own().saturating_add(facts.lack()),
-            running: facts
-                .own()
-                .saturating_add(facts.current_start().lack(&Pending::Unchanged, &facts.pool_state.pool)),
-            held: facts.own(),
-            is_running: true,
-        }
+        need(&self.id.name, &facts.current_start(), &facts.pending, &facts.pool_state.pool)
     }
+}
+
+/// What a running server needs of `pool`.
+pub(super) fn need(name: &str, current: &CurrentStart<'_>, pending: &Pending, pool: &PoolFact) -> PoolNeed {
+    let with = |pending: &Pending| current.own().saturating_add(current.lack(pending, pool));
+    let (pages, running) = (with(pending), with(&Pending::Unchanged));
+    PoolNeed { name: name.to_owned(), pages, running, held: current.own(), is_running: true }
+}
+
+/// The memory in base pages that leaves them for the pool, if a server lacks pages of it.
+pub(super) fn movable(current: &CurrentStart<'_>, lack: Pages) -> Bytes {
+    current.segment.filter(|_| lack > Pages(0)).map_or(Bytes(0), Segment::in_base_pages)
 }

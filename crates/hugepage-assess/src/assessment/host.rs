@@ -38,6 +38,9 @@ pub struct Misfit {
     /// The pages that are missing for it, after all servers that fit.
     #[serde(rename = "pages_over")]
     pub over: Pages,
+    /// What it counts with: what it runs with, or has.
+    #[serde(skip)]
+    pub counted: Pages,
 }
 
 /// One pool of a host.
@@ -53,6 +56,8 @@ pub struct Sizing {
     pub strangers: PagesOfStrangers,
     /// All needed pages together, whether they fit or not.
     pub total: Pages,
+    /// What the servers count with that are in `needs`.
+    pub fitting: Pages,
     /// What the host can hold; `None` if its memory could not be read.
     pub capacity: Option<Capacity>,
     /// The pool for all that fits, as [`Capacity::recommended`] defines it; `None` without a capacity: no number that the host
@@ -81,50 +86,60 @@ impl Sizing {
         sizings.iter().find(|sizing| sizing.page_size == size)
     }
 
-    /// The pages that all servers need together.
-    pub fn needed(&self) -> Pages {
-        self.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.pages))
-    }
-
     /// The pages of others that count.
     pub fn counted_others(&self) -> Pages {
         self.others.saturating_sub(self.strangers.pages)
     }
 
-    /// The sizing of `pool`, without pages of `strangers`. Who has its pages keeps them; of the others those that
-    /// run come before those that do not, and small before large, so that as many as possible fit.
+    /// The sizing of `pool`, without pages of `strangers`.
     pub fn new(pool_now: &Pool, mut needs: Vec<PoolNeed>, strangers: PagesOfStrangers, room: Option<Room>) -> Self {
         let page_size = pool_now.page_size;
-        // Where reservations are unknown, what was touched.
-        let used = pool_now.in_use().unwrap_or(pool_now.nr.saturating_sub(pool_now.free));
         needs.retain(|need| need.pages > Pages(0));
-        let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
-        let others = used.saturating_sub(held);
-        let sum = |pages: Pages, need: &PoolNeed| pages.saturating_add(need.pages.max(need.held));
+        let others = others(pool_now, &needs);
         let counted = others.saturating_sub(strangers.pages);
-        let total = needs.iter().fold(counted, sum);
+        let total = needs.iter().fold(counted, |sum, need| sum.saturating_add(need.pages.max(need.held)));
         let capacity = room.map(|room| room.capacity);
-        let mut order: Vec<&PoolNeed> = needs.iter().collect();
-        order.sort_by_key(|need| (need.held < need.pages, !need.is_running, need.pages));
-        let (mut pool, mut misfits) = (counted, Vec::new());
-        for need in order {
-            match (capacity, sum(pool, need)) {
-                (Some(Capacity { most, .. }), with) if with > most => {
-                    let over = with.saturating_sub(most);
-                    misfits.push(Misfit { name: need.name.clone(), pages: need.pages, over });
-                    // It still needs what it runs with.
-                    let running = pool.saturating_add(need.running.max(need.held));
-                    pool = if running > most { pool.saturating_add(need.held) } else { running };
-                }
-                (_, with) => pool = with,
-            }
-        }
+        let shares = shares(&needs, counted, capacity);
+        let fitting = shares.iter().fold(Pages(0), |sum, (pages, _)| sum.saturating_add(*pages));
+        let misfit = |(need, &(counted, over)): (&PoolNeed, &(Pages, Pages))| {
+            (over > Pages(0)).then(|| Misfit { name: need.name.clone(), pages: need.pages, over, counted })
+        };
+        let misfits = needs.iter().zip(&shares).filter_map(misfit).collect();
+        let pool = counted.saturating_add(fitting);
         let recommended = capacity.map(|capacity| capacity.recommended(pool, pool_now, strangers.pages));
         let remains = room
             .zip(recommended)
             .map(|(room, pages)| room.mem_total.saturating_sub(room.elsewhere).saturating_sub(page_size.times(pages)));
-        Self { page_size, needs, others, strangers, total, capacity, recommended, misfits, remains }
+        Self { page_size, needs, others, strangers, total, fitting, capacity, recommended, misfits, remains }
     }
+}
+
+/// The pages of `pool` that others have than servers with `needs`. Where reservations are unknown, what was touched.
+pub fn others(pool: &Pool, needs: &[PoolNeed]) -> Pages {
+    let used = pool.in_use().unwrap_or(pool.nr.saturating_sub(pool.free));
+    needs.iter().fold(used, |used, need| used.saturating_sub(need.held))
+}
+
+/// What each server counts with in a pool beside `others`, and the pages that are missing for it where it does not fit. Who has
+/// its pages keeps them; of the others those that run come before those that do not, and small before large, so that as many as
+/// possible fit. One that does not fit counts with what it runs with.
+pub fn shares(needs: &[PoolNeed], others: Pages, capacity: Option<Capacity>) -> Vec<(Pages, Pages)> {
+    let mut order: Vec<_> = needs.iter().enumerate().collect();
+    order.sort_by_key(|(_, need)| (need.held < need.pages, !need.is_running, need.pages));
+    let mut pool = needs.iter().fold(others, |sum, need| sum.saturating_add(need.held));
+    let mut shares = vec![(Pages(0), Pages(0)); needs.len()];
+    for (at, need) in order {
+        let beside = pool.saturating_sub(need.held);
+        let over = |pages: &Pages| {
+            let most = capacity.map_or(Pages(u64::MAX), |capacity| capacity.most);
+            beside.saturating_add(*pages).saturating_sub(most)
+        };
+        let [wanted, running] = [need.pages, need.running].map(|pages| pages.max(need.held));
+        let counted = [wanted, running].into_iter().find(|pages| over(pages) == Pages(0)).unwrap_or(need.held);
+        let missing = if counted < wanted { over(&wanted) } else { Pages(0) };
+        (pool, shares[at]) = (beside.saturating_add(counted), (counted, missing));
+    }
+    shares
 }
 
 #[cfg(test)]
@@ -179,7 +194,7 @@ mod tests {
         let sizing = Sizing::new(&full(9216), needs, PagesOfStrangers::default(), room(48, 9216));
         assert_eq!((sizing.others, sizing.total, sizing.recommended), (Pages(6679), Pages(9484), Some(Pages(9484))));
         assert!(sizing.misfits.is_empty());
-        assert_eq!((sizing.needed(), sizing.counted_others()), (Pages(2805), Pages(6679)));
+        assert_eq!((sizing.fitting, sizing.counted_others()), (Pages(2805), Pages(6679)));
         assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
     }
 
@@ -190,7 +205,10 @@ mod tests {
         let sizing = Sizing::new(&full(4096), needs, PagesOfStrangers::default(), room(48, 4096));
         assert_eq!((sizing.total, sizing.capacity.unwrap().most), (Pages(36669), Pages(19660)));
         assert_eq!(sizing.recommended, Some(Pages(4196)));
-        assert_eq!(sizing.misfits, [Misfit { name: "B".into(), pages: Pages(32473), over: Pages(16909 - 100 + 100) }]);
+        assert_eq!(
+            sizing.misfits,
+            [Misfit { name: "B".into(), pages: Pages(32473), over: Pages(16909), counted: Pages(0) }]
+        );
         assert_eq!(
             Sizing::new(&full(0), vec![need("A", 1, 0, true)], PagesOfStrangers::default(), None).recommended,
             None

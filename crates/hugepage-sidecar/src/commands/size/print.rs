@@ -60,7 +60,8 @@ fn print_pool(pool: &PoolSizing) {
         _ => String::new(),
     };
     let of = pool.by_stopped.as_ref().map_or(String::new(), |clause| format!(", {clause}"));
-    let more = format!("; {needed}all of the host{of}");
+    let fits = if pool.does_not_fit.is_empty() { "" } else { " that fits" };
+    let more = format!("; {needed}all of the host{fits}{of}");
     match pool.recommended_nr_hugepages {
         Some(Pages(0)) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
         Some(pages) if pool.is_default => {
@@ -98,8 +99,8 @@ fn print_pool(pool: &PoolSizing) {
     for misfit in &pool.does_not_fit {
         let capacity = or_unknown(pool.capacity);
         let text = format!(
-            "{} does not fit: its {} pages are {} more than this host can provide; the capacity is {capacity} pages",
-            misfit.name, misfit.pages, misfit.over
+            "{} does not fit: its {} pages are {} more than this host can provide; the capacity is {capacity} pages; it counts with {}",
+            misfit.name, misfit.pages, misfit.over, misfit.counted
         );
         say!("{}", wrapped(&text, 2, 4));
     }
