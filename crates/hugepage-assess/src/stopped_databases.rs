@@ -1,6 +1,6 @@
 //! Servers that are configured on a host and do not run, and the pages that they will need.
 
-use hugepage_kernel::{PageSize, Pages};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::host::PoolNeed;
 
@@ -45,7 +45,7 @@ impl StoppedDatabase {
     /// The need of a pool; `None` if the number is unknown.
     pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
         let Wants::Pages(pages, _) = self.wants else { return None };
-        let (running, held) = (Pages(0), Pages(0));
-        Some((self.page_size, PoolNeed { name: self.name.clone(), pages, running, held, is_running: false }))
+        let (running, held, movable) = (Pages(0), Pages(0), Bytes(0));
+        Some((self.page_size, PoolNeed { name: self.name.clone(), pages, running, held, movable, is_running: false }))
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use hugepage_assess::assessment::capacity::HostMemory;
-use hugepage_assess::assessment::host::{PoolNeed, Room, Sizing};
+use hugepage_assess::assessment::host::{PoolNeed, Sizing};
 use hugepage_assess::assessment::{Capacity, Status};
 use hugepage_assess::model::{CurrentStart, Pending, PoolFact, Segment};
 use hugepage_assess::pools;
@@ -22,13 +22,7 @@ impl Survey {
             let of_size = |instance: &&Instance| instance.planned().facts.pool_state.huge_page_size == Some(size);
             let running = self.instances.iter().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
-            let movable = self.instances.iter().filter(of_size).map(|instance| {
-                let facts = &instance.planned().facts;
-                movable(&facts.current_start(), facts.lack())
-            });
-            let room = self.room(pool, movable.fold(Bytes(0), Bytes::saturating_add), reserve_percent);
-            let strangers = self.pages_of_strangers.get(&size).cloned().unwrap_or_default();
-            let mut sizing = Sizing::new(pool, running.chain(down).collect(), strangers, room);
+            let mut sizing = self.sizing(pool, running.chain(down).collect(), reserve_percent);
             if self.instances.iter().filter(of_size).any(|instance| instance.status.needed.is_none()) {
                 // It has, or wants, pages that are not visible.
                 sizing.recommended = None;
@@ -45,12 +39,15 @@ impl Survey {
         self.stopped.iter().filter_map(|stopped| stopped.database().need()).collect()
     }
 
-    /// The memory for `pool`, of servers that lack pages of it and have `movable` memory in base pages.
-    pub(super) fn room(&self, pool: &Pool, movable: Bytes, reserve_percent: u32) -> Option<Room> {
-        let memory = HostMemory::beside_pool(self.meminfo.as_ref()?, pool, movable, reserve_percent)?;
+    /// The sizing of `pool` for servers with `needs`.
+    pub(super) fn sizing(&self, pool: &Pool, needs: Vec<PoolNeed>, reserve_percent: u32) -> Sizing {
+        let movable = needs.iter().map(|need| need.movable).fold(Bytes(0), Bytes::saturating_add);
         let elsewhere = pools::memory(pools::of_host(&self.pools).filter(|row| row.pool.page_size != pool.page_size));
-        let memory = HostMemory { elsewhere, ..memory };
-        Some(Room { mem_total: memory.mem_total, elsewhere, capacity: Capacity::of_pool(&memory, pool) })
+        let meminfo = self.meminfo.as_ref();
+        let memory = meminfo.and_then(|meminfo| HostMemory::beside_pool(meminfo, pool, movable, reserve_percent));
+        let capacity = memory.map(|memory| Capacity::of_pool(&HostMemory { elsewhere, ..memory }, pool));
+        let strangers = self.pages_of_strangers.get(&pool.page_size).cloned().unwrap_or_default();
+        Sizing::new(pool, needs, strangers, capacity)
     }
 }
 
@@ -69,12 +66,9 @@ impl Instance {
 
 /// What a running server needs of `pool`.
 pub(super) fn need(name: &str, current: &CurrentStart<'_>, pending: &Pending, pool: &PoolFact) -> PoolNeed {
-    let with = |pending: &Pending| current.own().saturating_add(current.lack(pending, pool));
+    let held = current.own();
+    let with = |pending: &Pending| held.saturating_add(current.lack(pending, pool));
     let (pages, running) = (with(pending), with(&Pending::Unchanged));
-    PoolNeed { name: name.to_owned(), pages, running, held: current.own(), is_running: true }
-}
-
-/// The memory in base pages that leaves them for the pool, if a server lacks pages of it.
-pub(super) fn movable(current: &CurrentStart<'_>, lack: Pages) -> Bytes {
-    current.segment.filter(|_| lack > Pages(0)).map_or(Bytes(0), Segment::in_base_pages)
+    let movable = current.segment.filter(|_| pages > held).map_or(Bytes(0), Segment::in_base_pages);
+    PoolNeed { name: name.to_owned(), pages, running, held, movable, is_running: true }
 }

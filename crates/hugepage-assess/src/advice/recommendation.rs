@@ -1,7 +1,5 @@
 //! A recommendation: the setting, its value, the reason, the command, when it takes effect, and what it saves.
 
-use std::fmt;
-
 use hugepage_kernel::{Bytes, Pages};
 use serde::Serialize;
 
@@ -27,11 +25,7 @@ pub enum Area {
     Node,
 }
 
-impl fmt::Display for Area {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(Area);
 
 /// When it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,11 +40,7 @@ pub enum Effect {
     Reboot,
 }
 
-impl fmt::Display for Effect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(Effect);
 
 /// One recommendation, with the names that JSON has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -24,6 +24,9 @@ pub struct PoolNeed {
     /// The needed pages that it has now.
     #[serde(rename = "pages_held")]
     pub held: Pages,
+    /// The memory in base pages that it leaves for them.
+    #[serde(skip)]
+    pub movable: Bytes,
 }
 
 /// A server that does not fit into the host's memory.
@@ -56,8 +59,6 @@ pub struct Sizing {
     pub strangers: PagesOfStrangers,
     /// All needed pages together, whether they fit or not.
     pub total: Pages,
-    /// What the servers count with that are in `needs`.
-    pub fitting: Pages,
     /// What the host can hold; `None` if its memory could not be read.
     pub capacity: Option<Capacity>,
     /// The pool for all that fits, as [`Capacity::recommended`] defines it; `None` without a capacity: no number that the host
@@ -69,21 +70,21 @@ pub struct Sizing {
     pub remains: Option<Bytes>,
 }
 
-/// A host's memory, and how many pages of the size at hand it can hold.
-#[derive(Clone, Copy, Debug)]
-pub struct Room {
-    /// `MemTotal`.
-    pub mem_total: Bytes,
-    /// What pools of other sizes take.
-    pub elsewhere: Bytes,
-    /// The bounds.
-    pub capacity: Capacity,
-}
-
 impl Sizing {
     /// The sizing of one page size.
     pub fn of_size(sizings: &[Self], size: PageSize) -> Option<&Self> {
         sizings.iter().find(|sizing| sizing.page_size == size)
+    }
+
+    /// What all servers count with together.
+    pub fn fitting(&self) -> Pages {
+        self.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(self.counted(need)))
+    }
+
+    /// What one of them counts with.
+    pub fn counted(&self, need: &PoolNeed) -> Pages {
+        let misfit = self.misfits.iter().find(|misfit| (&misfit.name, misfit.pages) == (&need.name, need.pages));
+        misfit.map_or(need.pages.max(need.held), |misfit| misfit.counted)
     }
 
     /// The pages of others that count.
@@ -91,55 +92,43 @@ impl Sizing {
         self.others.saturating_sub(self.strangers.pages)
     }
 
-    /// The sizing of `pool`, without pages of `strangers`.
-    pub fn new(pool_now: &Pool, mut needs: Vec<PoolNeed>, strangers: PagesOfStrangers, room: Option<Room>) -> Self {
+    /// The sizing of `pool`, without pages of `strangers`. Who has its pages keeps them; of the others those that
+    /// run come before those that do not, and small before large, so that as many as possible fit. A server that does not fit
+    /// counts with what it runs with.
+    pub fn new(
+        pool_now: &Pool,
+        mut needs: Vec<PoolNeed>,
+        strangers: PagesOfStrangers,
+        capacity: Option<Capacity>,
+    ) -> Self {
         let page_size = pool_now.page_size;
+        // Where reservations are unknown, what was touched.
+        let used = pool_now.in_use().unwrap_or(pool_now.nr.saturating_sub(pool_now.free));
         needs.retain(|need| need.pages > Pages(0));
-        let others = others(pool_now, &needs);
+        let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
+        let others = used.saturating_sub(held);
         let counted = others.saturating_sub(strangers.pages);
         let total = needs.iter().fold(counted, |sum, need| sum.saturating_add(need.pages.max(need.held)));
-        let capacity = room.map(|room| room.capacity);
-        let shares = shares(&needs, counted, capacity);
-        let fitting = shares.iter().fold(Pages(0), |sum, (pages, _)| sum.saturating_add(*pages));
-        let misfit = |(need, &(counted, over)): (&PoolNeed, &(Pages, Pages))| {
-            (over > Pages(0)).then(|| Misfit { name: need.name.clone(), pages: need.pages, over, counted })
-        };
-        let misfits = needs.iter().zip(&shares).filter_map(misfit).collect();
-        let pool = counted.saturating_add(fitting);
+        let most = capacity.map_or(Pages(u64::MAX), |capacity| capacity.most);
+        let mut order: Vec<&PoolNeed> = needs.iter().collect();
+        order.sort_by_key(|need| (need.held < need.pages, !need.is_running, need.pages));
+        let (mut pool, mut misfits) = (counted.saturating_add(held), Vec::new());
+        for need in order {
+            let beside = pool.saturating_sub(need.held);
+            let over = |pages: Pages| beside.saturating_add(pages.max(need.held)).saturating_sub(most);
+            let mut fits = [need.pages, need.running].into_iter().filter(|pages| over(*pages) == Pages(0));
+            let counted = fits.next().unwrap_or_default().max(need.held);
+            if counted < need.pages {
+                misfits.push(Misfit { name: need.name.clone(), pages: need.pages, over: over(need.pages), counted });
+            }
+            pool = beside.saturating_add(counted);
+        }
         let recommended = capacity.map(|capacity| capacity.recommended(pool, pool_now, strangers.pages));
-        let remains = room
-            .zip(recommended)
-            .map(|(room, pages)| room.mem_total.saturating_sub(room.elsewhere).saturating_sub(page_size.times(pages)));
-        Self { page_size, needs, others, strangers, total, fitting, capacity, recommended, misfits, remains }
+        let beside = |Capacity { memory, .. }: Capacity| memory.mem_total.saturating_sub(memory.elsewhere);
+        let remains = capacity.map(beside).zip(recommended);
+        let remains = remains.map(|(memory, pages)| memory.saturating_sub(page_size.times(pages)));
+        Self { page_size, needs, others, strangers, total, capacity, recommended, misfits, remains }
     }
-}
-
-/// The pages of `pool` that others have than servers with `needs`. Where reservations are unknown, what was touched.
-pub fn others(pool: &Pool, needs: &[PoolNeed]) -> Pages {
-    let used = pool.in_use().unwrap_or(pool.nr.saturating_sub(pool.free));
-    needs.iter().fold(used, |used, need| used.saturating_sub(need.held))
-}
-
-/// What each server counts with in a pool beside `others`, and the pages that are missing for it where it does not fit. Who has
-/// its pages keeps them; of the others those that run come before those that do not, and small before large, so that as many as
-/// possible fit. One that does not fit counts with what it runs with.
-pub fn shares(needs: &[PoolNeed], others: Pages, capacity: Option<Capacity>) -> Vec<(Pages, Pages)> {
-    let mut order: Vec<_> = needs.iter().enumerate().collect();
-    order.sort_by_key(|(_, need)| (need.held < need.pages, !need.is_running, need.pages));
-    let mut pool = needs.iter().fold(others, |sum, need| sum.saturating_add(need.held));
-    let mut shares = vec![(Pages(0), Pages(0)); needs.len()];
-    for (at, need) in order {
-        let beside = pool.saturating_sub(need.held);
-        let over = |pages: &Pages| {
-            let most = capacity.map_or(Pages(u64::MAX), |capacity| capacity.most);
-            beside.saturating_add(*pages).saturating_sub(most)
-        };
-        let [wanted, running] = [need.pages, need.running].map(|pages| pages.max(need.held));
-        let counted = [wanted, running].into_iter().find(|pages| over(pages) == Pages(0)).unwrap_or(need.held);
-        let missing = if counted < wanted { over(&wanted) } else { Pages(0) };
-        (pool, shares[at]) = (beside.saturating_add(counted), (counted, missing));
-    }
-    shares
 }
 
 #[cfg(test)]
@@ -153,11 +142,18 @@ mod tests {
 
     fn need(name: &str, pages: u64, held: u64, is_running: bool) -> PoolNeed {
         let running = if is_running { Pages(pages) } else { Pages(0) };
-        PoolNeed { name: name.to_owned(), pages: Pages(pages), running, held: Pages(held), is_running }
+        PoolNeed {
+            name: name.to_owned(),
+            pages: Pages(pages),
+            running,
+            held: Pages(held),
+            movable: Bytes(0),
+            is_running,
+        }
     }
 
     /// Nothing is known of what is available: 20% stay for base pages, beside a pool of `held` pages, all of them in use.
-    fn room(gb: u64, held: u64) -> Option<Room> {
+    fn room(gb: u64, held: u64) -> Option<Capacity> {
         let (mem_total, elsewhere) = (Bytes(gb * GB), Bytes(0));
         let memory = HostMemory {
             mem_total,
@@ -168,7 +164,7 @@ mod tests {
             elsewhere,
             saved_per_page: Bytes(0),
         };
-        Some(Room { mem_total, elsewhere, capacity: Capacity::of_pool(&memory, &full(held)) })
+        Some(Capacity::of_pool(&memory, &full(held)))
     }
 
     /// A pool whose pages are all in use.
@@ -194,7 +190,7 @@ mod tests {
         let sizing = Sizing::new(&full(9216), needs, PagesOfStrangers::default(), room(48, 9216));
         assert_eq!((sizing.others, sizing.total, sizing.recommended), (Pages(6679), Pages(9484), Some(Pages(9484))));
         assert!(sizing.misfits.is_empty());
-        assert_eq!((sizing.fitting, sizing.counted_others()), (Pages(2805), Pages(6679)));
+        assert_eq!((sizing.fitting(), sizing.counted_others()), (Pages(2805), Pages(6679)));
         assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
     }
 

@@ -2,7 +2,7 @@
 
 use hugepage_assess::advice::plan::Step;
 use hugepage_assess::advice::recommendation::Effect;
-use hugepage_assess::assessment::host::{PoolNeed, Room};
+use hugepage_assess::assessment::host::PoolNeed;
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::model::{Demand, Facts, OtherPool, PagesOfStrangers, Pending, PoolFact, PoolState};
 use hugepage_kernel::memory::pool::Pool;
@@ -62,11 +62,10 @@ fn the_pool_for_all_servers() {
         let capacity = server.capacity(&pool_now).unwrap();
         let need = |(at, &(pages, is_running)): (usize, &(u64, bool))| {
             let (running, held) = (if is_running { Pages(pages) } else { Pages(0) }, Pages(0));
-            PoolNeed { name: format!("pg{at}"), pages: Pages(pages), running, held, is_running }
+            PoolNeed { name: format!("pg{at}"), pages: Pages(pages), running, held, movable: Bytes(0), is_running }
         };
         let needs = needs.iter().enumerate().map(need).collect();
-        let room = Room { mem_total: Bytes(16 * GIB), elsewhere: Bytes(0), capacity };
-        (Sizing::new(&pool_now, needs, PagesOfStrangers::default(), Some(room)), pool_now)
+        (Sizing::new(&pool_now, needs, PagesOfStrangers::default(), Some(capacity)), pool_now)
     };
     let (alone, now) = sizing(100, &[(300, true)], None);
     assert_eq!(alone.step(&now, true), Some(set_pool(2 * MIB, 300)));

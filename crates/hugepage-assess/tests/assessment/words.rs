@@ -87,7 +87,7 @@ fn messages_and_hints() {
         ),
         (
             Server { landing: None, ..base },
-            "The pages of shared memory could not be determined; see notes.",
+            "The pages of shared memory could not be determined.",
             None,
         ),
         (

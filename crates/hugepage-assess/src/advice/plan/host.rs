@@ -27,10 +27,12 @@ impl Sizing {
         };
         let fit = if self.misfits.is_empty() { "" } else { " for what fits" };
         let stopped = self.by_stopped().map_or(fit.to_owned(), |clause| format!("{fit} ({clause})"));
-        let text = pool::shortfall(&who, (self.fitting, &stopped), self.counted_others(), (now, pages), self.page_size);
+        let text =
+            pool::shortfall(&who, (self.fitting(), &stopped), self.counted_others(), (now, pages), self.page_size);
         let strangers = self.strangers.clause();
         let caution = pool::caution(pages, self.page_size, self.capacity);
-        let misfits: String = self.misfits.iter().map(Misfit::clause).collect();
+        let clause = |one: &Misfit| format!("; {} would need {} and does not fit", one.name, one.pages);
+        let misfits: String = self.misfits.iter().map(clause).collect();
         let setting = pool::setting(self.page_size, is_default);
         Some(
             Recommendation {
@@ -56,12 +58,5 @@ impl Sizing {
         let pages = stopped.iter().map(|need| need.pages.0).fold(0, u64::saturating_add);
         let servers = if stopped.len() == 1 { "server" } else { "servers" };
         (!stopped.is_empty()).then(|| format!("of which {pages} for {} stopped {servers}", stopped.len()))
-    }
-}
-
-impl Misfit {
-    /// Behind a number of pages that lacks what this server would need.
-    pub fn clause(&self) -> String {
-        format!("; {} would need {} and does not fit", self.name, self.pages)
     }
 }

@@ -23,9 +23,9 @@ pub fn at_boot(context: &AdviceContext) -> Option<Recommendation> {
     let (&Pool { page_size: size, .. }, wanted) = pool_of(status)?;
     let is_default = status.facts.is_default(size);
     let row = Recommendation {
-        area: Area::Boot,
-        current: None,
-        ..pool::set((size, is_default), (wanted, wanted), Severity::Notice, Effect::Reboot, String::new(), None)
+        recommended: Some(wanted.to_string()),
+        takes_effect: Effect::Reboot,
+        ..Recommendation::new(Severity::Notice, Area::Boot, pool::setting(size, is_default), "")
     };
     match status.facts.next_boot.as_ref()? {
         PoolAtBoot::Unknown(why) => Some(Recommendation {

@@ -60,8 +60,7 @@ fn print_pool(pool: &PoolSizing) {
         _ => String::new(),
     };
     let of = pool.by_stopped.as_ref().map_or(String::new(), |clause| format!(", {clause}"));
-    let fits = if pool.does_not_fit.is_empty() { "" } else { " that fits" };
-    let more = format!("; {needed}all of the host{fits}{of}");
+    let more = format!("; {needed}all of the host{}{of}", if pool.does_not_fit.is_empty() { "" } else { " that fits" });
     match pool.recommended_nr_hugepages {
         Some(Pages(0)) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
         Some(pages) if pool.is_default => {
