@@ -15,6 +15,17 @@
 //! assert!(lost_pages(was, is).is_some());
 //! ```
 
+/// Shows a value as it is in JSON.
+macro_rules! shown_as_serialized {
+    ($name:ty) => {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                serde::Serialize::serialize(self, f)
+            }
+        }
+    };
+}
+
 pub mod advice;
 pub mod assessment;
 pub mod history;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hugepage_kernel::{PageSize, Pages};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::{Deserialize, Serialize};
 
 use crate::assessment::host::PoolNeed;
@@ -48,7 +48,7 @@ impl StoppedDatabase {
     /// The need of a pool; `None` if the number is unknown.
     pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
         let Wants::Pages(pages, _) = &self.wants else { return None };
-        let (pages, running, held) = (*pages, Pages(0), Pages(0));
-        Some((self.page_size, PoolNeed { name: self.name.clone(), pages, running, held, is_running: false }))
+        let (pages, running, held, movable) = (*pages, Pages(0), Pages(0), Bytes(0));
+        Some((self.page_size, PoolNeed { name: self.name.clone(), pages, running, held, movable, is_running: false }))
     }
 }

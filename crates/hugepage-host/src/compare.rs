@@ -1,10 +1,12 @@
 //! Compares the servers of a host: what they share of memlock and of the pool.
 
+use hugepage_assess::assessment::host::PoolNeed;
 use hugepage_assess::model::OtherPool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
-use hugepage_oracle::stopped::StoppedOracle;
 
 use super::inspect::InspectedServer;
+use super::pool_needs::need;
+use super::survey::Survey;
 
 /// What the other servers of a host have and lack.
 pub(super) struct OtherServers {
@@ -18,35 +20,45 @@ pub(super) struct OtherServers {
 }
 
 impl InspectedServer {
-    /// What the others have and lack, of `all` and `stopped`, which ask for pages of the size `default`.
-    pub(super) fn others(&self, all: &[Self], stopped: &[StoppedOracle], default: Option<PageSize>) -> OtherServers {
+    /// What the others of `all` on `host` have and lack.
+    pub(super) fn others(&self, all: &[Self], host: &Survey, reserve_percent: u32) -> OtherServers {
         let others = || all.iter().filter(|other| other.id.pid != self.id.pid);
         let uid = self.id.place.uid;
         let of_user = others().filter(|other| uid.is_some() && other.id.place.uid == uid);
         OtherServers {
             held_by_user: of_user.map(Self::held).fold(Bytes(0), Bytes::saturating_add),
-            lack: self.lack_of_others(self.request.pool_state.huge_page_size, all, stopped, default),
-            other_pools: self.other_pools(all, stopped, default),
+            lack: self.lack_of_others(self.request.pool_state.huge_page_size, all, host, reserve_percent),
+            other_pools: self.other_pools(all, host, reserve_percent),
         }
     }
 
-    /// The pages of `size` that the others lack; `None` where the need of one is unknown.
+    /// The pages of `size` that the others lack, of what fits; `None` where the need of one is unknown.
     pub(super) fn lack_of_others(
         &self,
         size: Option<PageSize>,
         all: &[Self],
-        stopped: &[StoppedOracle],
-        default: Option<PageSize>,
+        host: &Survey,
+        reserve_percent: u32,
     ) -> Option<Pages> {
-        let others = all.iter().filter(|other| other.id.pid != self.id.pid);
-        let of_size = others.filter(|other| other.request.pool_state.huge_page_size == size);
-        let by_running = of_size.map(Self::lack).fold(Pages(0), Pages::saturating_add);
-        let by_stopped = if size == default { lack_of_stopped(stopped) } else { Some(Pages(0)) };
-        by_stopped.map(|pages| pages.saturating_add(by_running))
+        let of_size = all.iter().filter(|other| other.request.pool_state.huge_page_size == size);
+        let mut needs: Vec<_> = of_size.map(Self::need).collect();
+        if size == host.default_page_size() {
+            if host.stopped.iter().any(|stopped| stopped.wants.pages().is_none()) {
+                return None;
+            }
+            needs.extend(host.stopped_needs().into_iter().map(|(_, need)| need));
+        }
+        let Some(pool) = size.and_then(|size| host.pool(size)) else { return Some(Pages(0)) };
+        let own = self.need();
+        let sizing = host.sizing(pool, needs, reserve_percent);
+        let lack = |need: &PoolNeed| sizing.counted(need).saturating_sub(need.held);
+        let all = sizing.needs.iter().map(lack).fold(Pages(0), Pages::saturating_add);
+        Some(all.saturating_sub(sizing.needs.iter().find(|need| **need == own).map_or(Pages(0), lack)))
     }
 
-    fn lack(&self) -> Pages {
-        self.request.current_start().lack(&self.request.pending, &self.request.pool_state.pool)
+    fn need(&self) -> PoolNeed {
+        let request = &self.request;
+        need(&self.id.name, &request.current_start(), &request.pending, &request.pool_state.pool)
     }
 
     /// The memory in System V segments of huge pages.
@@ -56,6 +68,54 @@ impl InspectedServer {
     }
 }
 
-fn lack_of_stopped(stopped: &[StoppedOracle]) -> Option<Pages> {
-    stopped.iter().try_fold(Pages(0), |sum, stopped| Some(sum.saturating_add(stopped.wants.pages()?)))
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use hugepage_assess::advice;
+    use hugepage_kernel::Root;
+
+    use crate::survey;
+
+    /// A host of 20 GB with two servers in base pages: one of 17 GB, which does not fit, and one of 40 MB.
+    #[test]
+    fn who_does_not_fit_harms_nobody() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let auxv: Vec<u8> = [6u64, 4096, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
+        write("proc/self/auxv", str::from_utf8(&auxv).unwrap());
+        write("proc/meminfo", "MemTotal: 20971520 kB\nMemAvailable: 8388608 kB\nShmem: 0 kB\nHugepagesize: 2048 kB\n");
+        write("proc/self/mountinfo", "1 2 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        for name in ["nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages"] {
+            write(&format!("sys/kernel/mm/hugepages/hugepages-2048kB/{name}"), "0\n");
+        }
+        for (pid, end) in [(7, "7f0440000000"), (8, "7f0002800000")] {
+            write(&format!("proc/{pid}/cmdline"), &format!("/usr/bin/postgres\0-D\0/data{pid}\0"));
+            write(&format!("proc/{pid}/status"), "PPid:\t1\n");
+            write(&format!("proc/{pid}/cgroup"), "0::/a\n");
+            write(
+                &format!("proc/{pid}/maps"),
+                &format!("7f0000000000-{end} rw-s 00000000 00:01 1028 /dev/zero (deleted)\n"),
+            );
+        }
+        let survey = survey(&Root::at(tree.path()), 20);
+        let hints: Vec<_> = survey.instances.iter().map(|instance| advice::hint(&instance.status).unwrap()).collect();
+        assert!(hints[0].starts_with("Reduce shared_buffers"), "{hints:?}");
+        assert!(hints[1].starts_with("Run \"sysctl -w vm.nr_hugepages=20\""), "{hints:?}");
+        let sizing = &survey.sizings(&[], 20)[0];
+        assert_eq!(sizing.recommended.map(|pages| pages.0), Some(20));
+        let all: Vec<_> = crate::host_advice::recommendations(&survey, std::slice::from_ref(sizing));
+        let reason = &all
+            .iter()
+            .find(|one| one.recommendation.recommended.as_deref() == Some("20"))
+            .unwrap()
+            .recommendation
+            .reason;
+        let parts = ["20 pages of 2 MB for what fits", "20 too few", "; /data7 would need 8704 and does not fit"];
+        assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
+    }
 }

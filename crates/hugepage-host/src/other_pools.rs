@@ -4,11 +4,11 @@ use hugepage_assess::model::{OtherPool, PoolState};
 use hugepage_assess::pools;
 use hugepage_kernel::PageSize;
 use hugepage_kernel::notes::Notes;
-use hugepage_oracle::stopped::StoppedOracle;
 
 use super::context::InspectContext;
 use super::identify::ServerIdentity;
 use super::inspect::InspectedServer;
+use super::survey::Survey;
 
 /// The first major with `huge_page_size`.
 const FIRST_WITH_PAGE_SIZE: u32 = 14;
@@ -28,16 +28,11 @@ impl InspectContext<'_> {
 }
 
 impl InspectedServer {
-    /// The pools of other sizes with what `all` and `stopped`, which ask for pages of the size `default`, lack of them.
-    pub(super) fn other_pools(
-        &self,
-        all: &[Self],
-        stopped: &[StoppedOracle],
-        default: Option<PageSize>,
-    ) -> Vec<OtherPool> {
+    /// The pools of other sizes with what the others of `all` on `host` lack of them.
+    pub(super) fn other_pools(&self, all: &[Self], host: &Survey, reserve_percent: u32) -> Vec<OtherPool> {
         let pools = self.request.other_pools.iter().cloned();
         let with_lack = |pool_state: PoolState| OtherPool {
-            others_lack: self.lack_of_others(pool_state.huge_page_size, all, stopped, default),
+            others_lack: self.lack_of_others(pool_state.huge_page_size, all, host, reserve_percent),
             can_be_set: major(&self.id).is_some(),
             pool_state,
         };

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use hugepage_assess::assessment::capacity::HostMemory;
-use hugepage_assess::assessment::host::{PoolNeed, Room, Sizing};
+use hugepage_assess::assessment::host::{PoolNeed, Sizing};
 use hugepage_assess::assessment::{Capacity, Status};
-use hugepage_assess::model::{Pending, Segment};
+use hugepage_assess::model::{CurrentStart, Pending, PoolFact, Segment};
 use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -22,9 +22,7 @@ impl Survey {
             let of_size = |instance: &&Instance| instance.planned().facts.pool_state.huge_page_size == Some(size);
             let running = self.instances.iter().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
-            let room = self.room(pool, reserve_percent);
-            let strangers = self.pages_of_strangers.get(&size).cloned().unwrap_or_default();
-            let mut sizing = Sizing::new(pool, running.chain(down).collect(), strangers, room);
+            let mut sizing = self.sizing(pool, running.chain(down).collect(), reserve_percent);
             let is_unknown = |instance: &Instance| instance.status.needed.is_none();
             if !self.unread.is_empty() || self.instances.iter().filter(of_size).any(is_unknown) {
                 // One has, or wants, pages that are not visible.
@@ -42,18 +40,15 @@ impl Survey {
         self.stopped.iter().filter_map(|stopped| stopped.database().need()).collect()
     }
 
-    fn room(&self, pool: &Pool, reserve_percent: u32) -> Option<Room> {
-        let size = pool.page_size;
-        let in_base_pages = |instance: &Instance| {
-            let facts = &instance.planned().facts;
-            let lacks = facts.pool_state.huge_page_size == Some(size) && facts.lack() > Pages(0);
-            facts.segment.as_ref().filter(|_| lacks).map_or(Bytes(0), Segment::in_base_pages)
-        };
-        let movable = self.instances.iter().map(in_base_pages).fold(Bytes(0), Bytes::saturating_add);
-        let memory = HostMemory::beside_pool(self.meminfo.as_ref()?, pool, movable, reserve_percent)?;
-        let elsewhere = pools::memory(pools::of_host(&self.pools).filter(|row| row.pool.page_size != size));
-        let memory = HostMemory { elsewhere, ..memory };
-        Some(Room { mem_total: memory.mem_total, elsewhere, capacity: Capacity::of_pool(&memory, pool) })
+    /// The sizing of `pool` for servers with `needs`.
+    pub(super) fn sizing(&self, pool: &Pool, needs: Vec<PoolNeed>, reserve_percent: u32) -> Sizing {
+        let movable = needs.iter().map(|need| need.movable).fold(Bytes(0), Bytes::saturating_add);
+        let elsewhere = pools::memory(pools::of_host(&self.pools).filter(|row| row.pool.page_size != pool.page_size));
+        let meminfo = self.meminfo.as_ref();
+        let memory = meminfo.and_then(|meminfo| HostMemory::beside_pool(meminfo, pool, movable, reserve_percent));
+        let capacity = memory.map(|memory| Capacity::of_pool(&HostMemory { elsewhere, ..memory }, pool));
+        let strangers = self.pages_of_strangers.get(&pool.page_size).cloned().unwrap_or_default();
+        Sizing::new(pool, needs, strangers, capacity)
     }
 }
 
@@ -66,14 +61,15 @@ impl Instance {
     /// What it needs of the pool of its page size.
     pub fn need(&self) -> PoolNeed {
         let facts = &self.planned().facts;
-        PoolNeed {
-            name: self.id.name.clone(),
-            pages: facts.own().saturating_add(facts.lack()),
-            running: facts
-                .own()
-                .saturating_add(facts.current_start().lack(&Pending::Unchanged, &facts.pool_state.pool)),
-            held: facts.own(),
-            is_running: true,
-        }
+        need(&self.id.name, &facts.current_start(), &facts.pending, &facts.pool_state.pool)
     }
+}
+
+/// What a running server needs of `pool`.
+pub(super) fn need(name: &str, current: &CurrentStart<'_>, pending: &Pending, pool: &PoolFact) -> PoolNeed {
+    let held = current.own();
+    let with = |pending: &Pending| held.saturating_add(current.lack(pending, pool));
+    let (pages, running) = (with(pending), with(&Pending::Unchanged));
+    let movable = current.segment.filter(|_| pages > held).map_or(Bytes(0), Segment::in_base_pages);
+    PoolNeed { name: name.to_owned(), pages, running, held, movable, is_running: true }
 }

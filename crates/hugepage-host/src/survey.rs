@@ -194,9 +194,9 @@ impl InspectedHost {
 
     /// The host with an assessment of each server beside the others, and with the past that `recall` tells.
     pub fn assess(&self, recall: &RecallPast<'_>) -> Survey {
-        let (host, default) = (&self.host, self.host.default_page_size());
+        let host = &self.host;
         let instances = self.servers.iter().map(|server| {
-            let others = server.others(&self.servers, &host.stopped, default);
+            let others = server.others(&self.servers, host, self.reserve_percent);
             server.assess(host, self.reserve_percent, &others, recall)
         });
         Survey { instances: instances.collect(), ..host.clone() }

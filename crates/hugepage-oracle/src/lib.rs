@@ -15,6 +15,7 @@
 pub mod advice;
 pub mod clusterware;
 pub mod equal_sids;
+mod host_of_starts;
 pub mod lock_limit;
 pub mod log_history;
 pub mod next_start;

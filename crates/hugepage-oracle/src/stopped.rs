@@ -2,16 +2,15 @@
 
 use hugepage_assess::assessment::stopped::{StoppedState, severity};
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
-use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState};
-use hugepage_assess::pools::{self, PoolRow};
+use hugepage_assess::model::{HugePages, LockLimit, PoolState};
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
 use serde::{Deserialize, Serialize};
 
 use crate::clusterware::Clusterware;
+pub use crate::host_of_starts::HostOfStarts;
 use crate::readers::locate::{Search, is_numbered};
 use crate::readers::oratab::{HostOratab, OratabEntry};
 use crate::readers::{LastStart, OracleInstance, OracleKind, Parameters};
@@ -91,37 +90,6 @@ impl StoppedOracle {
     /// Whether /dev/shm is too small for MEMORY_TARGET (ORA-00845).
     pub(crate) fn lacks_dev_shm(&self) -> bool {
         self.memory_target.zip(self.dev_shm).is_some_and(|(needed, size)| size < needed)
-    }
-}
-
-/// What the host has for a start.
-#[derive(Clone, Copy)]
-pub struct HostOfStarts<'a> {
-    /// The instances that may start.
-    pub oratab: &'a HostOratab<'a>,
-    /// The host's memory; `None` if it could not be read.
-    pub meminfo: Option<&'a Meminfo>,
-    /// All pools.
-    pub pools: &'a [PoolRow],
-    /// The memory in System V segments of huge pages that the running instances of a user have.
-    pub held: &'a dyn Fn(u32) -> Bytes,
-}
-
-impl HostOfStarts<'_> {
-    /// The size of the pages that an instance asks for.
-    fn page_size(&self) -> Option<PageSize> {
-        self.meminfo?.huge_page_size
-    }
-
-    /// The pool that a start finds.
-    fn pool(&self) -> PoolFact {
-        match (self.page_size(), self.meminfo) {
-            (Some(size), _) => {
-                pools::of_size(self.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()))
-            }
-            (None, Some(_)) => PoolFact::Unsupported(Vec::new()),
-            (None, None) => PoolFact::Unknown,
-        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Complete commands for the administrator. Each is of printable US-ASCII without `|`, and has no two blanks in a row: files for
-//! Oracle, lines for monitoring systems, databases of any encoding and pages of HTML all show it as it is.
+//! Complete commands for the administrator. Each is of printable US-ASCII without `|` and `"`, and has no two blanks in a row: files
+//! for Oracle, lines for monitoring systems, sentences, databases of any encoding and pages of HTML all show it as it is.
 
 use std::borrow::Cow;
 
@@ -60,8 +60,8 @@ pub fn set_pool_at_boot(size: PageSize, is_default: bool, pages: Pages, file: Op
 pub fn reserve_at_boot(size: PageSize, pages: Pages) -> String {
     let size = size.kernel_parameter();
     format!(
-        "if ! grubby --update-kernel=ALL --args=\"hugepagesz={size} hugepages={pages}\"; then echo \
-         'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\"' >> /etc/default/grub && update-grub; fi"
+        "if ! grubby --update-kernel=ALL --args='hugepagesz={size} hugepages={pages}'; then printf \
+         'GRUB_CMDLINE_LINUX=\\042$GRUB_CMDLINE_LINUX hugepagesz={size} hugepages={pages}\\042\\n' >> /etc/default/grub && update-grub; fi"
     )
 }
 
@@ -73,7 +73,7 @@ pub fn quoted(word: &str) -> Cow<'_, str> {
         return word.into();
     }
     let has_blanks = word.contains("  ");
-    let is_changed = |c: char| !(c.is_ascii_graphic() || c == ' ' && !has_blanks) || c == '|';
+    let is_changed = |c: char| !(c.is_ascii_graphic() || c == ' ' && !has_blanks) || c == '|' || c == '"';
     if !word.contains(is_changed) {
         return format!("'{}'", word.replace('\'', "'\\''")).into();
     }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     /// Names that files, groups and services may have.
-    const WORDS: [&str; 16] = [
+    const WORDS: [&str; 17] = [
         "a b",
         "$(touch /tmp/x)",
         "`id`",
@@ -110,11 +110,13 @@ mod tests {
         "Größe €",
         "\u{202e}fdp",
         " a   b ",
+        "a \"b\"",
     ];
 
     /// Whether every output shows the command as it is.
     fn is_shown_as_it_is(command: &str) -> bool {
-        command.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic() && byte != b'|') && !command.contains("  ")
+        command.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic() && !b"|\"".contains(&byte))
+            && !command.contains("  ")
     }
 
     fn said(command: &str) -> String {

@@ -1,9 +1,8 @@
 //! Recommendations on a pool, the same for one server and for a whole host.
 
-use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_kernel::{PageSize, Pages};
 
-use crate::advice::recommendation::{Area, Effect, Recommendation};
-use crate::assessment::{Capacity, Severity};
+use crate::assessment::Capacity;
 use crate::model::Facts;
 
 /// The name of a pool's setting.
@@ -57,24 +56,6 @@ pub fn shortfall(
     format!(
         "{who} {needed} pages of {size}{of_which}, other processes hold {others}, and the pool's {now} pages are {missing} too few"
     )
-}
-
-/// Sets the pool from `now` pages to `pages`, by a command that the caller knows. `saving`: the memory that this returns to the host.
-pub fn set(
-    (size, is_default): (PageSize, bool),
-    (now, pages): (Pages, Pages),
-    severity: Severity,
-    takes_effect: Effect,
-    reason: String,
-    saving: Option<Bytes>,
-) -> Recommendation {
-    Recommendation {
-        current: Some(now.to_string()),
-        recommended: Some(pages.to_string()),
-        takes_effect,
-        saving,
-        ..Recommendation::new(severity, Area::Kernel, setting(size, is_default), reason)
-    }
 }
 
 impl Facts {

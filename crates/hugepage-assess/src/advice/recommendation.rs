@@ -1,8 +1,6 @@
 //! A recommendation: the setting, its value, the reason, the command, when it takes effect, and what it saves.
 
-use std::fmt;
-
-use hugepage_kernel::Bytes;
+use hugepage_kernel::{Bytes, Pages};
 use serde::Serialize;
 
 use crate::assessment::Severity;
@@ -27,11 +25,7 @@ pub enum Area {
     Node,
 }
 
-impl fmt::Display for Area {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(Area);
 
 /// When it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,11 +40,7 @@ pub enum Effect {
     Reboot,
 }
 
-impl fmt::Display for Effect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(Effect);
 
 /// One recommendation, with the names that JSON has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -94,6 +84,16 @@ impl Recommendation {
         }
     }
 
+    /// With whom it counts in its reason, if it sets a number of pages.
+    pub fn counting(mut self, others_lack: Option<Pages>) -> Self {
+        let is_of_pool =
+            matches!(self.area, Area::Kernel | Area::Boot | Area::Node) && self.setting.contains("hugepages");
+        if is_of_pool && self.recommended.is_some() {
+            self.reason = format!("{} ({}).", self.reason.trim_end_matches('.'), counted(others_lack));
+        }
+        self
+    }
+
     /// For a setting of PostgreSQL, which takes effect when the server starts again.
     pub fn of_server(
         severity: Severity,
@@ -112,6 +112,12 @@ impl Recommendation {
             ..Self::new(severity, Area::Postgresql, setting, reason)
         }
     }
+}
+
+/// Whom a number of pages to set counts; as of [`Facts::others_lack`](crate::model::Facts::others_lack).
+pub fn counted(others_lack: Option<Pages>) -> String {
+    let who = if others_lack.is_none() { "this server alone" } else { "all servers seen here" };
+    format!("{who}; `hugepage-sidecar size` counts all of the host")
 }
 
 /// A size as PostgreSQL accepts it: in MB if it is a multiple of 1 MB, else in kB.

@@ -1,7 +1,5 @@
 //! What was found about a server, each finding with its severity.
 
-use std::fmt;
-
 use hugepage_kernel::Pages;
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +19,7 @@ pub enum Severity {
     Critical,
 }
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(Severity);
 
 /// A condition that will take huge pages away or make a start fail, although nothing has happened yet. Each value is
 /// one bit, so that shared memory holds a set of them in a byte.
@@ -76,11 +70,7 @@ impl Threat {
     }
 }
 
-impl fmt::Display for Threat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(Threat);
 
 /// One finding. Of findings with equal severity, the first in this list is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,6 +24,9 @@ pub struct PoolNeed {
     /// The needed pages that it has now.
     #[serde(rename = "pages_held")]
     pub held: Pages,
+    /// The memory in base pages that it leaves for them.
+    #[serde(skip)]
+    pub movable: Bytes,
 }
 
 /// A server that does not fit into the host's memory.
@@ -38,6 +41,9 @@ pub struct Misfit {
     /// The pages that are missing for it, after all servers that fit.
     #[serde(rename = "pages_over")]
     pub over: Pages,
+    /// What it counts with: what it runs with, or has.
+    #[serde(skip)]
+    pub counted: Pages,
 }
 
 /// One pool of a host.
@@ -64,26 +70,21 @@ pub struct Sizing {
     pub remains: Option<Bytes>,
 }
 
-/// A host's memory, and how many pages of the size at hand it can hold.
-#[derive(Clone, Copy, Debug)]
-pub struct Room {
-    /// `MemTotal`.
-    pub mem_total: Bytes,
-    /// What pools of other sizes take.
-    pub elsewhere: Bytes,
-    /// The bounds.
-    pub capacity: Capacity,
-}
-
 impl Sizing {
     /// The sizing of one page size.
     pub fn of_size(sizings: &[Self], size: PageSize) -> Option<&Self> {
         sizings.iter().find(|sizing| sizing.page_size == size)
     }
 
-    /// The pages that all servers need together.
-    pub fn needed(&self) -> Pages {
-        self.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.pages))
+    /// What all servers count with together.
+    pub fn fitting(&self) -> Pages {
+        self.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(self.counted(need)))
+    }
+
+    /// What one of them counts with.
+    pub fn counted(&self, need: &PoolNeed) -> Pages {
+        let misfit = self.misfits.iter().find(|misfit| (&misfit.name, misfit.pages) == (&need.name, need.pages));
+        misfit.map_or(need.pages.max(need.held), |misfit| misfit.counted)
     }
 
     /// The pages of others that count.
@@ -92,37 +93,40 @@ impl Sizing {
     }
 
     /// The sizing of `pool`, without pages of `strangers`. Who has its pages keeps them; of the others those that
-    /// run come before those that do not, and small before large, so that as many as possible fit.
-    pub fn new(pool_now: &Pool, mut needs: Vec<PoolNeed>, strangers: PagesOfStrangers, room: Option<Room>) -> Self {
+    /// run come before those that do not, and small before large, so that as many as possible fit. A server that does not fit
+    /// counts with what it runs with.
+    pub fn new(
+        pool_now: &Pool,
+        mut needs: Vec<PoolNeed>,
+        strangers: PagesOfStrangers,
+        capacity: Option<Capacity>,
+    ) -> Self {
         let page_size = pool_now.page_size;
         // Where reservations are unknown, what was touched.
         let used = pool_now.in_use().unwrap_or(pool_now.nr.saturating_sub(pool_now.free));
         needs.retain(|need| need.pages > Pages(0));
         let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
         let others = used.saturating_sub(held);
-        let sum = |pages: Pages, need: &PoolNeed| pages.saturating_add(need.pages.max(need.held));
         let counted = others.saturating_sub(strangers.pages);
-        let total = needs.iter().fold(counted, sum);
-        let capacity = room.map(|room| room.capacity);
+        let total = needs.iter().fold(counted, |sum, need| sum.saturating_add(need.pages.max(need.held)));
+        let most = capacity.map_or(Pages(u64::MAX), |capacity| capacity.most);
         let mut order: Vec<&PoolNeed> = needs.iter().collect();
         order.sort_by_key(|need| (need.held < need.pages, !need.is_running, need.pages));
-        let (mut pool, mut misfits) = (counted, Vec::new());
+        let (mut pool, mut misfits) = (counted.saturating_add(held), Vec::new());
         for need in order {
-            match (capacity, sum(pool, need)) {
-                (Some(Capacity { most, .. }), with) if with > most => {
-                    let over = with.saturating_sub(most);
-                    misfits.push(Misfit { name: need.name.clone(), pages: need.pages, over });
-                    // It still needs what it runs with.
-                    let running = pool.saturating_add(need.running.max(need.held));
-                    pool = if running > most { pool.saturating_add(need.held) } else { running };
-                }
-                (_, with) => pool = with,
+            let beside = pool.saturating_sub(need.held);
+            let over = |pages: Pages| beside.saturating_add(pages.max(need.held)).saturating_sub(most);
+            let mut fits = [need.pages, need.running].into_iter().filter(|pages| over(*pages) == Pages(0));
+            let counted = fits.next().unwrap_or_default().max(need.held);
+            if counted < need.pages {
+                misfits.push(Misfit { name: need.name.clone(), pages: need.pages, over: over(need.pages), counted });
             }
+            pool = beside.saturating_add(counted);
         }
         let recommended = capacity.map(|capacity| capacity.recommended(pool, pool_now, strangers.pages));
-        let remains = room
-            .zip(recommended)
-            .map(|(room, pages)| room.mem_total.saturating_sub(room.elsewhere).saturating_sub(page_size.times(pages)));
+        let beside = |Capacity { memory, .. }: Capacity| memory.mem_total.saturating_sub(memory.elsewhere);
+        let remains = capacity.map(beside).zip(recommended);
+        let remains = remains.map(|(memory, pages)| memory.saturating_sub(page_size.times(pages)));
         Self { page_size, needs, others, strangers, total, capacity, recommended, misfits, remains }
     }
 }
@@ -138,11 +142,18 @@ mod tests {
 
     fn need(name: &str, pages: u64, held: u64, is_running: bool) -> PoolNeed {
         let running = if is_running { Pages(pages) } else { Pages(0) };
-        PoolNeed { name: name.to_owned(), pages: Pages(pages), running, held: Pages(held), is_running }
+        PoolNeed {
+            name: name.to_owned(),
+            pages: Pages(pages),
+            running,
+            held: Pages(held),
+            movable: Bytes(0),
+            is_running,
+        }
     }
 
     /// Nothing is known of what is available: 20% stay for base pages, beside a pool of `held` pages, all of them in use.
-    fn room(gb: u64, held: u64) -> Option<Room> {
+    fn room(gb: u64, held: u64) -> Option<Capacity> {
         let (mem_total, elsewhere) = (Bytes(gb * GB), Bytes(0));
         let memory = HostMemory {
             mem_total,
@@ -153,7 +164,7 @@ mod tests {
             elsewhere,
             saved_per_page: Bytes(0),
         };
-        Some(Room { mem_total, elsewhere, capacity: Capacity::of_pool(&memory, &full(held)) })
+        Some(Capacity::of_pool(&memory, &full(held)))
     }
 
     /// A pool whose pages are all in use.
@@ -179,7 +190,7 @@ mod tests {
         let sizing = Sizing::new(&full(9216), needs, PagesOfStrangers::default(), room(48, 9216));
         assert_eq!((sizing.others, sizing.total, sizing.recommended), (Pages(6679), Pages(9484), Some(Pages(9484))));
         assert!(sizing.misfits.is_empty());
-        assert_eq!((sizing.needed(), sizing.counted_others()), (Pages(2805), Pages(6679)));
+        assert_eq!((sizing.fitting(), sizing.counted_others()), (Pages(2805), Pages(6679)));
         assert_eq!(sizing.remains, Some(Bytes(48 * GB - (9484 << 21))));
     }
 
@@ -190,7 +201,10 @@ mod tests {
         let sizing = Sizing::new(&full(4096), needs, PagesOfStrangers::default(), room(48, 4096));
         assert_eq!((sizing.total, sizing.capacity.unwrap().most), (Pages(36669), Pages(19660)));
         assert_eq!(sizing.recommended, Some(Pages(4196)));
-        assert_eq!(sizing.misfits, [Misfit { name: "B".into(), pages: Pages(32473), over: Pages(16909 - 100 + 100) }]);
+        assert_eq!(
+            sizing.misfits,
+            [Misfit { name: "B".into(), pages: Pages(32473), over: Pages(16909), counted: Pages(0) }]
+        );
         assert_eq!(
             Sizing::new(&full(0), vec![need("A", 1, 0, true)], PagesOfStrangers::default(), None).recommended,
             None

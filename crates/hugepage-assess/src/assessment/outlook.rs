@@ -1,7 +1,5 @@
 //! Where the next start of a server would land, including a restart after a crash.
 
-use std::fmt;
-
 use hugepage_kernel::Pages;
 use serde::{Deserialize, Serialize};
 
@@ -89,8 +87,4 @@ impl Outlook {
     }
 }
 
-impl fmt::Display for Outlook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(Outlook);

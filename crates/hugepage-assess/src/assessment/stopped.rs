@@ -1,7 +1,5 @@
 //! How severe it is that an Oracle instance does not run.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::assessment::{Outlook, Severity};
@@ -21,11 +19,7 @@ impl StoppedState {
     pub const ALL: [Self; 2] = [Self::Stopped, Self::Failed];
 }
 
-impl fmt::Display for StoppedState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(StoppedState);
 
 /// `outlook`: what its next start would get; `None` if it asks for no huge pages or its need is unknown. An instance
 /// that nobody starts at boot is often a line that was left in oratab, so it is no warning.

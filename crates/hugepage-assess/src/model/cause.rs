@@ -1,7 +1,5 @@
 //! Why a segment is not in huge pages.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// Why shared memory is not as asked.
@@ -59,8 +57,4 @@ impl Cause {
     ];
 }
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(Cause);

@@ -1,7 +1,5 @@
 //! What kind of pages a shared mapping has.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// Where a segment landed.
@@ -29,8 +27,4 @@ impl Landing {
     pub const ALL: [Self; 6] = [Self::Hugetlb, Self::Thp, Self::PartialThp, Self::Mixed, Self::Base, Self::Unknown];
 }
 
-impl fmt::Display for Landing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(Landing);

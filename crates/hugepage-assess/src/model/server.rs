@@ -1,7 +1,5 @@
 //! What the settings of a server ask of the kernel.
 
-use std::fmt;
-
 use hugepage_kernel::{Bytes, PageSize};
 use serde::{Deserialize, Serialize};
 
@@ -29,11 +27,7 @@ impl HugePages {
     }
 }
 
-impl fmt::Display for HugePages {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_serialized!(HugePages);
 
 /// The database product, with what only that product has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

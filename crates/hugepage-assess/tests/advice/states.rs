@@ -101,7 +101,7 @@ impl State {
                 row.severity, row.area, row.setting, row.takes_effect
             )?;
             // What a finding leads to has its message as the reason.
-            if !found.iter().any(|found| found.message == row.reason) {
+            if !found.iter().any(|found| row.reason.starts_with(found.message.trim_end_matches('.'))) {
                 writeln!(text, "    {}", row.reason)?;
             }
             writeln!(text, "    {}", row.command.as_deref().unwrap_or("-"))?;

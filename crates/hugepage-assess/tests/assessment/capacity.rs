@@ -128,7 +128,7 @@ fn a_pool_beyond_the_reserve_that_is_held() {
     // Lowered under the server.
     let pool = Pool { surplus: Some(Pages(27852)), ..pool(27852, 0, 0) };
     let status = Server { pool: known(pool), ..held }.status();
-    assert_eq!(advice::hint(&status).as_deref(), Some("Run \"sysctl -w vm.nr_hugepages=27852\"."));
+    assert_eq!(advice::hint(&status).as_deref(), Some(seen!("Run \"sysctl -w vm.nr_hugepages=27852", ".")));
 }
 
 #[test]
@@ -139,7 +139,8 @@ fn beyond_the_reserve_a_number_comes_with_a_caution() {
     assert_eq!(
         advice::hint(&status).as_deref(),
         Some(
-            "Run \"sysctl -w vm.nr_hugepages=7168\" and restart the server; this leaves 2 GB of memory to base pages, less than \
+            "Run \"sysctl -w vm.nr_hugepages=7168\" (all servers seen here; `hugepage-sidecar size` counts all of the host) and \
+             restart the server; this leaves 2 GB of memory to base pages, less than \
              20%."
         )
     );
@@ -147,7 +148,7 @@ fn beyond_the_reserve_a_number_comes_with_a_caution() {
     let touched = Server { size: 10 * GIB, available: Some(4 * GIB), shmem: 10 * GIB, ..server };
     assert_eq!(
         advice::hint(&touched.clone().status()).as_deref(),
-        Some("Stop the server, run \"sysctl -w vm.nr_hugepages=5120\" and start the server.")
+        Some(seen!("Stop the server, run \"sysctl -w vm.nr_hugepages=5120", " and start the server."))
     );
     // Other programs have it.
     let full = Server { shmem: 0, ..touched }.status();

@@ -24,7 +24,7 @@ fn lost(only_outlook: bool) -> Lost {
 fn blocks() {
     let huge = Server::default();
     let base = Server::in_base_pages();
-    let run = "Run \"sysctl -w vm.nr_hugepages=512\" and restart the server.";
+    let run = seen!("Run \"sysctl -w vm.nr_hugepages=512", " and restart the server.");
     let cases = [
         (huge.clone(), None, false, "shared memory landed in 512 huge pages of 2 MB", None),
         (base.clone(), None, true, "shared memory did not land in huge pages [base_pages]", Some(run)),

@@ -1,5 +1,12 @@
 //! The assessment is arithmetic on facts: tables of cases with every rule at its border, and properties over all facts.
 
+/// A hint with a number of pages, behind its command.
+macro_rules! seen {
+    ($to:literal, $then:literal) => {
+        concat!($to, "\" (all servers seen here; `hugepage-sidecar size` counts all of the host)", $then)
+    };
+}
+
 mod advisories;
 mod capacity;
 mod cause;

@@ -187,17 +187,18 @@ fn the_hint_names_the_file_of_the_node() {
     );
     assert_eq!(
         advice::hint(&status).as_deref(),
-        Some(
-            "Run \"echo 512 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages\" and restart the \
+        Some(seen!(
+            "Run \"echo 512 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
+            " and restart the \
              server."
-        )
+        ))
     );
     // In huge pages, whose node is forbidden since.
     let status = server(Landing::Hugetlb, &[(500, 500), (524, 12)], pool(1024, 512, 0)).status();
     assert_eq!(status.verdict().0, Severity::Warning);
     assert_eq!(
         advice::hint(&status).as_deref(),
-        Some("Run \"echo 512 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages\".")
+        Some(seen!("Run \"echo 512 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "."))
     );
     // A pool too small for all: more pages of the host would be spread over both nodes.
     let status = server(Landing::Base, &[(50, 50), (50, 50)], pool(100, 100, 0)).status();
@@ -231,10 +232,11 @@ fn the_node_is_one_obstacle_of_several() {
     };
     assert_eq!(
         advice::hint(&server().status()).as_deref(),
-        Some(
+        Some(seen!(
             "Set /sys/fs/cgroup/limit_0 to at least 1073741824 bytes, run \"echo 512 > \
-             /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages\" and restart the server."
-        )
+             /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
+            " and restart the server."
+        ))
     );
     let mut facts = server().facts();
     let memory = MemoryLimit {

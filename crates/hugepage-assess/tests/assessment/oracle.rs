@@ -59,36 +59,36 @@ fn words_and_outlook_of_an_sga() {
             "the pool shrunk under it", Sga { pool: (256, 0), ..SGA }, "warning", "mixed",
             "The SGA (1 GB) is in huge pages, but a restart would lose a part of them: only 256 of the 512 pages of 2 MB \
              needed are guaranteed.",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\"."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", ".")),
         ),
         (
             "mixed", Sga { huge: 511, pool: (511, 0), ..SGA }, "warning", "mixed",
             "The SGA (1 GB) is in huge pages for 1022 MB, in base pages for the other 2 MB although huge pages were asked \
              for: the pool has 511 pages of 2 MB; 512 are needed (1 missing).",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the instance."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", " and restart the instance.")),
         ),
         (
             "mixed, and ONLY at the next start", Sga { huge: 511, pool: (511, 0), requested: HugePages::On, ..SGA }, "critical", "fails",
             "The next start would fail: use_large_pages = ONLY, and only 511 of the 512 pages of 2 MB needed are guaranteed.",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\"."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", ".")),
         ),
         (
             "none, an empty pool", Sga { pool: (0, 0), ..none }, "warning", "base",
             "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is empty; 512 are \
              needed.",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the instance."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", " and restart the instance.")),
         ),
         (
             "none, a pool for a part", Sga { pool: (100, 100), ..none }, "warning", "mixed",
             "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the pool has 100 pages of 2 MB; 512 are \
              needed (412 missing).",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the instance."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", " and restart the instance.")),
         ),
         (
             "the same on 11.2.0.2", Sga { pool: (100, 100), may_mix: false, ..none }, "warning", "base",
             "The SGA (1 GB) is in 4 kB pages although huge pages were asked for: the pool has 100 pages of 2 MB; 512 are \
              needed (412 missing).",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the instance."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", " and restart the instance.")),
         ),
         (
             "none, and enough by now", Sga { pool: (512, 512), ..none }, "warning", "hugetlb",
@@ -121,7 +121,7 @@ fn words_and_outlook_of_an_sga() {
         (
             "ONLY, and nothing is left", Sga { pool: (0, 0), requested: HugePages::On, ..none }, "critical", "fails",
             "The next start would fail: use_large_pages = ONLY, and only 0 of the 512 pages of 2 MB needed are guaranteed.",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\"."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", ".")),
         ),
     ];
     for (what, sga, verdict, outlook, text, advice) in cases {

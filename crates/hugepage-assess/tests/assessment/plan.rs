@@ -38,19 +38,21 @@ fn every_obstacle_in_order() {
         (
             "an empty pool and rsvd.max = 0",
             Server { limits: reservation(&[(0, 0)]), ..base.clone() },
-            Some(
-                "Set /sys/fs/cgroup/limit_0 to at least 1073741824 bytes, run \"sysctl -w vm.nr_hugepages=512\" and restart \
-                  the server.",
-            ),
+            Some(seen!(
+                "Set /sys/fs/cgroup/limit_0 to at least 1073741824 bytes, run \"sysctl -w vm.nr_hugepages=512",
+                " and restart \
+                  the server."
+            )),
         ),
         (
             "three limits",
             Server { limits: Some(closed), ..base.clone() },
-            Some(
+            Some(seen!(
                 "Set /sys/fs/cgroup/limit_1048576 to at least 1073741824 bytes, set /sys/fs/cgroup/limit_0 to at least \
                   1073741824 bytes, set /sys/fs/cgroup/limit_536870912 to at least 1342177280 bytes, run \"sysctl -w \
-                  vm.nr_hugepages=512\" and restart the server.",
-            ),
+                  vm.nr_hugepages=512",
+                " and restart the server."
+            )),
         ),
         (
             "the pool was raised since, and the fault limit is below the segment",
@@ -75,7 +77,7 @@ fn surplus_pages_of_another() {
     assert_eq!((status.outlook, status.cause), (Outlook::Base, Some(Cause::PoolTaken)));
     assert_eq!(
         advice::hint(&status).as_deref(),
-        Some("Run \"sysctl -w vm.nr_hugepages=1024\" and restart the server.")
+        Some(seen!("Run \"sysctl -w vm.nr_hugepages=1024", " and restart the server."))
     );
 }
 
@@ -114,7 +116,7 @@ fn off_now_and_try_on_disk() {
             Server { pool: known(pool(0, 0, 0)), ..off },
             "Shared memory (1 GB) is in 4 kB pages because huge_pages = off; the configuration on disk asks for huge pages, \
              but only 0 of the 512 pages of 2 MB needed are guaranteed.",
-            "Run \"sysctl -w vm.nr_hugepages=512\" and restart the server.",
+            seen!("Run \"sysctl -w vm.nr_hugepages=512", " and restart the server."),
         ),
     ];
     for (server, message, hint) in cases {
@@ -128,13 +130,14 @@ fn off_now_and_try_on_disk() {
 #[test]
 fn of_the_configuration_on_disk() {
     let larger = Status::assess(pending(Server::default(), HugePages::Try, 2 * GIB));
-    assert_eq!(advice::hint(&larger).as_deref(), Some("Run \"sysctl -w vm.nr_hugepages=1024\"."));
+    assert_eq!(advice::hint(&larger).as_deref(), Some(seen!("Run \"sysctl -w vm.nr_hugepages=1024", ".")));
     let limited = Server { limits: reservation(&[(GIB, GIB)]), ..Server::default() };
     assert_eq!(
         advice::hint(&Status::assess(pending(limited, HugePages::Try, 2 * GIB))).as_deref(),
-        Some(
-            "Set /sys/fs/cgroup/limit_1073741824 to at least 2147483648 bytes and run \"sysctl -w vm.nr_hugepages=1024\"."
-        )
+        Some(seen!(
+            "Set /sys/fs/cgroup/limit_1073741824 to at least 2147483648 bytes and run \"sysctl -w vm.nr_hugepages=1024",
+            "."
+        ))
     );
     let off = Status::assess(pending(Server::default(), HugePages::Off, GIB));
     assert_eq!(
@@ -155,7 +158,7 @@ fn a_pool_of_another_size_is_enough() {
         change(&mut other);
         Facts { other_pools: vec![other], ..facts }
     };
-    let pool = Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the server.");
+    let pool = Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", " and restart the server."));
     let set = "Set huge_page_size = 1GB (2 pages of 1 GB are available, 1 are needed) and restart the server.";
     let with_own = |facts: Facts, pages| {
         let pool_state = PoolState { pool: known(super::pool(pages, pages, 0)), ..facts.pool_state.clone() };
@@ -188,7 +191,10 @@ fn a_pool_of_another_size_is_enough() {
         ..segment
     });
     let small = Status::assess(Facts { segment, ..small });
-    assert_eq!(advice::hint(&small).as_deref(), Some("Run \"sysctl -w vm.nr_hugepages=8\" and restart the server."));
+    assert_eq!(
+        advice::hint(&small).as_deref(),
+        Some(seen!("Run \"sysctl -w vm.nr_hugepages=8", " and restart the server."))
+    );
     let sysv = other(2, |_| {});
     let sysv = Facts { requested: Requested { sysv: true, ..sysv.requested }, ..sysv };
     assert!(!advice::hint(&Status::assess(sysv)).unwrap().starts_with("Set huge_page_size"), "mmap comes first");
@@ -310,7 +316,10 @@ fn pages_of_strangers() {
         (
             100,
             512,
-            "Free the 100 huge pages that python3 (4711) holds, run \"sysctl -w vm.nr_hugepages=512\" and restart the server.",
+            seen!(
+                "Free the 100 huge pages that python3 (4711) holds, run \"sysctl -w vm.nr_hugepages=512",
+                " and restart the server."
+            ),
         ),
         (600, 600, "Free 12 of the 100 huge pages that python3 (4711) holds and restart the server."),
         (700, 700, "Restart the server."),

@@ -2,7 +2,7 @@
 
 use hugepage_assess::advice::plan::Step;
 use hugepage_assess::advice::recommendation::Effect;
-use hugepage_assess::assessment::host::{PoolNeed, Room};
+use hugepage_assess::assessment::host::PoolNeed;
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_assess::model::{Demand, Facts, OtherPool, PagesOfStrangers, Pending, PoolFact, PoolState};
 use hugepage_kernel::memory::pool::Pool;
@@ -62,11 +62,10 @@ fn the_pool_for_all_servers() {
         let capacity = server.capacity(&pool_now).unwrap();
         let need = |(at, &(pages, is_running)): (usize, &(u64, bool))| {
             let (running, held) = (if is_running { Pages(pages) } else { Pages(0) }, Pages(0));
-            PoolNeed { name: format!("pg{at}"), pages: Pages(pages), running, held, is_running }
+            PoolNeed { name: format!("pg{at}"), pages: Pages(pages), running, held, movable: Bytes(0), is_running }
         };
         let needs = needs.iter().enumerate().map(need).collect();
-        let room = Room { mem_total: Bytes(16 * GIB), elsewhere: Bytes(0), capacity };
-        (Sizing::new(&pool_now, needs, PagesOfStrangers::default(), Some(room)), pool_now)
+        (Sizing::new(&pool_now, needs, PagesOfStrangers::default(), Some(capacity)), pool_now)
     };
     let (alone, now) = sizing(100, &[(300, true)], None);
     assert_eq!(alone.step(&now, true), Some(set_pool(2 * MIB, 300)));
@@ -76,7 +75,8 @@ fn the_pool_for_all_servers() {
     assert_eq!(row.takes_effect, Effect::ServerRestart);
     assert_eq!(
         row.reason,
-        "pg0 needs 300 pages of 2 MB, other processes hold 0, and the pool's 100 pages are 200 too few; qemu holds 7."
+        "pg0 needs 300 pages of 2 MB, other processes hold 0, and the pool's 100 pages are 200 too few; qemu holds 7 \
+         (all servers seen here; `hugepage-sidecar size` counts all of the host)."
     );
     let (enough, now) = sizing(300, &[(300, true)], None);
     assert_eq!((enough.step(&now, true), enough.row(&now, true, Severity::Warning, "")), (None, None));
@@ -95,5 +95,5 @@ fn the_pool_for_all_servers() {
     let Some(Step::SetPool { leaves, .. }) = beyond.step(&now, true) else { unreachable!() };
     assert_eq!(leaves, Some((Bytes(16 * GIB - 7000 * 2 * MIB), 20)));
     let reason = beyond.row(&now, true, Severity::Warning, "").unwrap().reason;
-    assert!(reason.ends_with("; a pool of 7000 pages leaves 2384 MB to base pages, less than 20%."), "{reason}");
+    assert!(reason.ends_with("; a pool of 7000 pages leaves 2384 MB to base pages, less than 20% (all servers seen here; `hugepage-sidecar size` counts all of the host)."), "{reason}");
 }

@@ -21,8 +21,8 @@ fn messages_and_hints() {
             "Shared memory (15 GB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is empty; \
              7680 are needed, and a pool of 7680 pages exceeds the 6553 that this host can hold with 20% of memory in base \
              pages.",
-            Some("Reduce shared_buffers to at most 11232MB, run \"sysctl -w vm.nr_hugepages=6553\" and \
-                  restart the server, or set huge_pages = off."),
+            Some(seen!("Reduce shared_buffers to at most 11232MB, run \"sysctl -w vm.nr_hugepages=6553", " and \
+                  restart the server, or set huge_pages = off.")),
         ),
         (
             Server { pool: known(pool(6600, 0, 0)), ..base.clone() },
@@ -34,7 +34,7 @@ fn messages_and_hints() {
         (
             Server { huge_pages: HugePages::Off, ..base.clone() },
             "Shared memory (1 GB) is in 4 kB pages because huge_pages = off.",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\", set huge_pages = try and restart the server to use huge pages."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", ", set huge_pages = try and restart the server to use huge pages.")),
         ),
         (
             Server { huge_pages: HugePages::Off, size: 15 * GIB, ..base.clone() },
@@ -45,7 +45,7 @@ fn messages_and_hints() {
             Server { sysv: true, ..base.clone() },
             "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: PostgreSQL does not use huge pages \
              with shared_memory_type = sysv.",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\", set shared_memory_type = mmap and restart the server."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", ", set shared_memory_type = mmap and restart the server.")),
         ),
         (
             Server { pool: known(pool(512, 512, 0)), ..base.clone() },
@@ -62,21 +62,21 @@ fn messages_and_hints() {
             Server { landing: Some(Landing::Thp), ..base.clone() },
             "Shared memory (1 GB) is in transparent huge pages, which are not reserved: they can be split and swapped, and \
              a restart may not get them.",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the server."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", " and restart the server.")),
         ),
         (
             // Raising the pool alone would lead from base pages into SIGBUS.
             Server { limits: fault(&[(GIB / 2, 0)]), ..base.clone() },
             "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is empty; 512 \
              are needed.",
-            Some("Set /sys/fs/cgroup/limit_536870912 to at least 1073741824 bytes, run \"sysctl -w vm.nr_hugepages=512\" \
-                  and restart the server."),
+            Some(seen!("Set /sys/fs/cgroup/limit_536870912 to at least 1073741824 bytes, run \"sysctl -w vm.nr_hugepages=512", " \
+                  and restart the server.")),
         ),
         (
             Server { limits: fault(&[(GIB, 0)]), ..base.clone() },
             "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is empty; 512 \
              are needed.",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\" and restart the server."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", " and restart the server.")),
         ),
         (
             Server { pool: known(pool(512, 512, 0)), limits: Some(both), ..base.clone() },
@@ -87,14 +87,14 @@ fn messages_and_hints() {
         ),
         (
             Server { landing: None, ..base },
-            "The pages of shared memory could not be determined; see notes.",
+            "The pages of shared memory could not be determined.",
             None,
         ),
         (
             Server { pool: known(overcommit), ..huge.clone() },
             "Shared memory (1 GB) is in 512 huge pages of 2 MB, but whether a restart gets huge pages depends on surplus \
              pages, which the kernel may be unable to provide.",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\"."),
+            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", ".")),
         ),
         (
             Server { pool: PoolFact::Unknown, ..huge.clone() },

@@ -108,8 +108,9 @@ fn steps(instance: &Instance) -> impl Iterator<Item = Step> {
 
 fn of_misfit(survey: &Survey, size: PageSize, misfit: &Misfit) -> Recommendation {
     let reason = format!(
-        "{} needs {} pages of {size}, {} more than this host can hold beside the other users and the memory in use.",
-        misfit.name, misfit.pages, misfit.over
+        "{} would need {} pages of {size} and does not fit: they are {} more than this host can hold beside the other users and the \
+         memory in use; it counts with {}.",
+        misfit.name, misfit.pages, misfit.over, misfit.counted
     );
     Recommendation {
         current: survey.pool(size).map(|pool| pool.nr.to_string()),

@@ -59,11 +59,14 @@ impl HostVerdict {
     }
 
     /// The summary, and what is wrong.
+    pub fn state(&self) -> String {
+        let worst = self.worst.as_ref().filter(|_| self.severity > Severity::Ok || self.is_unknown);
+        worst.map_or_else(|| self.summary.clone(), |worst| format!("{} {worst}", self.summary))
+    }
+
+    /// The state, and what to do.
     pub fn message(&self) -> String {
-        let is_said = self.severity > Severity::Ok || self.is_unknown;
-        let parts =
-            [Some(&self.summary), self.worst.as_ref().filter(|_| is_said), self.hint.as_ref().filter(|_| is_said)];
-        parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
+        self.hint.as_ref().map_or_else(|| self.state(), |hint| format!("{} {hint}", self.state()))
     }
 }
 

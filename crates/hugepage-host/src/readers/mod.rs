@@ -8,33 +8,26 @@
 //! Before [`begin`], as in unit tests, all is read by this process itself.
 
 pub mod capabilities;
+mod child;
 mod owner;
 mod unread;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hugepage_kernel::source::current_read::CurrentRead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{
-    DumpableBehavior, Gid, Pid, Resource, Rlimit, Signal, Uid, WaitOptions, getpid, getppid, getrlimit, kill_process,
-    set_dumpable_behavior, set_parent_process_death_signal, setrlimit, waitpid,
-};
-use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
-use rustix::thread::{
-    CapabilitySet, CapabilitySets, capabilities as held, set_capabilities, set_keep_capabilities, set_thread_groups,
-    set_thread_res_gid, set_thread_res_uid,
-};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use self::child::{become_owner, send};
 pub use self::owner::Owner;
 pub use self::unread::{Unread, Why};
 
@@ -44,10 +37,6 @@ const MAX_READERS: usize = 16;
 const MAX_ANSWER: usize = 32 << 20;
 /// The time that a reader has to end after it was killed.
 const GRACE: Duration = Duration::from_millis(200);
-/// Limits of a reader (getrlimit(2)): bytes of memory and of a file, and open files.
-const LIMITS: [(Resource, u64); 4] =
-    [(Resource::As, 4 << 30), (Resource::Fsize, 1 << 20), (Resource::Nofile, 256), (Resource::Core, 0)];
-
 /// What is known of readers in this process.
 #[derive(Debug)]
 struct Readers {
@@ -221,41 +210,6 @@ fn start<T: Serialize>(
             Ok(StartedReader { number, pid, from: from.into(), bytes: Vec::new(), current })
         }
     }
-}
-
-fn send(to: OwnedFd, answer: &impl Serialize) -> io::Result<()> {
-    let mut to = BufWriter::new(File::from(to));
-    serde_json::to_writer(&mut to, answer)?;
-    to.flush()
-}
-
-/// In the child: the user and its groups, no powers, limits, and no life after this program. Its user can't look into it.
-fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
-    // Who waits for the end of the output of this program does not wait for a reader that is stuck.
-    let null = openat(CWD, c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-    dup2_stdin(&null)?;
-    dup2_stdout(&null)?;
-    dup2_stderr(&null)?;
-    if owner.is_another() {
-        let sets = held(None)?;
-        let effective = sets.effective | ((CapabilitySet::SETUID | CapabilitySet::SETGID) & sets.permitted);
-        set_capabilities(None, CapabilitySets { effective, ..sets })?;
-        set_keep_capabilities(true)?;
-        let (uid, groups) = (Uid::from_raw(owner.uid), owner.groups.iter().map(|gid| Gid::from_raw(*gid)));
-        let gid = groups.clone().next().unwrap_or(Gid::from_raw(owner.uid));
-        set_thread_groups(&groups.collect::<Vec<_>>())?;
-        set_thread_res_gid(gid, gid, gid)?;
-        set_thread_res_uid(uid, uid, uid)?;
-    }
-    capabilities::limit(CapabilitySet::SYS_PTRACE, CapabilitySet::SYS_PTRACE)?;
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    for (resource, limit) in LIMITS {
-        let limit = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
-        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
-    }
-    // A change of the user ends it (prctl(2)).
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
 }
 
 /// Waits until one of them sends something, or has ended.

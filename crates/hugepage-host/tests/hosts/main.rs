@@ -2,6 +2,13 @@
 
 #![allow(clippy::disallowed_methods)]
 
+/// A hint with a number of pages, where other servers are not seen.
+macro_rules! alone {
+    ($to:literal, $then:literal) => {
+        concat!($to, "\" (this server alone; `hugepage-sidecar size` counts all of the host)", $then)
+    };
+}
+
 mod placement;
 mod readers;
 mod servers;

@@ -34,7 +34,7 @@ const CASES: &[Case] = &[
         pages: [Some(132), Some(132), Some(132), Some(436)],
         message: "Shared memory (65.5 GB) is in 64 kB pages although huge pages were asked for: the pool of 512 MB pages is \
                   empty; 132 are needed.",
-        hint: Some("Run \"sysctl -w vm.nr_hugepages=132\" and restart the server."),
+        hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=132", " and restart the server.")),
         notes: &[],
     },
     Case {
@@ -43,7 +43,7 @@ const CASES: &[Case] = &[
         pages: [Some(33_566), Some(33_550), Some(33_566), Some(111_729)],
         message: "Shared memory (65.5 GB) is in 64 kB pages although huge pages were asked for: the pool has 16 pages of 2 \
                   MB; 33566 are needed (33550 missing).",
-        hint: Some("Run \"echo 33566 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages\" and restart the server."),
+        hint: Some(alone!("Run \"echo 33566 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", " and restart the server.")),
         notes: &[],
     },
     Case {
@@ -52,8 +52,8 @@ const CASES: &[Case] = &[
         pages: [None, None, None, None],
         message: "Shared memory (65.5 GB) is in 64 kB pages although huge pages were asked for: this machine has no pages \
                   of 1 GB, only of 2 MB, 512 MB, 16 GB.",
-        hint: Some("Run \"sysctl -w vm.nr_hugepages=132\", set huge_page_size = 0, the kernel's default size, and restart the \
-                    server."),
+        hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=132", ", set huge_page_size = 0, the kernel's default size, and restart the \
+                    server.")),
         notes: &[],
     },
     Case {
@@ -88,7 +88,7 @@ const CASES: &[Case] = &[
         pages: [Some(33), Some(0), Some(33), Some(116)],
         message: "Shared memory (33 GB) is in huge pages, but a restart, or a crash of one backend, would lose them: only \
                   20 of the 33 pages of 1 GB needed are guaranteed.",
-        hint: Some("Run \"sysctl -w vm.nr_hugepages=33\"."),
+        hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=33", ".")),
         notes: &[],
     },
     Case {
@@ -96,7 +96,7 @@ const CASES: &[Case] = &[
         words: ["hugetlb", "critical", "", "fails"],
         pages: [Some(33), Some(0), Some(33), Some(116)],
         message: "The next start would fail: huge_pages = on, and only 20 of the 33 pages of 1 GB needed are guaranteed.",
-        hint: Some("Run \"sysctl -w vm.nr_hugepages=33\"."),
+        hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=33", ".")),
         notes: &[],
     },
     Case {
@@ -112,7 +112,7 @@ const CASES: &[Case] = &[
         words: ["base", "critical", "pool_empty", "base"],
         pages: [Some(5150), Some(5150), Some(5150), Some(8026)],
         message: "Page tables take 4890 MB, which is 24% of this host's memory.",
-        hint: Some("Run \"sysctl -w vm.nr_hugepages=5150\" and restart the server."),
+        hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=5150", " and restart the server.")),
         notes: &["could not open \"/sys/kernel/mm/hugepages/hugepages-2048kB\": No such file or directory"],
     },
     Case {
@@ -159,7 +159,7 @@ const CASES: &[Case] = &[
         pages: [Some(1060), Some(1), Some(1060), Some(3063)],
         message: "Shared memory (2118 MB) is in 4 kB pages although huge pages were asked for: the pool has 1059 pages of 2 \
                   MB; 1060 are needed (1 missing).",
-        hint: Some("Run \"sysctl -w vm.nr_hugepages=1060\" and restart the server."),
+        hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=1060", " and restart the server.")),
         notes: &[],
     },
     Case {
@@ -168,7 +168,7 @@ const CASES: &[Case] = &[
         pages: [Some(537), Some(537), Some(537), Some(2979)],
         message: "Shared memory (1074 MB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is \
                   empty; 537 are needed.",
-        hint: Some("Run \"sysctl -w vm.nr_hugepages=537\" and restart the server."),
+        hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=537", " and restart the server.")),
         notes: &[],
     },
     Case {
@@ -177,7 +177,7 @@ const CASES: &[Case] = &[
         pages: [Some(16_758), Some(4758), Some(24_758), Some(43_561)],
         message: "Shared memory (32.7 GB) is in 4 kB pages although huge pages were asked for: only 12000 of the pool's \
                   20000 pages of 2 MB are available; 16758 are needed (4758 missing).",
-        hint: Some("Run \"sysctl -w vm.nr_hugepages=24758\" and restart the server."),
+        hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=24758", " and restart the server.")),
         notes: &[],
     },
 ];

@@ -7,7 +7,7 @@ use crate::builder::*;
 
 const CLUSTER: &str = "ocrconfig_loc=+OCR/rac/OCRFILE/registry.255.1\nlocal_only=FALSE\n";
 const RESTART: &str = "ocrconfig_loc=/u01/app/19.0.0/grid/cdata/localhost/local.ocr\nlocal_only=TRUE\n";
-const POOL: &str = "Run \"sysctl -w vm.nr_hugepages=2048\" and ";
+const POOL: &str = "Run \"sysctl -w vm.nr_hugepages=2048\" (all servers seen here; `hugepage-sidecar size` counts all of the host) and ";
 
 /// A host with Grid Infrastructure, where `ocr_loc` is not empty.
 fn host_of(ocr_loc: &str) -> OracleHost {
@@ -154,6 +154,11 @@ fn stopped_instances_are_started_by_srvctl() {
         host.log("orcl", sid, &host.start(&start));
         let survey = host.survey();
         let said = stopped(&survey, sid).hint(&[sizing(&survey)]).unwrap();
-        assert_eq!(said, format!("Run \"sysctl -w vm.nr_hugepages=2052\" and start the instance{command}."));
+        assert_eq!(
+            said,
+            format!(
+                "Run \"sysctl -w vm.nr_hugepages=2052\" (all servers seen here; `hugepage-sidecar size` counts all of the host) and start the instance{command}."
+            )
+        );
     }
 }

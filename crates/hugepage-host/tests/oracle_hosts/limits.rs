@@ -24,7 +24,7 @@ fn memlock_behind_a_short_pool() {
         assert_eq!(
             advice::hint(status).as_deref(),
             Some(
-                "Run \"sysctl -w vm.nr_hugepages=2048\", raise the memlock limit of the instance to at least 4194304 kB \
+                "Run \"sysctl -w vm.nr_hugepages=2048\" (all servers seen here; `hugepage-sidecar size` counts all of the host), raise the memlock limit of the instance to at least 4194304 kB \
                  and restart the instance (MOS 2049901.1)."
             )
         );

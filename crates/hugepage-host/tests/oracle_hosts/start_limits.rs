@@ -97,7 +97,7 @@ fn memlock_decides_before_5_18() {
         let down = stopped(&survey, "orcl");
         assert_eq!(down.outlook(), outlook, "{kernel} {of_log:?} {of_conf:?}: {}", down.message());
         if outlook == Outlook::Unknown {
-            assert!(down.message().ends_with("is unknown: the kernel may refuse them to its owner; see the notes."));
+            assert!(down.message().ends_with("is unknown: the kernel may refuse them to its owner."));
             assert!(
                 down.notes.iter().any(|note| note.starts_with("the memlock limit of its owner")),
                 "{:?}",

@@ -122,7 +122,7 @@ fn a_start_at_boot_that_would_lose() {
         let down = stopped(&survey, "down");
         assert_eq!((down.outlook(), down.severity()), (outlook, severity), "{boot} {setting}");
         let sizings = [sizing(&survey)];
-        let command = "Run \"sysctl -w vm.nr_hugepages=1028\" and start the instance.";
+        let command = "Run \"sysctl -w vm.nr_hugepages=1028\" (all servers seen here; `hugepage-sidecar size` counts all of the host) and start the instance.";
         assert_eq!(down.hint(&sizings), (setting != "FALSE").then(|| command.to_owned()));
         let said = down.message();
         match setting {
@@ -144,7 +144,12 @@ fn a_start_at_boot_that_would_lose() {
 fn failed_starts_are_seen() {
     let refused = "ORA-27137: unable to allocate Large Pages to create a shared memory segment";
     for (nr, error, outlook, way_out) in [
-        (1000, refused, Outlook::Fails, "Run \"sysctl -w vm.nr_hugepages=2053\" and start the instance."),
+        (
+            1000,
+            refused,
+            Outlook::Fails,
+            "Run \"sysctl -w vm.nr_hugepages=2053\" (all servers seen here; `hugepage-sidecar size` counts all of the host) and start the instance.",
+        ),
         (2053, refused, Outlook::Hugetlb, "Start the instance: the pool has enough pages now."),
         (
             2053,

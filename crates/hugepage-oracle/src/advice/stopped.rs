@@ -1,10 +1,12 @@
 //! One sentence on an Oracle instance that does not run, and one on what to do.
 
 use hugepage_assess::advice::message::{Shortfall, is_of_pool};
+use hugepage_assess::advice::recommendation::counted;
 use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Forecast, Outlook, Sizing};
 use hugepage_assess::model::{Cause, LockLimit, PoolFact, Product};
 use hugepage_assess::stopped_databases::Wants;
+use hugepage_kernel::Pages;
 
 use crate::stopped::StoppedOracle;
 
@@ -90,7 +92,8 @@ impl StoppedOracle {
                     }
                     None => {
                         let command = sizing.step(self.pool_state.pool.known()?, true)?.command()?;
-                        Some(format!("Run \"{command}\" and start the instance{}.", self.with()))
+                        let counted = counted(Some(Pages(0)));
+                        Some(format!("Run \"{command}\" ({counted}) and start the instance{}.", self.with()))
                     }
                 }
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use hugepage_assess::advice::recommendation::counted;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::PoolHolder;
 use hugepage_host::host_advice::HostRecommendation;
@@ -33,12 +34,13 @@ pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
     options.survey.accounts.check(root)?;
     let (survey, sizings) = survey_with_sizings(root, &options.survey);
     let out = host(&survey, &sizings);
+    let verdict = HostVerdict::of_survey(&survey, &sizings);
     match options.format {
         Format::Json => json(&out)?,
         Format::Csv => csv(&out)?,
-        Format::Table => print(&out, &survey),
+        Format::Table => print(&out, &survey, &verdict),
     }
-    Ok(exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings)))
+    Ok(exit::of_verdict(&verdict))
 }
 
 /// The fields of an instance in JSON, which may have none.
@@ -71,7 +73,7 @@ fn field(value: &serde_json::Value) -> String {
     }
 }
 
-fn print(out: &HostOutput, survey: &Survey) {
+fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
     say!("{}  {}\n", escape::line(out.host_name.as_deref().unwrap_or("unknown host")), out.taken_at);
     if !out.instances.is_empty() {
         let mut rows =
@@ -120,7 +122,10 @@ fn print(out: &HostOutput, survey: &Survey) {
     for one in out.kernel_advisories.iter().filter(|one| one.applies == Some(true)) {
         say!("{}", wrapped(&format!("kernel: {}", one.detail), 0, 2));
     }
-    say!("\n{}", wrapped_instruction(&format!("{}: {}", out.verdict.to_uppercase(), out.message), 0, 2));
+    say!("\n{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), verdict.state()), 0, 2));
+    if let Some(hint) = &verdict.hint {
+        say!("{}", wrapped_instruction(hint, 2, 2));
+    }
 }
 
 fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a HostRecommendation>, pieces: &str) {
@@ -203,6 +208,9 @@ fn print_pools(pools: &[PoolOutput]) {
     match pools.is_empty() {
         true => say!("This kernel has no huge page pools, or they are not visible."),
         false => say!("{}", rows.trim_fmt()),
+    }
+    if pools.iter().any(|row| row.recommended_nr_hugepages.is_some()) {
+        say!("{}", wrapped(&format!("RECOMMENDED counts {}.", counted(Some(Pages(0)))), 0, 2));
     }
 }
 

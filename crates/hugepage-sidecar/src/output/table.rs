@@ -43,28 +43,40 @@ pub fn or_unknown<T: ToString>(value: Option<T>) -> String {
     value.map_or("?".to_owned(), |value| value.to_string())
 }
 
-/// `text` in lines of 80 columns, the first indented by `first` spaces and the others by `rest`.
+/// `text` in lines of 80 columns, the first indented by `first` spaces and the others by `rest`. What is in backticks is not broken.
 pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
+    /// No control character is left in what is shown.
+    const BLANK: &str = "\u{1}";
     // Names may contain line breaks, which would look like lines of this program.
-    filled(&escape::line(&text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")), first, rest)
-}
-
-/// A text without control characters in lines of 80 columns.
-fn filled(text: &str, first: usize, rest: usize) -> String {
+    let shown = escape::line(&text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
+    let whole = |(at, part): (usize, &str)| if at % 2 == 1 { part.replace(' ', BLANK) } else { part.to_owned() };
+    let shown = shown.split('`').enumerate().map(whole).collect::<Vec<_>>().join("`");
     let (first, rest) = (" ".repeat(first), " ".repeat(rest));
     let options = textwrap::Options::new(usize::from(DEFAULT_WIDTH)).initial_indent(&first).subsequent_indent(&rest);
     let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
-    textwrap::fill(text, options)
+    textwrap::fill(&shown, options).replace(BLANK, " ")
 }
 
-/// An instruction as [`wrapped`]; its commands, which are in quotes, stay on one line each.
+/// An instruction as [`wrapped`]; each of its commands stands alone on a line, as it is to be typed.
 pub fn wrapped_instruction(text: &str, first: usize, rest: usize) -> String {
-    const BLANK: &str = "\u{1}"; // No control character is left in what is shown.
-    let shown = escape::line(text);
-    let (Some(from), Some(to)) = (shown.find('"'), shown.rfind('"')) else { return wrapped(text, first, rest) };
-    let whole = shown[from..to].replace(' ', BLANK);
-    let text = format!("{}{whole}{}", &shown[..from], &shown[to..]);
-    filled(&text, first, rest).replace(BLANK, " ")
+    let (shown, mut lines) = (escape::line(text), Vec::new());
+    let mut behind = &*shown;
+    loop {
+        let found = first_command(behind);
+        let said = found.map_or(behind, |(before, ..)| before).trim_start_matches([',', '.', ';', ' ']);
+        let indent = if lines.is_empty() { first } else { rest };
+        lines.extend((!said.is_empty()).then(|| wrapped(said, indent, rest)));
+        let Some((_, command, after)) = found else { return lines.join("\n") };
+        lines.push(format!("{}{command}", " ".repeat(rest + 2)));
+        behind = after;
+    }
+}
+
+/// The first command, what is before it and what is behind it.
+fn first_command(text: &str) -> Option<(&str, &str, &str)> {
+    let start = ["run \"", "Run \"", "with \""].iter().filter_map(|word| Some(text.find(word)? + word.len())).min()?;
+    let (command, after) = text[start..].split_once('"')?;
+    Some((&text[..start - 1], command, after))
 }
 
 #[cfg(test)]
@@ -72,17 +84,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_break_outside_of_commands() {
-        let command =
-            "\"mkdir -p /etc/systemd/system/postgresql@15-main.service.d && systemctl daemon-reload, as 'a  b'\"";
-        let text =
-            format!("Run {command} and restart the server, so that it finds the pages that it asks for at its start.");
+    fn a_command_stands_alone() {
+        let command = "mkdir -p /etc/systemd/system/postgresql@15-main.service.d && systemctl daemon-reload, as 'a  b'";
+        let text = format!(
+            "Free a\"b, stop it with \"{command}\", run \"sysctl -w a=1\" (`b c`) and set \"x\" = 2, as it finds then what it asks for."
+        );
         let shown = wrapped_instruction(&text, 2, 4);
-        assert!(shown.lines().any(|line| line.contains(command)), "{shown}");
-        assert!(shown.lines().filter(|line| !line.contains(command)).all(|line| line.len() <= 80), "{shown}");
-        assert!(shown.lines().count() > 2 && shown.starts_with("  Run") && !shown.contains('\u{1}'), "{shown}");
-        let plain = "word ".repeat(40);
-        assert_eq!(wrapped_instruction(&plain, 2, 4), wrapped(&plain, 2, 4));
+        let expected = format!(
+            "  Free a\"b, stop it with\n      {command}\n    run\n      sysctl -w a=1\n    (`b c`) and set \"x\" = 2, as it finds then what it asks for."
+        );
+        assert_eq!(shown, expected);
+        assert_eq!(wrapped_instruction("Run \"sysctl -w a=1\".", 2, 4), "  Run\n      sysctl -w a=1");
+        for plain in ["word ".repeat(40), "could not run \"a b".to_owned()] {
+            assert_eq!(wrapped_instruction(&plain, 2, 4), wrapped(&plain, 2, 4));
+        }
         assert_eq!(wrapped_instruction("Set \"a\u{1}b\".", 0, 0), "Set \"a\\x01b\".");
+        let noted =
+            wrapped(&format!("{} `hugepage-sidecar size --sessions 100 --running-only`", "word ".repeat(14)), 0, 2);
+        assert!(noted.ends_with("\n  `hugepage-sidecar size --sessions 100 --running-only`"), "{noted}");
     }
 }

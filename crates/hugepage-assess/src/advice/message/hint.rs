@@ -50,7 +50,10 @@ impl StatusText<'_> {
             }
             (_, Some(cause)) if is_of_pool(cause) && status.does_not_fit() => {
                 let place = if status.of_pending { " in the configuration" } else { "" };
-                format!("Set {off}{place}: other processes hold all huge pages that this host can hold.")
+                match status.by_others.zip(status.capacity).is_some_and(|(others, capacity)| others >= capacity.most) {
+                    true => format!("Set {off}{place}: other processes hold all huge pages that this host can hold."),
+                    false => format!("Reduce {} what this host can hold, or set {off}{place}.", terms.reduce),
+                }
             }
             _ if status.of_pending && facts.requested.product != Product::PostgreSql => {
                 "Compare the parameter file with the running instance (SHOW SPPARAMETER).".to_owned()

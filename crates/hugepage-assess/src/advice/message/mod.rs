@@ -126,7 +126,7 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
             text.current_pages()
         ),
         Finding::BootLoses => text.at_boot(),
-        Finding::LandingUnknown => "The pages of shared memory could not be determined; see notes.".to_owned(),
+        Finding::LandingUnknown => "The pages of shared memory could not be determined.".to_owned(),
         Finding::OutlookUnknown => {
             format!("{} is in {}, but {}.", text.memory(), text.current_pages(), text.uncertainty())
         }

@@ -25,7 +25,7 @@ pub fn message(status: &Status) -> Option<String> {
             ProductTerms::current(&status.facts.requested_next())
         ),
         Outlook::Unknown if status.facts.pending == Pending::Unknown => {
-            "The demand of the configuration on disk could not be determined; see notes.".to_owned()
+            "The demand of the configuration on disk could not be determined.".to_owned()
         }
         Outlook::Unknown if status.facts.pending.asks_for_rings() && status.forecast.note_on_surplus("").is_none() => {
             format!("It is unknown whether a restart with the configuration on disk succeeds: {UNCHECKED_RINGS}.")

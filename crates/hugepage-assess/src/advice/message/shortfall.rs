@@ -84,7 +84,7 @@ impl fmt::Display for Shortfall<'_> {
                     "if this distribution's kernel has the change of Linux 5.18, its owner must be in the group of \
                      vm.hugetlb_shm_group, else memlock is enough",
                 ),
-                Some(LockLimit::Unexplained) => f.write_str("the kernel may refuse them to its owner; see the notes"),
+                Some(LockLimit::Unexplained) => f.write_str("the kernel may refuse them to its owner"),
                 _ => f.write_str("the number of available pages is unknown"),
             },
         }

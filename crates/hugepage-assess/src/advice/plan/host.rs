@@ -1,10 +1,12 @@
 //! The step for a whole host: its pool for all servers that are seen.
 
+use hugepage_kernel::Pages;
 use hugepage_kernel::memory::pool::Pool;
 
 use super::Step;
 use crate::advice::pool;
 use crate::advice::recommendation::{Area, Effect, Recommendation};
+use crate::assessment::host::{Misfit, PoolNeed};
 use crate::assessment::{Severity, Sizing};
 
 impl Sizing {
@@ -23,24 +25,36 @@ impl Sizing {
             [one] => format!("{} needs", one.name),
             all => format!("The {} instances of this host need", all.len()),
         };
-        let stopped = self.by_stopped().map_or(String::new(), |clause| format!(" ({clause})"));
+        let fit = if self.misfits.is_empty() { "" } else { " for what fits" };
+        let stopped = self.by_stopped().map_or(fit.to_owned(), |clause| format!("{fit} ({clause})"));
         let text =
-            pool::shortfall(&who, (self.needed(), &stopped), self.counted_others(), (now, pages), self.page_size);
+            pool::shortfall(&who, (self.fitting(), &stopped), self.counted_others(), (now, pages), self.page_size);
         let strangers = self.strangers.clause();
         let caution = pool::caution(pages, self.page_size, self.capacity);
+        let clause = |one: &Misfit| format!("; {} would need {} and does not fit", one.name, one.pages);
+        let misfits: String = self.misfits.iter().map(clause).collect();
         let setting = pool::setting(self.page_size, is_default);
-        Some(Recommendation {
-            current: Some(now.to_string()),
-            recommended: Some(pages.to_string()),
-            command,
-            takes_effect: Effect::ServerRestart,
-            ..Recommendation::new(severity, Area::Kernel, setting, format!("{text}{holder}{strangers}{caution}."))
-        })
+        Some(
+            Recommendation {
+                current: Some(now.to_string()),
+                recommended: Some(pages.to_string()),
+                command,
+                takes_effect: Effect::ServerRestart,
+                ..Recommendation::new(
+                    severity,
+                    Area::Kernel,
+                    setting,
+                    format!("{text}{holder}{strangers}{caution}{misfits}."),
+                )
+            }
+            .counting(Some(Pages(0))),
+        )
     }
 
     /// A clause on servers that do not run, which other outputs may not count: `of which 72 for 1 stopped server`.
     pub fn by_stopped(&self) -> Option<String> {
-        let stopped: Vec<_> = self.needs.iter().filter(|need| !need.is_running).collect();
+        let fits = |need: &&PoolNeed| self.misfits.iter().all(|misfit| misfit.name != need.name);
+        let stopped: Vec<_> = self.needs.iter().filter(|need| !need.is_running).filter(fits).collect();
         let pages = stopped.iter().map(|need| need.pages.0).fold(0, u64::saturating_add);
         let servers = if stopped.len() == 1 { "server" } else { "servers" };
         (!stopped.is_empty()).then(|| format!("of which {pages} for {} stopped {servers}", stopped.len()))

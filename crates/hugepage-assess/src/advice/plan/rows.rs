@@ -48,7 +48,7 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
         let row = row(area, name, Some(current), value.to_owned());
         Recommendation { command: Some(command), takes_effect: Effect::ServerRestart, ..row }
     };
-    Some(match step {
+    let row = match step {
         Step::RaiseLimit { path, to } => {
             let current = limit_of(status, path).map(|Bytes(limit)| limit.to_string());
             let row = row(Area::Cgroup, path, current, to.0.to_string());
@@ -112,7 +112,8 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
             ..of_server("memory_target", String::new(), "0")
         },
         Step::FreePages { .. } | Step::RaiseMemlock { .. } | Step::Restart => return None,
-    })
+    };
+    Some(row.counting(facts.others_lack))
 }
 
 /// What the pool of `size` keeps now; `None` if unknown.

@@ -5,7 +5,7 @@ use hugepage_kernel::Bytes;
 use super::{Plan, Step};
 use crate::advice::command;
 use crate::advice::message::product::ProductTerms;
-use crate::advice::recommendation::setting;
+use crate::advice::recommendation::{counted, setting};
 use crate::assessment::{Finding, Status};
 use crate::model::{HugePages, Landing};
 
@@ -29,6 +29,9 @@ impl Plan {
                 Step::Restart => step.text(terms) + &with(restart.as_deref()),
                 step if step.is_setting() && status.of_pending && status.facts.landing() == Landing::Hugetlb => {
                     step.text(terms) + " in the configuration"
+                }
+                step if step.sets_pages() && !matches!(finding, Finding::PoolWasted { .. }) => {
+                    format!("{} ({})", step.text(terms), counted(status.facts.others_lack))
                 }
                 step => step.text(terms),
             });
@@ -82,6 +85,10 @@ impl Step {
             Self::SetPool { leaves, .. } | Self::SetNodePool { leaves, .. } => *leaves,
             _ => None,
         }
+    }
+
+    const fn sets_pages(&self) -> bool {
+        matches!(self, Self::SetPool { .. } | Self::SetNodePool { .. } | Self::SetPoolAtBoot { .. })
     }
 
     const fn waits(&self) -> bool {

@@ -1,39 +1,31 @@
 //! What the next boot would do that is no finding: a pool that the host cannot hold, one that is unknown, and memory that
 //! only a boot provides.
 
+use hugepage_kernel::Pages;
+use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::next_boot::PoolAtBoot;
-use hugepage_kernel::{PageSize, Pages};
 
 use crate::advice::context::AdviceContext;
 use crate::advice::recommendation::{Area, Effect, Recommendation};
 use crate::advice::{command, pool};
-use crate::assessment::Severity;
+use crate::assessment::{Severity, Status};
 use crate::model::HugePages;
 use crate::pools;
 
-pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    of_pool(context)
+/// The pool of a server that asks for huge pages and can have them, and what it should have.
+fn pool_of(status: &Status) -> Option<(&Pool, Pages)> {
+    let is_of_use = status.facts.requested.huge_pages != HugePages::Off && !status.does_not_fit();
+    status.facts.pool_state.pool.known().zip(status.recommended).filter(|_| is_of_use)
 }
 
-fn of_pool(context: &AdviceContext) -> Vec<Recommendation> {
+pub fn at_boot(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
-    let Some((pool, wanted)) = status.facts.pool_state.pool.known().zip(status.recommended) else { return Vec::new() };
-    if status.facts.requested.huge_pages == HugePages::Off || status.does_not_fit() {
-        return Vec::new();
-    }
-    [at_boot(context, pool.page_size, wanted), fragmented(context, pool.page_size, pool.nr, wanted)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-fn at_boot(context: &AdviceContext, size: PageSize, wanted: Pages) -> Option<Recommendation> {
-    let status = &context.status;
+    let (&Pool { page_size: size, .. }, wanted) = pool_of(status)?;
     let is_default = status.facts.is_default(size);
     let row = Recommendation {
-        area: Area::Boot,
-        current: None,
-        ..pool::set((size, is_default), (wanted, wanted), Severity::Notice, Effect::Reboot, String::new(), None)
+        recommended: Some(wanted.to_string()),
+        takes_effect: Effect::Reboot,
+        ..Recommendation::new(Severity::Notice, Area::Boot, pool::setting(size, is_default), "")
     };
     match status.facts.next_boot.as_ref()? {
         PoolAtBoot::Unknown(why) => Some(Recommendation {
@@ -55,7 +47,8 @@ fn at_boot(context: &AdviceContext, size: PageSize, wanted: Pages) -> Option<Rec
 }
 
 /// If memory is fragmented, only a reservation at boot is guaranteed to get all pages.
-fn fragmented(context: &AdviceContext, size: PageSize, nr: Pages, wanted: Pages) -> Option<Recommendation> {
+pub fn fragmented(context: &AdviceContext) -> Option<Recommendation> {
+    let (&Pool { page_size: size, nr, .. }, wanted) = pool_of(&context.status)?;
     let more = wanted.saturating_sub(nr);
     let ready = pools::of_size(&context.pools, size)?.obtainable_now.filter(|ready| *ready < more)?;
     let reason = format!(

@@ -7,12 +7,8 @@ use crate::advice::recommendation::{Area, Effect, Recommendation};
 use crate::assessment::Severity;
 use crate::model::HugePages;
 
-pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    limit(context).into_iter().collect()
-}
-
 /// Silent where the server has its huge pages, and where a limit that is seen lets it have them.
-fn limit(context: &AdviceContext) -> Option<Recommendation> {
+pub fn limit(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
     let (size, needed) = (status.facts.pool_state.huge_page_size?, status.needed?);
     let limits = status.facts.pool_state.limits.as_ref();

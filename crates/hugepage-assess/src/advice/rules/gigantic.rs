@@ -5,7 +5,7 @@ use hugepage_kernel::{Bytes, PageSize};
 use crate::advice::context::AdviceContext;
 use crate::advice::recommendation::{Effect, Recommendation, setting};
 use crate::advice::shared_buffers;
-use crate::assessment::Severity;
+use crate::assessment::{Severity, Status};
 use crate::model::HugePages;
 use crate::pools;
 
@@ -13,16 +13,15 @@ use crate::pools;
 const MIN_SAVING: Bytes = Bytes(128 << 20);
 const GIGANTIC: PageSize = PageSize::new(1 << 30).unwrap();
 
-pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    if context.status.facts.requested.huge_pages == HugePages::Off || context.status.does_not_fit() {
-        return Vec::new();
-    }
-    [last_page(context), would_pay(context)].into_iter().flatten().collect()
+/// The status of a server that has, or can have, huge pages.
+fn status(context: &AdviceContext) -> Option<&Status> {
+    let status = &context.status;
+    (status.facts.requested.huge_pages != HugePages::Off && !status.does_not_fit()).then_some(status)
 }
 
 /// The larger shared_buffers that takes the same number of pages.
-fn last_page(context: &AdviceContext) -> Option<Recommendation> {
-    let status = &context.status;
+pub fn last_page(context: &AdviceContext) -> Option<Recommendation> {
+    let status = status(context)?;
     let (size, needed) = (status.facts.pool_state.huge_page_size.filter(|size| *size >= GIGANTIC)?, status.needed?);
     let buffers = status.facts.requested.shared_buffers;
     // The mapping is rounded up to whole pages.
@@ -46,8 +45,8 @@ fn last_page(context: &AdviceContext) -> Option<Recommendation> {
 }
 
 /// Page tables for 2 MB pages matter from tens of gigabytes and hundreds of connections on.
-fn would_pay(context: &AdviceContext) -> Option<Recommendation> {
-    let status = &context.status;
+pub fn would_pay(context: &AdviceContext) -> Option<Recommendation> {
+    let status = status(context)?;
     let size = status.facts.pool_state.huge_page_size?;
     let there = pools::of_size(&context.pools, GIGANTIC).is_some();
     let less = context.tables_at_most(size).saturating_sub(context.tables_at_most(GIGANTIC));

@@ -5,9 +5,9 @@ use crate::advice::recommendation::Recommendation;
 use crate::assessment::{Outlook, Severity};
 use crate::model::HugePages;
 
-pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
+pub fn with_on(context: &AdviceContext) -> Option<Recommendation> {
     if context.status.facts.requested.huge_pages != HugePages::On {
-        return Vec::new();
+        return None;
     }
     let (severity, now) = match context.status.crash.outlook {
         Outlook::Fails => (Severity::Critical, "with the current pool it would fail"),
@@ -18,5 +18,5 @@ pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
         "With on, a restart after a crash fails if the pool is too small, and with try it continues in base pages; {now}."
     );
     let (current, recommended) = ("on".to_owned(), Some("try".to_owned()));
-    vec![Recommendation::of_server(severity, "huge_pages", current, recommended, reason, None)]
+    Some(Recommendation::of_server(severity, "huge_pages", current, recommended, reason, None))
 }

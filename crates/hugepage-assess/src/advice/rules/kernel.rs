@@ -4,11 +4,7 @@ use crate::advice::context::AdviceContext;
 use crate::advice::recommendation::{Area, Recommendation};
 use crate::assessment::Severity;
 
-pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    transparent(context).into_iter().collect()
-}
-
-fn transparent(context: &AdviceContext) -> Option<Recommendation> {
+pub fn transparent(context: &AdviceContext) -> Option<Recommendation> {
     let reason = "It does not affect shared_buffers; with always, backends wait while the kernel compacts memory for huge pages \
                   that their private memory rarely fills.";
     (context.thp_enabled.as_deref()? == "always").then(|| Recommendation {

@@ -16,20 +16,28 @@ use crate::assessment::page_tables::tables;
 use crate::model::Landing;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-type Rule = fn(&AdviceContext) -> Vec<Recommendation>;
+type Rule = fn(&AdviceContext) -> Option<Recommendation>;
 
 /// All recommendations, the gravest first: the steps that findings lead to, then what the rules add.
 pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
-    const RULES: [Rule; 6] =
-        [container::rule, spare_pages::rule, huge_pages::rule, boot::rule, gigantic::rule, kernel::rule];
+    const RULES: [Rule; 8] = [
+        container::limit,
+        spare_pages::overcommit,
+        huge_pages::with_on,
+        boot::at_boot,
+        boot::fragmented,
+        gigantic::last_page,
+        gigantic::would_pay,
+        kernel::transparent,
+    ];
     let steps = rows::of_findings(&context.status).into_iter();
     let mut all: Vec<_> =
         steps.map(|row| Recommendation { saving: row.saving.or_else(|| context.saving()), ..row }).collect();
     let planned = context.with_planned_page_size();
-    for row in RULES.iter().flat_map(|rule| rule(&planned)) {
+    for row in RULES.iter().filter_map(|rule| rule(&planned)).chain(spare_pages::of_others(&planned)) {
         let of_setting = |known: &Recommendation| (known.area, &known.setting) == (row.area, &row.setting);
         if !all.iter().any(of_setting) {
-            all.push(row);
+            all.push(row.counting(context.status.facts.others_lack));
         }
     }
     // The sort is stable, so among equals the order above holds.

@@ -3,19 +3,15 @@
 use hugepage_kernel::Pages;
 
 use crate::advice::context::AdviceContext;
-use crate::advice::recommendation::{Effect, Recommendation};
+use crate::advice::recommendation::{Area, Recommendation};
 use crate::advice::{command, pool};
 use crate::assessment::Severity;
 use crate::model::HugePages;
 use crate::pools;
 
-pub fn rule(context: &AdviceContext) -> Vec<Recommendation> {
-    overcommit(context).into_iter().chain(others(context)).collect()
-}
-
 /// Surplus pages are not guaranteed, but cost nothing until they are used: with them a slightly too small pool can
 /// still serve a start. Gigantic pages have none.
-fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
+pub fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
     let pool = status.facts.pool_state.pool.known()?;
     let size = pool.page_size;
@@ -34,15 +30,17 @@ fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
         "With {wanted} surplus pages allowed, a start can use free memory if the pool has too few pages; until then they take \
          no memory."
     );
+    let setting = pool::setting(size, is_default).replace("nr_hugepages", "nr_overcommit_hugepages");
     Some(Recommendation {
-        setting: pool::setting(size, is_default).replace("nr_hugepages", "nr_overcommit_hugepages"),
+        current: Some("0".to_owned()),
+        recommended: Some(wanted.to_string()),
         command: Some(command::set_overcommit(size, is_default, wanted)),
-        ..pool::set((size, is_default), (Pages(0), wanted), Severity::Notice, Effect::Now, reason, None)
+        ..Recommendation::new(Severity::Notice, Area::Kernel, setting, reason)
     })
 }
 
 /// Pools of other sizes with unused pages. Without a number: a server that does not run may need them.
-fn others(context: &AdviceContext) -> Vec<Recommendation> {
+pub fn of_others(context: &AdviceContext) -> Vec<Recommendation> {
     let own = context.status.facts.pool_state.huge_page_size;
     let pending = context.status.facts.pending.pool_state().and_then(|pool_state| pool_state.huge_page_size);
     let of_others = pools::of_host(&context.pools).filter(|row| ![own, pending].contains(&Some(row.pool.page_size)));
@@ -51,8 +49,8 @@ fn others(context: &AdviceContext) -> Vec<Recommendation> {
         let unused = now.saturating_sub(row.pool.in_use()?);
         let reason = format!("{unused} of the {now} pages of {size} are unused, and this server cannot use them.");
         let saving = Some(size.times(unused));
-        let row = pool::set((size, row.is_default), (now, now), Severity::Notice, Effect::Now, reason, saving);
-        (unused > Pages(0)).then_some(Recommendation { recommended: None, ..row })
+        let row = Recommendation::new(Severity::Notice, Area::Kernel, pool::setting(size, row.is_default), reason);
+        (unused > Pages(0)).then_some(Recommendation { current: Some(now.to_string()), saving, ..row })
     };
     of_others.filter_map(row).collect()
 }

@@ -70,7 +70,7 @@ pub fn holders(sizing: Option<&Sizing>) -> Option<String> {
 mod tests {
     use hugepage_assess::assessment::Capacity;
     use hugepage_assess::assessment::capacity::HostMemory;
-    use hugepage_assess::assessment::host::{PoolNeed, Room};
+    use hugepage_assess::assessment::host::PoolNeed;
     use hugepage_assess::model::PagesOfStrangers;
     use hugepage_kernel::Bytes;
     use hugepage_kernel::memory::pool::Pool;
@@ -85,6 +85,7 @@ mod tests {
             pages: Pages(*pages),
             held: Pages(*held),
             running: Pages(*pages),
+            movable: Bytes(0),
             is_running: true,
         });
         let (mem_total, elsewhere) = (Bytes(10 << 30), Bytes(0));
@@ -105,9 +106,9 @@ mod tests {
             surplus: Some(Pages(0)),
             overcommit: None,
         };
-        let room = Room { mem_total, elsewhere, capacity: Capacity::of_pool(&memory, &pool) };
+        let capacity = Capacity::of_pool(&memory, &pool);
         let strangers = PagesOfStrangers { pages: Pages(strangers), largest: None };
-        Sizing::new(&pool, needs.collect(), strangers, Some(room))
+        Sizing::new(&pool, needs.collect(), strangers, Some(capacity))
     }
 
     #[test]

@@ -55,14 +55,12 @@ pub fn print(output: &SizeOutput) {
 fn print_pool(pool: &PoolSizing) {
     let size = pool.page_size;
     // What other outputs do not count, and what nobody is known to need.
-    let more = match (&pool.by_stopped, pool.recommended_nr_hugepages) {
-        (by_stopped, Some(pages)) if pages > pool.needed_in_all => {
-            let of = by_stopped.as_ref().map_or(String::new(), |clause| format!(", {clause}"));
-            format!("; {} needed{of}", pool.needed_in_all)
-        }
-        (Some(clause), _) => format!("; {clause}"),
-        (None, _) => String::new(),
+    let needed = match pool.recommended_nr_hugepages {
+        Some(pages) if pages > pool.needed_in_all => format!("{} needed by ", pool.needed_in_all),
+        _ => String::new(),
     };
+    let of = pool.by_stopped.as_ref().map_or(String::new(), |clause| format!(", {clause}"));
+    let more = format!("; {needed}all of the host{}{of}", if pool.does_not_fit.is_empty() { "" } else { " that fits" });
     match pool.recommended_nr_hugepages {
         Some(Pages(0)) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
         Some(pages) if pool.is_default => {
@@ -100,8 +98,8 @@ fn print_pool(pool: &PoolSizing) {
     for misfit in &pool.does_not_fit {
         let capacity = or_unknown(pool.capacity);
         let text = format!(
-            "{} does not fit: its {} pages are {} more than this host can provide; the capacity is {capacity} pages",
-            misfit.name, misfit.pages, misfit.over
+            "{} does not fit: its {} pages are {} more than this host can provide; the capacity is {capacity} pages; it counts with {}",
+            misfit.name, misfit.pages, misfit.over, misfit.counted
         );
         say!("{}", wrapped(&text, 2, 4));
     }

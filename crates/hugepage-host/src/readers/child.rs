@@ -1,0 +1,59 @@
+//! What a reader does by itself: it becomes its user, and sends its answer.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Gid, Pid, Resource, Rlimit, Signal, Uid, getppid, getrlimit, set_dumpable_behavior,
+    set_parent_process_death_signal, setrlimit,
+};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities as held, set_capabilities, set_keep_capabilities, set_thread_groups,
+    set_thread_res_gid, set_thread_res_uid,
+};
+use serde::Serialize;
+
+use super::{Owner, capabilities};
+
+/// Limits of a reader (getrlimit(2)): bytes of memory and of a file, and open files.
+const LIMITS: [(Resource, u64); 4] =
+    [(Resource::As, 4 << 30), (Resource::Fsize, 1 << 20), (Resource::Nofile, 256), (Resource::Core, 0)];
+
+pub(super) fn send(to: OwnedFd, answer: &impl Serialize) -> io::Result<()> {
+    let mut to = BufWriter::new(File::from(to));
+    serde_json::to_writer(&mut to, answer)?;
+    to.flush()
+}
+
+/// The user and its groups, no powers, limits, and no life after this program. Its user can't look into it.
+pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
+    // Who waits for the end of the output of this program does not wait for a reader that is stuck.
+    let null = openat(CWD, c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    dup2_stderr(&null)?;
+    if owner.is_another() {
+        let sets = held(None)?;
+        let effective = sets.effective | ((CapabilitySet::SETUID | CapabilitySet::SETGID) & sets.permitted);
+        set_capabilities(None, CapabilitySets { effective, ..sets })?;
+        set_keep_capabilities(true)?;
+        let (uid, groups) = (Uid::from_raw(owner.uid), owner.groups.iter().map(|gid| Gid::from_raw(*gid)));
+        let gid = groups.clone().next().unwrap_or(Gid::from_raw(owner.uid));
+        set_thread_groups(&groups.collect::<Vec<_>>())?;
+        set_thread_res_gid(gid, gid, gid)?;
+        set_thread_res_uid(uid, uid, uid)?;
+    }
+    capabilities::limit(CapabilitySet::SYS_PTRACE, CapabilitySet::SYS_PTRACE)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    for (resource, limit) in LIMITS {
+        let limit = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
+        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+    }
+    // A change of the user ends it (prctl(2)).
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+}
