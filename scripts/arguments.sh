@@ -6,14 +6,14 @@ check_arguments() {
     local command=$1 major
     shift
     case $command in
-        demo | lint | book | pictures | sql | setup | build | install | dist | sbom | reproducible)
+        demo | lint | book | pictures | sql | build | install | dist | sbom | reproducible)
             [ $# -eq 0 ] || fail "'$command' takes no arguments, such as '$1'"
             ;;
+        setup) [[ "$*" =~ ^(--all)?$ ]] || fail "'setup' takes --all, not '$*'" ;;
         supply-chain) [[ "$*" =~ ^(--advisories)?$ ]] || fail "'supply-chain' takes --advisories, not '$*'" ;;
         matrix)
-            [ "${1-}" != --short ] || shift
             for major in "$@"; do
-                supported "$major" || fail "no major is called '$major'; there are: $SUPPORTED"
+                [[ $major =~ ^--(short|compile)$ ]] || supported "$major" || fail "no major is called '$major'; there are: $SUPPORTED"
             done
             ;;
         package)

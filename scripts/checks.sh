@@ -45,9 +45,22 @@ python_unit_tests() {    # [NAME]
     echo "$status" >"$RESULTS/unit.xml.status"
 }
 
-scenarios() {    # PYTEST ARGUMENT...
+# Without arguments in two lanes; --all with those that take long. Files among the arguments are all that is run.
+scenarios() {    # [--all | PYTEST ARGUMENT...]
+    local where=(tests/scenarios tests/attacks tests/oracle) argument
+    for argument in "$@"; do [[ $argument != */* || ! -e ${argument%%::*} ]] || where=(); done
     say "Scenarios on throwaway clusters of PostgreSQL $PG_MAJOR"
-    pytest_on_clusters scenarios tests/scenarios tests/attacks tests/oracle "$@"
+    case $* in
+        '') in_lanes 'not long' "${where[@]}" ;;
+        --all) in_lanes '' "${where[@]}" ;;
+        *) pytest_on_clusters scenarios "${where[@]}" "$@" ;;
+    esac
+}
+
+in_lanes() {    # MARKS PYTEST ARGUMENT...
+    # Until it has come to its end.
+    echo 1 >"$RESULTS/lanes.status"
+    run_python tests/lanes.py "$RESULTS" "$@" || true
 }
 
 bench_tests() {    # PYTEST ARGUMENT...
@@ -69,6 +82,9 @@ run_lint() {
     step "clippy on the extension for PostgreSQL $PG_MAJOR" \
         clippy --package pg_hugepages --no-default-features --features "pg$PG_MAJOR"
     check_targets
+    # A checked program is not linked: the fuzzer's own library, of C++, need not be there.
+    step "the fuzz targets compile" env CUSTOM_LIBFUZZER_PATH=/nonexistent/libfuzzer.a \
+        cargo check --locked "${RUST_FLAGS[@]}" --manifest-path tests/fuzz/Cargo.toml --target-dir "$CARGO_TARGET_DIR/fuzz"
     step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/no-glibc scripts/has-manuals scripts/try-rpms scripts/try-role scripts/try-tar scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck packaging/debian/hugepage-sidecar.prerm \
         tests/fuzz/run
     check_workflows

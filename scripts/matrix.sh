@@ -5,11 +5,22 @@
 MATRIX=$CACHE/matrix
 PREPARING=''    # the process, and the group, that prepares the next major
 
-run_matrix() {    # [--short] [MAJOR...]
-    local major failed=0 passed=0 scope=whole
-    [ "${1-}" != --short ] || { scope=short && shift; }
-    # shellcheck disable=SC2086
-    [ $# -gt 0 ] || set -- $SUPPORTED
+declare -A SCOPES    # of each major: whole, or short
+
+run_matrix() {    # [--compile] [MAJOR...] [--short [MAJOR...]]
+    local major failed=0 passed=0 scope=whole majors=() only=''
+    for major in "$@"; do
+        case $major in
+            --compile) only=compile ;;
+            --short) scope=short ;;
+            *) majors+=("$major") SCOPES[$major]=$scope ;;
+        esac
+    done
+    if [ ${#majors[@]} -eq 0 ]; then
+        read -ra majors <<<"$SUPPORTED"
+        for major in "${majors[@]}"; do SCOPES[$major]=$scope; done
+    fi
+    set -- "${majors[@]}"
     take_trees
     find_toolchain
     rm -rf "$MATRIX"
@@ -18,14 +29,14 @@ run_matrix() {    # [--short] [MAJOR...]
     while [ $# -gt 0 ]; do
         major=$1
         shift
-        if prepared "$major" && { [ $# -eq 0 ] || prepare "$1"; } && in_major "$major" scripts/tree/test "$scope"; then
+        if prepared "$major" && { [ $# -eq 0 ] || prepare "$1"; } && { [ "$only" ] || in_major "$major" scripts/tree/test "${SCOPES[$major]}"; }; then
             passed=$((passed + 1))
         else
             failed=$((failed + 1))
             # What failed may have been the preparation.
             [ $# -eq 0 ] || [ -n "$PREPARING" ] || prepare "$1"
         fi
-        [ -s "$MATRIX/$major/row" ] || printf '%-6s (no result)\n' "$major" >"$MATRIX/$major/row"
+        [ -s "$MATRIX/$major/row" ] || printf '%-6s %s\n' "$major" "${only:+only compiled: $(cat "$MATRIX/$major/build" 2>/dev/null)}" >"$MATRIX/$major/row"
     done
     printf '\n%-6s %-22s %-22s %-22s %s\n' major version build regress scenarios
     cat "$MATRIX"/*/row
@@ -47,7 +58,7 @@ prepare() {
     mkdir -p "$MATRIX/$1" "$TREES/pg$1.cache"
     set -m
     # shellcheck disable=SC2086
-    (tree_for "$1" $needs && step "Compiling for PostgreSQL $1" in_major "$1" scripts/tree/build) \
+    (tree_for "$1" $needs && step "Compiling for PostgreSQL $1" in_major "$1" scripts/tree/build "${SCOPES[$1]}") \
         >"$MATRIX/$1/preparation.log" 2>&1 </dev/null &
     PREPARING=$!
     set +m

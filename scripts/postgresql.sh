@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Building for the PostgreSQL that scripts/detection.sh has found, and installing into it.
 
-PROFILE=release      # or quick: sooner compiled, for the demo and the tests
-WITH_SIDECAR=yes     # or empty, where only the server's side is wanted
-SIDECAR_PREFIX=''    # or where the sidecar goes instead of /usr/local
+PROFILE=${BUILD_PROFILE:-release}    # or quick: sooner compiled, for the demo and the tests
+WITH_SIDECAR=${WITH_SIDECAR-yes}     # or empty, where only the server's side is wanted
+SIDECAR_PREFIX=''                    # or where the sidecar goes instead of /usr/local
 
 make_extension() {
     "${@:2}" make --no-print-directory PG_CONFIG="$PG_CONFIG" BUILD_PROFILE="$PROFILE" \

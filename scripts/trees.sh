@@ -78,14 +78,23 @@ server_into_tree() {
 }
 
 # The trees to ourselves until ./dev ends, and in $TREES/source what the sources are now, so that nobody needs to keep
-# their hands off them. The files are as new as the copy: cargo must not take them for an older checkout's.
+# their hands off them. The files are as new as the copy, because cargo must not take them for an older checkout's; a copy of
+# the same is kept, so that it is not compiled again.
 take_trees() {
     have_root "make Debian trees and run in them" || fail "this needs root (or sudo): it makes Debian trees"
     mkdir -p "$TREES"
     exec {TREES_LOCK}>"$TREES/lock"
     flock -n "$TREES_LOCK" || { say "Waiting for another ./dev that uses the Debian trees." && flock "$TREES_LOCK"; }
-    rm -rf "$TREES/source"
-    copy_sources "$TREES/source"
+    rm -rf "$TREES/source.new"
+    copy_sources "$TREES/source.new"
+    is_the_same "$TREES/source" "$TREES/source.new" || { rm -rf "$TREES/source" && mv "$TREES/source.new" "$TREES/source"; }
+    rm -rf "$TREES/source.new"
+}
+
+# Whether two directories have the same files with the same modes.
+is_the_same() {    # DIRECTORY DIRECTORY
+    diff -rq --no-dereference "$1" "$2" >/dev/null 2>&1 &&
+        cmp -s <(cd "$1" && find . -printf '%P %m\n' | sort) <(cd "$2" && find . -printf '%P %m\n' | sort)
 }
 
 # in_tree [OPTION..] TREE COMMAND...: as scripts/tree/enter, with the sources.

@@ -29,9 +29,9 @@ use crate::next_start::NextRestart;
 use crate::settings::{self, SettingValues};
 use crate::{assessment, found, history, latch, log, memory, shmem, startup};
 
-/// The time that the postmaster waits before it starts a new worker. Where the library's file is gone, each attempt is two
-/// lines in the log.
-const RESTART_DELAY: Duration = Duration::from_secs(60);
+/// The time that the postmaster waits before it starts a new worker is that between samples, within these bounds. Where the
+/// library's file is gone, each attempt is two lines in the log.
+const DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 /// The shortest time between two askers; less where samples are closer than that.
 const MIN_PAUSE: Duration = Duration::from_secs(60);
 /// The reason why a question has no answer.
@@ -47,7 +47,7 @@ pub fn register() {
         .set_function("pg_hugepages_worker_main")
         .enable_spi_access()
         .set_start_time(BgWorkerStartTime::ConsistentState)
-        .set_restart_time(Some(RESTART_DELAY))
+        .set_restart_time(Some(settings::sample_interval().map_or(DELAYS.1, |time| time.clamp(DELAYS.0, DELAYS.1))))
         .load();
 }
 

@@ -2,19 +2,19 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.register_assert_rewrite("harness.status")
 
-from harness.cgroup import Cgroup, cgroup2_mount
+from harness.cgroup import Cgroup
 from harness.cluster import Cluster, Install, Unsupported
-from harness.kernel import memory_of_ended_servers, sysv_segments
-from harness.lock import host_lock, run_lock
+from harness.kernel import sysv_segments
+from harness.lock import host_lock
 from harness.oracle import Oracle
-from harness.pool import NoGigabyte, Pool, pools
+from harness.pool import NoGigabyte, Pool
 from harness.processes import working_below
 from harness.refusal import Refused, end_tests_that_change_the_host, need_the_host, refusal
 from harness.reserved_host import ReservedHost
@@ -22,7 +22,7 @@ from harness.shared_server import SharedServer
 from harness.shmem_thp import ShmemThp
 from harness.signals import unwind_on_signals
 from harness.status import EXTENSION
-from harness.traces import LOCK_OF_APPLY, differences, removed_if_new, traces
+from harness.undisturbed import BESIDE, LANE, undisturbed
 
 
 def pytest_sessionstart() -> None:
@@ -37,7 +37,7 @@ def pytest_sessionstart() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before anything is set up for it, a test ends that is to change a host that may not be changed."""
-    if {"root", "shared_server"} & set(item.fixturenames):
+    if {"root", "shared_server", "shared_server_without_pools"} & set(item.fixturenames):
         need_the_host()
 
 
@@ -55,6 +55,37 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
         report.outcome = "failed"
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Those of this process's lane, if it runs one: first those beside which any of the other lane may run, then those that need the
+    host alone, and those that do not care."""
+    lane = os.environ.get(LANE)
+    others = [item for item in items if lane and (lane == BESIDE) != is_beside(item)]
+    config.hook.pytest_deselected(items=others)
+    items[:] = sorted((item for item in items if item not in others), key=lambda item: not shares_the_host(item))
+
+
+def needs_nothing(item: pytest.Item) -> bool:
+    """Whether it may run beside any other test."""
+    return bool(item.get_closest_marker("no_server"))
+
+
+def shares_the_host(item: pytest.Item) -> bool:
+    """Whether tests that do not look at the whole host may run beside this one."""
+    is_alone = item.get_closest_marker("whole_host") or "thp" in item.fixturenames
+    return bool(item.get_closest_marker("own_servers")) and not is_alone
+
+
+def needs_the_pools(item: pytest.Item) -> bool:
+    """Whether its servers may take huge pages, or other tests may not use them meanwhile."""
+    return bool(item.get_closest_marker("quiet_pools") or {"pool", "cgroup", "shared_server", "oracle"} & set(item.fixturenames))
+
+
+def is_beside(item: pytest.Item) -> bool:
+    """Whether it is in the lane beside that of the pools."""
+    return needs_nothing(item) or (shares_the_host(item) and not needs_the_pools(item))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def host_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
     """Check at the end of the session that the host is unchanged; no other run of tests goes on meanwhile."""
@@ -63,47 +94,24 @@ def host_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
         with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
             print("\nWaiting for another run of tests on this host.", flush=True)
 
-    with run_lock(waits):
-        found = _host()
+    with undisturbed(waits):
         yield
-        now = _host()
-    left = differences(found.pop("traces"), now.pop("traces"))
-    assert not left and now == found, "the tests left the host as they did not find it:\n" + "\n".join(left)
+        left = [root for root in Cluster.roots if root.exists()]
+        assert not left and not list(working_below(Cluster.roots)), f"servers were left: {left}"
 
 
-@pytest.fixture(scope="session", autouse=True)
-def no_lock_of_apply(host_unchanged: None) -> Iterator[None]:
-    """`apply` keeps its lock until the next boot, and no other run of tests waits for it."""
-    with removed_if_new(LOCK_OF_APPLY):
+@pytest.fixture(autouse=True)
+def host_held(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test holds the host, alone or as one of those that share it, unless it needs nothing of it."""
+    with nullcontext() if needs_nothing(request.node) else host_lock(shares_the_host(request.node)):
         yield
-
-
-def _host() -> dict[str, Any]:
-    with host_lock():
-        return {
-            # What this run may not change may be changed by others meanwhile: a container has no lock on its host.
-            **({} if refusal() else _settings()),
-            "servers": list(working_below(Cluster.roots)),
-            "memory of ended servers": memory_of_ended_servers(),
-            "directories": [root for root in Cluster.roots if root.exists()],
-            "traces": traces(settings=not refusal()),
-        }
-
-
-def _settings() -> dict[str, Any]:
-    cgroups = cgroup2_mount()
-    return {
-        "pools": {pool.page_size: (pool.persistent(), pool.numbers().overcommit) for pool in pools()},
-        "shmem_enabled": ShmemThp().mode() if ShmemThp.FILE.exists() else None,
-        "cgroups": sorted(cgroups.glob("pg_hugepages*")) if cgroups else None,
-        "controllers": (cgroups / "cgroup.subtree_control").read_text() if cgroups else None,
-    }
 
 
 @pytest.fixture
-def reserved_host() -> Iterator[ReservedHost]:
+def reserved_host(request: pytest.FixtureRequest) -> Iterator[ReservedHost]:
     """The host, reserved for one test."""
-    with ReservedHost() as reserved_host:
+    shared = shares_the_host(request.node)
+    with ReservedHost(shared=shared, pools=not shared or needs_the_pools(request.node)) as reserved_host:
         yield reserved_host
 
 
@@ -119,9 +127,16 @@ def root() -> None:
 
 
 @pytest.fixture(scope="module")
-def shared_server() -> Iterator[SharedServer]:
+def shared_server(request: pytest.FixtureRequest) -> Iterator[SharedServer]:
     """One server for all tests of a module, which reserves the host for as long."""
-    with ReservedHost() as reserved_host:
+    with ReservedHost(shared=bool(request.node.get_closest_marker("own_servers"))) as reserved_host:
+        yield SharedServer(reserved_host)
+
+
+@pytest.fixture(scope="module")
+def shared_server_without_pools(request: pytest.FixtureRequest) -> Iterator[SharedServer]:
+    """The same in base pages, for tests that share the host."""
+    with ReservedHost(shared=True, pools=False) as reserved_host:
         yield SharedServer(reserved_host)
 
 

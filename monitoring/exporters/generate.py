@@ -34,9 +34,10 @@ HEADS = {
 # Made by generate.py from queries.py.
 """,
     "pgwatch.yaml": """\
-# Huge pages for pgwatch, as metrics and a preset: pgwatch --metrics=DIRECTORY, with this file and pgwatch's own metrics.yaml in
-# the directory, as a single file would replace all of its own. Its Prometheus sink puts pgwatch_ before each name: see
-# ../prometheus/prometheus.yml. Its role needs pg_monitor, and the monitored database needs the extension.
+# Huge pages for pgwatch, as metrics and a preset: pgwatch --metrics=DIRECTORY, with this file and pgwatch's own metrics in the
+# directory (pgwatch metric list >DIRECTORY/metrics.yaml), as a single file would replace them all. Its Prometheus sink puts
+# pgwatch_ before each name: see ../prometheus/prometheus.yml. Its role needs pg_monitor, and the monitored database needs the
+# extension.
 # Made by generate.py from queries.py.
 """,
 }

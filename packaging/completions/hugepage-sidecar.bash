@@ -1,4 +1,4 @@
-_hugepage-sidecar() {
+_hugepage__sidecar() {
     local i cur prev opts cmd
     COMPREPLY=()
     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -179,7 +179,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__apply)
+        hugepage__sidecar__subcmd__apply)
             opts="-h --pages --recommended --page-size --reserve-percent --service-account --persist --yes --dry-run --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -213,7 +213,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__check)
+        hugepage__sidecar__subcmd__check)
             opts="-h --reserve-percent --state-dir --service-account --instance --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -251,7 +251,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__completions)
+        hugepage__sidecar__subcmd__completions)
             opts="-h --help bash elvish fish powershell zsh"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -265,7 +265,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__explain)
+        hugepage__sidecar__subcmd__explain)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -279,7 +279,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help)
+        hugepage__sidecar__subcmd__help)
             opts="status size check watch metrics report apply explain completions oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -293,7 +293,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__apply)
+        hugepage__sidecar__subcmd__help__subcmd__apply)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -307,7 +307,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__check)
+        hugepage__sidecar__subcmd__help__subcmd__check)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -321,7 +321,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__completions)
+        hugepage__sidecar__subcmd__help__subcmd__completions)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -335,7 +335,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__explain)
+        hugepage__sidecar__subcmd__help__subcmd__explain)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -349,7 +349,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__help)
+        hugepage__sidecar__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -363,7 +363,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__metrics)
+        hugepage__sidecar__subcmd__help__subcmd__metrics)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -377,7 +377,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__oracle)
+        hugepage__sidecar__subcmd__help__subcmd__oracle)
             opts="prepare write print install-sql uninstall-sql cluster-sql columns"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -391,7 +391,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__oracle__subcmd__cluster__subcmd__sql)
+        hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__cluster__subcmd__sql)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -405,7 +405,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__oracle__subcmd__columns)
+        hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__columns)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -419,7 +419,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__oracle__subcmd__install__subcmd__sql)
+        hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__install__subcmd__sql)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -433,7 +433,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__oracle__subcmd__prepare)
+        hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__prepare)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -447,7 +447,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__oracle__subcmd__print)
+        hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__print)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -461,7 +461,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__oracle__subcmd__uninstall__subcmd__sql)
+        hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__uninstall__subcmd__sql)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -475,7 +475,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__oracle__subcmd__write)
+        hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__write)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -489,7 +489,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__report)
+        hugepage__sidecar__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -503,7 +503,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__size)
+        hugepage__sidecar__subcmd__help__subcmd__size)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -517,7 +517,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__status)
+        hugepage__sidecar__subcmd__help__subcmd__status)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -531,7 +531,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__help__subcmd__watch)
+        hugepage__sidecar__subcmd__help__subcmd__watch)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -545,7 +545,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__metrics)
+        hugepage__sidecar__subcmd__metrics)
             opts="-h --reserve-percent --state-dir --service-account --textfile --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -583,7 +583,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle)
+        hugepage__sidecar__subcmd__oracle)
             opts="-h --help prepare write print install-sql uninstall-sql cluster-sql columns help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -597,7 +597,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__cluster__subcmd__sql)
+        hugepage__sidecar__subcmd__oracle__subcmd__cluster__subcmd__sql)
             opts="-h --schema --role --directory --dir --no-synonyms --external-tables --shared-dir --node --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -635,7 +635,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__columns)
+        hugepage__sidecar__subcmd__oracle__subcmd__columns)
             opts="-h --schema --role --directory --dir --no-synonyms --external-tables --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -665,7 +665,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__help)
+        hugepage__sidecar__subcmd__oracle__subcmd__help)
             opts="prepare write print install-sql uninstall-sql cluster-sql columns help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -679,7 +679,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__help__subcmd__cluster__subcmd__sql)
+        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__cluster__subcmd__sql)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -693,7 +693,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__help__subcmd__columns)
+        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__columns)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -707,7 +707,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__help__subcmd__help)
+        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__help)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -721,7 +721,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__help__subcmd__install__subcmd__sql)
+        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__install__subcmd__sql)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -735,7 +735,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__help__subcmd__prepare)
+        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__prepare)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -749,7 +749,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__help__subcmd__print)
+        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__print)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -763,7 +763,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__help__subcmd__uninstall__subcmd__sql)
+        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__uninstall__subcmd__sql)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -777,7 +777,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__help__subcmd__write)
+        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__write)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -791,7 +791,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__install__subcmd__sql)
+        hugepage__sidecar__subcmd__oracle__subcmd__install__subcmd__sql)
             opts="-h --schema --role --directory --dir --no-synonyms --external-tables --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -821,7 +821,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__prepare)
+        hugepage__sidecar__subcmd__oracle__subcmd__prepare)
             opts="-h --owner --group --mode --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -847,7 +847,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__print)
+        hugepage__sidecar__subcmd__oracle__subcmd__print)
             opts="-h --reserve-percent --state-dir --service-account --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -881,7 +881,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__uninstall__subcmd__sql)
+        hugepage__sidecar__subcmd__oracle__subcmd__uninstall__subcmd__sql)
             opts="-h --schema --role --directory --dir --no-synonyms --external-tables --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -911,7 +911,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__oracle__subcmd__write)
+        hugepage__sidecar__subcmd__oracle__subcmd__write)
             opts="-h --owner --group --mode --reserve-percent --state-dir --service-account --root --timeout --records --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -957,7 +957,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__report)
+        hugepage__sidecar__subcmd__report)
             opts="-h --reserve-percent --state-dir --service-account --html --connections --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -999,7 +999,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__size)
+        hugepage__sidecar__subcmd__size)
             opts="-h --reserve-percent --state-dir --service-account --postgresql-data --running-only --sessions --shared-buffers --max-connections --major --format --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1057,7 +1057,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__status)
+        hugepage__sidecar__subcmd__status)
             opts="-h --reserve-percent --state-dir --service-account --format --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1095,7 +1095,7 @@ _hugepage-sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__subcmd__sidecar__subcmd__watch)
+        hugepage__sidecar__subcmd__watch)
             opts="-h --reserve-percent --interval --state-dir --service-account --history-size --json --textfile --oracle-dir --owner --group --mode --once --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1165,7 +1165,7 @@ _hugepage-sidecar() {
 }
 
 if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
-    complete -F _hugepage-sidecar -o nosort -o bashdefault -o default hugepage-sidecar
+    complete -F _hugepage__sidecar -o nosort -o bashdefault -o default hugepage-sidecar
 else
-    complete -F _hugepage-sidecar -o bashdefault -o default hugepage-sidecar
+    complete -F _hugepage__sidecar -o bashdefault -o default hugepage-sidecar
 fi

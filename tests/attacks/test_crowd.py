@@ -15,7 +15,7 @@ from harness.attacker import USER
 from harness.poll import until
 from harness.units import MB
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.long]
 
 COUNT = 1000
 CROWD = r"""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.lock import host_lock
+from harness.lock import pool_lock
 from harness.poll import until
 from harness.processes import mounts, run
 from harness.units import GB, MB
@@ -62,7 +62,7 @@ def hugetlb_cgroup(outer: Cgroup | None = None) -> Iterator[Cgroup]:
 
     Its processes must have ended by then.
     """
-    with host_lock(), _parent(outer) as root, _controller_enabled(root):
+    with pool_lock(), _parent(outer) as root, _controller_enabled(root):
         group = Cgroup(Path(tempfile.mkdtemp(prefix="pg_hugepages-test-", dir=root)))
         try:
             group.show(True)

@@ -1,36 +1,67 @@
-"""The exclusive locks of this host: of its huge pages, held by every test that changes or measures them, and of a whole run of
-tests.
+"""The locks of this host: of the host itself, of its huge pages, and of a whole run of tests.
 
-The lock of huge pages is reentrant within a process: a pool within a cgroup within a test takes it once.
+Who holds the host alone may look at every process of it and change any setting. Who shares it looks at its own servers alone, which
+take no huge pages unless it holds the pools, too. The first two locks are reentrant within a process: a pool within a cgroup within
+a test takes each once.
 """
 
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 LOCK_FILE = "/run/lock/pg_hugepages.lock"
+POOL_LOCK_FILE = "/run/lock/pg_hugepages.pool.lock"
 RUN_LOCK_FILE = "/run/lock/pg_hugepages.run.lock"
 
-_depth = 0
+
+@dataclass
+class _Held:
+    depth: int
+    fd: int
+    shared: bool
+
+
+_held: dict[str, _Held] = {}
 
 
 @contextmanager
-def host_lock() -> Iterator[None]:
-    """Hold the lock; waits without a deadline while another process holds it."""
-    global _depth
-    if _depth == 0:
-        fd = _open(LOCK_FILE)
-        fcntl.flock(fd, fcntl.LOCK_EX)
-    else:
-        fd = -1
-    _depth += 1
+def host_lock(shared: bool = False) -> Iterator[None]:
+    """Hold the host, alone or beside others that share it; waits without a deadline while another process holds it otherwise."""
+    with _lock(LOCK_FILE, shared):
+        yield
+
+
+@contextmanager
+def pool_lock() -> Iterator[None]:
+    """Hold the pools of huge pages and the hugetlb controller, and the host: alone, if this process does not share it already."""
+    with ExitStack() as locks:
+        if LOCK_FILE not in _held:
+            locks.enter_context(host_lock())
+        locks.enter_context(_lock(POOL_LOCK_FILE, shared=False))
+        yield
+
+
+@contextmanager
+def _lock(path: str, shared: bool) -> Iterator[None]:
+    held = _held.get(path)
+    if held is None:
+        held = _held[path] = _Held(0, _open(path), shared)
+        try:
+            fcntl.flock(held.fd, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        except BaseException:
+            os.close(_held.pop(path).fd)
+            raise
+    elif held.shared and not shared:
+        raise RuntimeError("this test changes the host, or looks at all of it, beside others: it may not be marked as sharing it")
+    held.depth += 1
     try:
         yield
     finally:
-        _depth -= 1
-        if fd >= 0:
-            os.close(fd)
+        held.depth -= 1
+        if held.depth == 0:
+            os.close(_held.pop(path).fd)
 
 
 @contextmanager

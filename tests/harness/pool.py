@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.lock import host_lock
+from harness.lock import pool_lock
 from harness.poll import until
 from harness.processes import run
 from harness.units import GB, KB
@@ -104,7 +104,7 @@ def borrowed_pool(page_size: int, available: int, overcommit: int = 0) -> Iterat
 
     Servers that use the pages have to stop before that; harness.reserved_host stops them.
     """
-    with host_lock():
+    with pool_lock():
         pool = Pool(page_size)
         found = pool.numbers()
         asked = found.nr - found.surplus

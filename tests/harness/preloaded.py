@@ -1,5 +1,7 @@
 """A server that preloads the library: its settings, its worker, and the rows of its history."""
 
+import os
+import signal
 from typing import Any
 
 from harness.cluster import Cluster
@@ -41,9 +43,15 @@ def await_answer(cluster: Cluster) -> None:
 
 
 def await_samples(cluster: Cluster, times: int) -> None:
-    """Wait until the worker has taken this many more samples."""
-    with traced(worker(cluster), "openat") as trace:
-        until(f"{times} samples of the worker", lambda: len(trace.lines('"/proc/meminfo"')) >= times)
+    """Have the worker take this many more samples: whenever its latch is set, by itself or by this signal (procsignal.c), it does."""
+    pid = worker(cluster)
+
+    def has_taken_them() -> bool:
+        os.kill(pid, signal.SIGUSR1)
+        return len(trace.lines('"/proc/meminfo"')) >= times
+
+    with traced(pid, "openat") as trace:
+        until(f"{times} samples of the worker", has_taken_them)
 
 
 def await_rounds(pid: int, times: int) -> None:

@@ -20,6 +20,7 @@ import yaml
 from harness import sidecar
 from harness.cluster import Cluster, rows
 from harness.poll import until
+from harness.processes import run
 
 MONITORING = Path(__file__).resolve().parents[2] / "monitoring"
 sys.path.insert(0, str(MONITORING / "exporters"))
@@ -97,6 +98,25 @@ def sql_exporter(cluster: Cluster, user: str) -> Iterator[str]:
     config_file.write_text(yaml.safe_dump(config))
     with service("prometheus-sql-exporter", f"-web.listen-address={address}", f"-config.file={config_file}",
                  url=f"http://{address}/metrics", log=cluster.root / "sql_exporter.log"):
+        yield address
+
+
+@contextmanager
+def pgwatch(cluster: Cluster, user: str) -> Iterator[str]:
+    """pgwatch on a cluster with its own metrics and the project's, in one directory as docs/monitoring.md says; its address."""
+    address = f"127.0.0.1:{free_port()}"
+    metrics = cluster.root / "pgwatch"
+    metrics.mkdir()
+    (metrics / "metrics.yaml").write_text(run("pgwatch", "metric", "list"))
+    preset = yaml.safe_load((MONITORING / "exporters/pgwatch.yaml").read_text())
+    preset["presets"]["hugepages"]["metrics"] = dict.fromkeys(preset["metrics"], 1)
+    (metrics / "pgwatch.yaml").write_text(yaml.safe_dump(preset))
+    source = {"name": "trial", "conn_str": f"postgresql://{user}@/postgres?host={cluster.root}&port=5432&sslmode=disable",
+              "kind": "postgres", "preset_metrics": "hugepages", "custom_metrics": {"db_size": 1}, "is_enabled": True}
+    sources = cluster.root / "pgwatch-sources.yaml"
+    sources.write_text(yaml.safe_dump([source]))
+    with service("pgwatch", f"--sources={sources}", f"--metrics={metrics}", f"--sink=prometheus://{address}", "--web-disable",
+                 url=f"http://{address}/metrics", log=cluster.root / "pgwatch.log"):
         yield address
 
 

@@ -1,5 +1,5 @@
-"""The host for one test at a time, without the pages of its pools that nobody uses. At the end the servers stop first, then
-the host's settings are restored.
+"""The host for one test, without the pages of its pools that nobody uses. At the end the servers stop first, then the host's
+settings are restored.
 
     with ReservedHost() as reserved_host:
         server = reserved_host.cluster(shared_buffers="128MB")
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from harness.cgroup import Cgroup, hugetlb_cgroup
 from harness.cluster import Cluster
-from harness.lock import host_lock
+from harness.lock import host_lock, pool_lock
 from harness.pool import Pool, borrowed_pool, pools
 from harness.refusal import refusal
 from harness.shmem_thp import ShmemThp, borrowed_shmem_thp
@@ -25,17 +25,20 @@ Held = TypeVar("Held")
 class ReservedHost:
     """A context manager: holds the host lock, and restores the host's settings at the end.
 
-    `keep_free_pages`: leave the free pages of the pools in them.
+    `keep_free_pages`: leave the free pages of the pools in them. `shared`: beside other tests that share the host, which change
+    nothing but the pools. `pools`: whether it holds those; else its servers ask for no huge pages.
     """
 
-    def __init__(self, *, keep_free_pages: bool = False) -> None:
-        self._keep_free_pages = keep_free_pages
+    def __init__(self, *, keep_free_pages: bool = False, shared: bool = False, pools: bool = True) -> None:
+        self._keep_free_pages, self._shared, self.has_pools = keep_free_pages, shared, pools
 
     def __enter__(self) -> "ReservedHost":
         self._host, self._clusters = ExitStack(), ExitStack()
-        self._host.enter_context(host_lock())
+        self._host.enter_context(host_lock(self._shared))
         try:
-            self._take_free_pages()
+            if self.has_pools:
+                self._host.enter_context(pool_lock())
+                self._take_free_pages()
         except BaseException:
             self._host.close()
             raise
@@ -63,10 +66,14 @@ class ReservedHost:
 
     def cluster(self, **settings: Any) -> Cluster:
         """A new cluster, not started; takes the arguments of Cluster."""
+        if not self.has_pools:
+            settings = {"huge_pages": False, **settings}
+            assert settings["huge_pages"] in (False, "off"), "a test without the pools would take pages of another one"
         return self._clusters.enter_context(Cluster(**settings))
 
     def pool(self, page_size: int, available: int, overcommit: int = 0) -> Pool:
         """A pool with exactly this many available pages; see borrowed_pool."""
+        assert self.has_pools
         return self._host.enter_context(borrowed_pool(page_size, available, overcommit))
 
     def cgroup(self, outer: Cgroup | None = None) -> Cgroup:

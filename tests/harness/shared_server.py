@@ -10,23 +10,24 @@ BASE = {"shared_buffers": "32MB", "max_connections": 20}
 
 
 class SharedServer:
-    """The server, running and with the extension, and empty pools of both page sizes."""
+    """The server, running and with the extension, and empty pools of both page sizes; without pools if `reserved_host` has none."""
 
     fixed = frozenset({"listen_addresses", "unix_socket_directories", "port", "fsync"})
 
     def __init__(self, reserved_host: ReservedHost) -> None:
         self.reserved_host = reserved_host
-        self.server = create_extension(reserved_host.cluster(**BASE).start())
-        self.pools = {size: reserved_host.pool(size, 0) for size in (2 * MB, GB)}
+        self.base = BASE if reserved_host.has_pools else {**BASE, "huge_pages": False}
+        self.server = create_extension(reserved_host.cluster(**self.base).start())
+        self.pools = {size: reserved_host.pool(size, 0) for size in (2 * MB, GB) if reserved_host.has_pools}
 
     def configure(self, **settings: object) -> None:
-        """Write these settings to disk, and reset all others to BASE."""
-        for name in self.server.settings.keys() - BASE.keys() - self.fixed:
+        """Write these settings to disk, and reset all others to those of before."""
+        for name in self.server.settings.keys() - self.base.keys() - self.fixed:
             self.server.settings[name] = None
-        self.server.conf(**{**BASE, **settings})
+        self.server.conf(**{**self.base, **settings})
 
     def restore(self) -> Cluster:
-        """Restart the server with BASE in base pages and with empty pools, whatever a test has changed."""
+        """Restart the server with its first settings in base pages and with empty pools, whatever a test has changed."""
         self.configure()
         if self.server.running():
             self.server.sql("ALTER SYSTEM RESET ALL")

@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 from harness.cluster import Cluster, Install
+from harness.lock import host_lock
 from harness.oracle_files import REPOSITORY, public_directory
 from harness.oracle_plsql import PlsqlPackage
 
@@ -37,12 +38,13 @@ def directory() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def twin() -> Iterator[PlsqlPackage]:
+def twin(request: pytest.FixtureRequest) -> Iterator[PlsqlPackage]:
     """The package on a server with orafce, with an empty directory of its own."""
     found = [install for install in Install.all() if install.has_extension("orafce")]
     assert found, "no PostgreSQL with orafce: apt-get install postgresql-15-orafce"
     made = public_directory()
-    with Cluster(max(found, key=lambda install: install.major), huge_pages="off") as server:
+    shared = bool(request.node.get_closest_marker("own_servers"))
+    with host_lock(shared), Cluster(max(found, key=lambda install: install.major), huge_pages="off") as server:
         twin = PlsqlPackage(server.start(), made)
         yield twin
         twin.connection.close()

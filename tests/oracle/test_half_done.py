@@ -7,6 +7,8 @@ import pytest
 from harness.oracle_dictionary import Dictionary, Stopped
 from harness.oracle_files import script
 
+pytestmark = pytest.mark.own_servers
+
 INSTALL, UNINSTALL = script("install-sql"), script("uninstall-sql")
 MOST = 200
 

@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from snapshots import (COMMANDS, COUNTS, ELSEWHERE, HOST, INSTRUCTIONS, MAX_RECORD_BYTES, MEMBERS, PROSE, TABLES, sanitised,
                        snapshots)
 
+pytestmark = pytest.mark.no_server
+
 INSTALL = script("install-sql")
 LAST_SECOND = 253_402_300_799
 

@@ -10,6 +10,8 @@ import pytest
 from harness.oracle_files import REPOSITORY, script
 from harness.sidecar import binary
 
+pytestmark = pytest.mark.no_server
+
 SCRIPTS = ("install-sql", "uninstall-sql", "cluster-sql")
 NODES = ("--shared-dir", "/shared/hugepages", "--node", "rac1", "--node", "rac-2")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
@@ -73,6 +75,7 @@ def test_pmd_refuses(validators):
     assert files.keys() - pmd(validators, files).keys() == set()
 
 
+@pytest.mark.long
 def test_external_tables_by_antlr(validators):
     ddl = external_tables(script("install-sql"))
     assert len(ddl) == 6
@@ -80,6 +83,7 @@ def test_external_tables_by_antlr(validators):
     assert (done.returncode, done.stdout) == (0, "6 statements\n"), done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", [("CHAR(20)", "CHAR(20"), ("SKIP 1", "SKIP"), ("TERMINATED BY '|'", "TERMINATED '|'"),
                                     ("REJECT LIMIT 0", "REJECT 0")])
 def test_antlr_refuses(validators, broken):

@@ -13,6 +13,8 @@ from harness import oracle_loader
 from harness.oracle_files import Writer, public_directory, script, write
 from harness.oracle_loader import tables
 
+pytestmark = pytest.mark.own_servers
+
 INSTALL = script("install-sql")
 SECONDS = float(os.environ.get("RACE_SECONDS", 4))
 

@@ -14,6 +14,8 @@ from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
 from snapshots import COUNTS, HOST, LATER, MEMBERS, TABLES, snapshots
 
+pytestmark = pytest.mark.own_servers
+
 FUNCTIONS = {member if member != "host" else "hosts": file for member, file in MEMBERS.items()}
 """The file of each function of the package."""
 

@@ -12,6 +12,8 @@ from harness.processes import run
 from harness.sidecar import binary
 from snapshots import HOST, TABLES
 
+pytestmark = pytest.mark.no_server
+
 INSTALL = script("install-sql")
 NAMES = sorted(table.location for table in TABLES.values())
 

@@ -9,6 +9,8 @@ from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import MB
 
+pytestmark = pytest.mark.own_servers
+
 
 def needs(server: Cluster, *names: str) -> list[str]:
     """Those of these settings and relations that the server has; Unsupported without any."""

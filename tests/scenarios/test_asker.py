@@ -13,11 +13,14 @@ from harness.processes import alive
 from harness.status import EXTENSION, checked_status, create_extension, own_notes
 from harness.strace import traced
 
+pytestmark = pytest.mark.own_servers
+
 STUCK = "for (;;) sleep(1);"
 
 
 def test_worker_asks_once(new_cluster, root):
-    """And all views have its answer. It runs no program itself, and starts an asker at most once a sample."""
+    """And all views have its answer. It runs no program itself, and starts an asker at most once a sample, which are 5 s apart here, so
+    that two changes fit between them."""
     server = create_extension(new_cluster(**WATCHED | {f"{EXTENSION}.sample_interval": 5}).start())
     pid = await_worker(server)
     await_answer(server)
@@ -53,7 +56,7 @@ def test_asker_of_a_stuck_library_stops_at_once(new_cluster, root):
 
 @pytest.mark.any_major
 def test_worker_after_a_stuck_library(new_cluster, root):
-    """The answer that did not come is a reason, not a refusal."""
+    """The answer that did not come for 10 s, the time limit, is a reason, not a refusal."""
     server = create_extension(new_cluster(**PRELOADED).start())
     pid = await_worker(server)
     stuck = library(server.install, server.root, STUCK)

@@ -17,6 +17,8 @@ from harness.status import create_extension
 from harness.strace import traced
 from harness.units import GB, KB, MB
 
+pytestmark = pytest.mark.own_servers
+
 STILL = {"autovacuum": False, **({"io_max_workers": 2} if Install.find().major >= 19 else {})}
 """Settings under which the server neither begins nor ends a process by itself: 19 adapts the number of its I/O workers."""
 
@@ -82,9 +84,11 @@ def test_show_every_process_once(new_cluster):
     assert sums["memory_total"] == meminfo()["MemTotal"]
 
 
+@pytest.mark.whole_host
 @pytest.mark.any_major
 def test_explain_the_page_tables_of_the_host(new_cluster, pool):
-    """30 backends access 2 GB: the host's PageTables grow as the view shows in base pages, and little in huge pages."""
+    """30 backends access 2 GB: the host's PageTables grow as the view shows in base pages, and little in huge pages. Each
+    page of each backend is touched, twice."""
     size, backends, total = 2 * GB, 30, {}
     server = new_cluster(shared_buffers=f"{size // MB}MB", max_connections=backends + 10, **STILL,
                          huge_pages=False, max_wal_size="64MB")
@@ -217,6 +221,7 @@ def test_cancel_between_two_processes(new_cluster, root):
         assert not kernel_files(session.info.backend_pid)
 
 
+@pytest.mark.long
 @pytest.mark.any_major
 def test_two_thousand_processes(new_cluster, root):
     """All have a row, and a cancel ends a loop over them."""

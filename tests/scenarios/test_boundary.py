@@ -16,6 +16,8 @@ from harness.preloaded import PRELOADED, WATCHED, await_worker
 from harness.status import EXTENSION, create_extension
 from harness.strace import Trace, traced
 
+pytestmark = pytest.mark.own_servers
+
 FORKS = r"^(\d+ +)?(clone3?|v?fork|execve(at)?)\("
 OPENS = r"^(\d+ +)?(open(at2?)?|creat)\("
 CALLS = r"^(\d+ +)?\w+\("

@@ -8,7 +8,7 @@ from harness.processes import run
 from harness.status import checked_status, create_extension
 from harness.units import MB
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
 LIMIT = 64 * MB
 

@@ -12,7 +12,7 @@ from harness.cluster import Cluster, StartFailed
 from harness.poll import until
 from harness.units import MB
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
 HUGE = 2 * MB
 RowReader = Callable[[Cluster], dict[str, Any]]

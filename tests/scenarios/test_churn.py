@@ -10,9 +10,12 @@ import pytest
 
 from harness.cluster import rows
 from harness.kernel import open_files
+from harness.lock import host_lock
 from harness.shared_buffers import fill_shared_buffers, touch_all
 from harness.status import create_extension
 from harness.units import MB
+
+pytestmark = pytest.mark.own_servers
 
 PER_SECOND, SECONDS = 80, 20
 PIDS = 1600
@@ -26,12 +29,13 @@ FAT = TOUCHED // 512
 def few_pids(count: int) -> Iterator[None]:
     """Let pids wrap around at `count` for the length of a block."""
     limit = Path("/proc/sys/kernel/pid_max")
-    found = limit.read_text()
-    limit.write_text(str(count))
-    try:
-        yield
-    finally:
-        limit.write_text(found)
+    with host_lock():
+        found = limit.read_text()
+        limit.write_text(str(count))
+        try:
+            yield
+        finally:
+            limit.write_text(found)
 
 
 class Storm(threading.Thread):
@@ -57,8 +61,11 @@ class Storm(threading.Thread):
             self.error = error
 
 
+@pytest.mark.long
+@pytest.mark.whole_host
 @pytest.mark.any_major
 def test_no_row_is_anothers(new_cluster, root):
+    """For so long that the pids go once around."""
     server = create_extension(new_cluster(max_connections=60, huge_pages=False, shared_buffers="160MB").start())
     fill_shared_buffers(server, TOUCHED)
     session = server.connect()

@@ -7,6 +7,8 @@ from harness.cluster import Cluster, rows
 from harness.preloaded import PRELOADED
 from harness.status import EXTENSION, create_extension
 
+pytestmark = pytest.mark.own_servers
+
 FUNCTIONS = """
 SELECT p.proname AS name, p.prosrc AS symbol, p.probin AS library,
        pg_get_function_arguments(p.oid) AS arguments, columns.types AS columns, columns.names
@@ -146,6 +148,7 @@ def test_both_versions_and_what_to_do(new_cluster, settings, version, hint):
     assert hint in error.diag.message_hint
 
 
+@pytest.mark.quiet_pools
 def test_an_older_extension_gets_the_columns_that_it_knows(new_cluster):
     """What a later version has behind them is left out; other columns are refused as ever."""
     server = create_extension(new_cluster().start())

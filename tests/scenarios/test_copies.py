@@ -10,6 +10,8 @@ from harness.cluster import Cluster, Install, StartFailed, rows
 from harness.preloaded import PRELOADED
 from harness.status import EXTENSION, create_extension
 
+pytestmark = pytest.mark.own_servers
+
 INSTALLED = Path(Install.find().ask("pkglibdir"), f"{EXTENSION}.so")
 
 

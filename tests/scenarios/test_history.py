@@ -19,6 +19,8 @@ from harness.status import checked_status, create_extension
 from harness.strace import traced
 from harness.units import KB, MB
 
+pytestmark = pytest.mark.own_servers
+
 NAME = "pg_hugepages.history"
 
 
@@ -167,8 +169,9 @@ def test_cut_file_is_durable(new_cluster):
 
 
 @pytest.mark.any_major
+@pytest.mark.quiet_pools
 def test_full_disk(new_cluster, root):
-    """Without free space the server starts, logs it once, and keeps the earlier records."""
+    """Without free space the server starts, logs it once, and keeps the earlier records. A pool that changed would be another one."""
     server = new_cluster(**WATCHED, huge_pages=False, max_replication_slots=0, wal_level="minimal", max_wal_senders=0)
     with small_disk(server) as disk:
         create_extension(server.start())
@@ -221,8 +224,10 @@ def test_a_problem_that_comes_back_is_logged_again(new_cluster):
         until("the record", lambda: history(server))
 
 
+@pytest.mark.quiet_pools
 def test_an_error_is_logged_as_the_server_does(new_cluster, root):
-    """Message, DETAIL and HINT, and no text of a program's; again after a look that succeeded."""
+    """Message, DETAIL and HINT, and no text of a program's; again after a look that succeeded. A record of a pool that changed would
+    leave the worker more memory."""
     server = create_extension(new_cluster(**WATCHED, huge_pages=False).start())
     pid = await_worker(server)
 
@@ -255,6 +260,7 @@ def test_odd_data_directory(new_cluster, name):
     assert len(messages(server.log())) == 2
 
 
+@pytest.mark.long
 @pytest.mark.any_major
 def test_many_restarts(new_cluster):
     """50 restarts: the file keeps its size limit, and the last restarts are as fast as the first."""

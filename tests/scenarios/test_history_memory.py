@@ -16,6 +16,8 @@ from harness.server_log import messages
 from harness.status import create_extension
 from harness.units import GB, KB, MB
 
+pytestmark = pytest.mark.own_servers
+
 RECORDS = 100_000
 """The most that `pg_hugepages.history_size` keeps."""
 
@@ -68,6 +70,7 @@ def test_memory_is_that_of_a_short_history(new_cluster, content: Callable[[bytes
     assert kept(server).stat().st_size < 100 * MB
 
 
+@pytest.mark.whole_host
 @pytest.mark.any_major
 def test_a_long_history_under_strict_overcommit(new_cluster, root):
     """The kernel promises five times the file: the start is logged and recorded, and the view has its rows."""

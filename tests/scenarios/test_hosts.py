@@ -5,6 +5,8 @@ import pytest
 from harness.status import assert_hint_is_exact, checked_status, command_of, create_extension
 from harness.units import MB
 
+pytestmark = pytest.mark.own_servers
+
 
 def test_second_cluster_is_counted(new_cluster, pool):
     first, second = new_cluster(), new_cluster(shared_buffers="64MB")

@@ -16,6 +16,8 @@ from harness.processes import CommandFailed, run
 from harness.status import EXTENSION
 from harness.traces import removed_if_new
 
+pytestmark = pytest.mark.own_servers
+
 PROJECT = Path(__file__).parents[2]
 INSTALL = Install.find()
 FILES = {f"lib/{EXTENSION}.so", f"share/extension/{EXTENSION}.control", f"licenses/{EXTENSION}/copyright"}

@@ -11,6 +11,8 @@ from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import MB
 
+pytestmark = pytest.mark.own_servers
+
 LIMIT = 103 * 8192
 """Locked memory for one ring more than a server with 60 connections has, of 8 kB each (64 entries, on 4 kB pages)."""
 

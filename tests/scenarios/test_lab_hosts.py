@@ -8,7 +8,7 @@ import pytest
 from harness import sidecar
 from harness.processes import run
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.no_server]
 
 HOSTS = Path(__file__).parents[1] / "hosts"
 KERNELS = ("5.10", "6.1", "6.12", "newest")

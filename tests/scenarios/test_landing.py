@@ -9,6 +9,8 @@ from harness.smaps import main_mapping
 from harness.status import assert_hint_is_exact, checked_status, command_of, create_extension
 from harness.units import GB, MB
 
+pytestmark = pytest.mark.own_servers
+
 
 @pytest.mark.parametrize("page_size", [2 * MB, GB], ids=["2MB", "1GB"])
 def test_landed(new_cluster, pool, page_size):
@@ -104,6 +106,7 @@ def test_pool_twice_as_large_as_needed(new_cluster, pool):
     checked_status(server, verdict="notice", landed_in="hugetlb", cause=None, recommended_nr_hugepages=2 * needed)
 
 
+@pytest.mark.whole_host
 def test_more_than_the_host_can_hold(new_cluster, pool):
     """The recommendation stops at what the host can hold, as measured; the hint reduces shared memory first."""
     memory = meminfo()
@@ -117,6 +120,7 @@ def test_more_than_the_host_can_hold(new_cluster, pool):
     assert int(re.search(r"nr_hugepages=(\d+)", row["hint"])[1]) <= most
 
 
+@pytest.mark.whole_host
 def test_beyond_the_reserve_with_a_caution(new_cluster, pool):
     server = new_cluster(shared_buffers=f"{meminfo()['MemTotal'] * 11 // 100 // MB}MB",
                          **{"pg_hugepages.reserve_percent": 90})

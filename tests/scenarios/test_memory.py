@@ -10,6 +10,8 @@ from harness.processes import run, status_bytes
 from harness.status import create_extension
 from harness.units import KB, MB
 
+pytestmark = pytest.mark.own_servers
+
 VIEWS = """SELECT 'SELECT * FROM ' || oid::regclass AS statement FROM pg_class
            WHERE relkind = 'v' AND relname LIKE 'hugepage%' ORDER BY 1"""
 CALLS = ["SELECT * FROM hugepage_preflight()", "SELECT * FROM hugepage_preflight(max_connections => 50)",
@@ -46,7 +48,7 @@ class Survival:
         assert rows(self.bystander, "SELECT 1 AS alive") == [{"alive": 1}], (statement, room)
 
 
-@pytest.mark.parametrize("warm", [False, pytest.param(True, marks=pytest.mark.any_major)], ids=["first call", "second call"])
+@pytest.mark.parametrize("warm", [False, pytest.param(True, marks=[pytest.mark.any_major, pytest.mark.long])], ids=["first call", "second call"])
 def test_address_space_runs_out(server, root, warm):
     survival = Survival(server)
     for statement in survival.statements:
@@ -64,6 +66,7 @@ def test_address_space_runs_out(server, root, warm):
     assert "PANIC" not in server.log() and "terminated by signal" not in server.log()
 
 
+@pytest.mark.whole_host
 def test_kernel_promises_no_more(server, root):
     survival = Survival(server)
     with strict_overcommit() as leave:

@@ -1,6 +1,7 @@
 """The sidecar's metrics and the queries of the exporters say the same, through the real exporters and Prometheus."""
 
 import re
+import shutil
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,10 +18,10 @@ from harness.preloaded import PRELOADED
 from harness.processes import run
 from harness.status import create_extension
 from harness.units import MB
-from harness.prometheus import (MONITORING, Prometheus, Samples, Textfile, described, get, node_exporter, postgres_exporter,
+from harness.prometheus import (MONITORING, Prometheus, Samples, Textfile, described, get, node_exporter, pgwatch, postgres_exporter,
                                 prometheus, queried, samples, sql_exporter)
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
 MOVES = {"hugepage_host_page_tables_bytes", "hugepage_pool_obtainable_hugepages", "hugepage_page_tables_processes",
          "hugepage_page_tables_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes",
@@ -33,7 +34,7 @@ ITS_OWN = {"hugepage_allocations_total", "hugepage_page_tables_at_max_connection
 OF_SIDECAR = {"hugepage_build_info", "hugepage_survey_duration_seconds", "hugepage_uninspected_instances"}
 """What only the sidecar says, of itself and its survey."""
 
-SCRAPED = {"job", "instance", "server", "host", "database", "__name__"}
+SCRAPED = {"job", "instance", "server", "host", "database", "dbname", "__name__"}
 """Labels that the exporters and Prometheus add."""
 
 
@@ -71,6 +72,7 @@ def at_rest(found: dict) -> dict:
     return {key: value for key, value in found.items() if key[0] not in MOVES}
 
 
+@pytest.mark.whole_host
 @pytest.mark.parametrize("landed_in", ["hugetlb", "base"])
 def test_every_way_says_the_same(new_cluster, pool, cgroup, tmp_path, landed_in):
     """Names, labels, values and HELP, whether by an exporter's query or by the sidecar."""
@@ -95,6 +97,9 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, tmp_path, landed_in)
             "sql_exporter": services.enter_context(sql_exporter(server, "monitor")),
             "node": services.enter_context(node_exporter(textfile)),
         }
+        # No package registry has the program: it is tried where it is on the PATH, as docs/tested-on.md says.
+        if shutil.which("pgwatch"):
+            targets["pgwatch"] = services.enter_context(pgwatch(server, "monitor"))
         watcher = services.enter_context(prometheus(server.root, targets))
         for job in targets:
             until(f"samples of {job}", lambda: len(scraped(watcher, job)) >= len(expected))
@@ -194,6 +199,7 @@ def test_pgwatch(new_cluster):
                 assert values and all(isinstance(value, int | None) for value in values), name
 
 
+@pytest.mark.whole_host
 def test_the_list_in_the_docs_is_complete(new_cluster):
     """docs/monitoring.md names every metric that there is."""
     server = watched(new_cluster(**PRELOADED))

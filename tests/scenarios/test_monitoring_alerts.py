@@ -60,7 +60,8 @@ def watch(server: Cluster) -> Iterator[Watch]:
 
 @pytest.mark.parametrize("settings", [PRELOADED, {}], ids=["preloaded", "not preloaded"])
 def test_pool_shrunk_then_crash(new_cluster, pool, settings):
-    """First the warning of what would be lost, then of what is; each ends with its reason, and in that order."""
+    """First the warning of what would be lost, then of what is; each ends with its reason, and in that order.
+    Prometheus takes 5 s to find its targets."""
     server = new_cluster(**settings)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)

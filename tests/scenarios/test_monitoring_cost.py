@@ -9,7 +9,7 @@ from harness.cluster import rows
 from harness.prometheus import MONITORING
 from harness.status import create_extension
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
 SESSIONS = 500
 STATUS = "SELECT * FROM hugepage_status"

@@ -14,7 +14,7 @@ from harness.processes import CommandFailed, run
 from harness.prometheus import MONITORING, Prometheus, postgres_exporter, prometheus
 from harness.status import create_extension
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
 GRAFANA = MONITORING / "grafana"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pg_hugepages"

@@ -8,7 +8,7 @@ from harness.prometheus import MONITORING
 from harness.status import EXTENSION, create_extension
 from harness.units import MB
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
 FLEET = MONITORING / "fleet/fleet.sql"
 

@@ -15,6 +15,8 @@ from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
 from harness.units import GB, MB
 
+pytestmark = pytest.mark.own_servers
+
 NOT_ANSWERED = re.compile(r'^("\S+" is newer than the last reload: SELECT pg_reload_conf\(\)|a restart is pending for \w+)'
                           r".*; .*SELECT \* FROM hugepage_preflight\(\)")
 """What is said of files that only the server's program can tell the meaning of."""

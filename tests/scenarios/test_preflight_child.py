@@ -14,12 +14,14 @@ from harness.kernel import open_files
 from harness.poll import until
 from harness.processes import alive, children, same_open_file, status
 
+pytestmark = pytest.mark.own_servers
+
 
 @pytest.fixture
-def server(shared_server) -> Iterator[Cluster]:
+def server(shared_server_without_pools) -> Iterator[Cluster]:
     """The shared server, in working order again after the test."""
-    yield shared_server.server
-    shared_server.restore()
+    yield shared_server_without_pools.server
+    shared_server_without_pools.restore()
 
 
 def preflight(server: Cluster) -> dict:
@@ -28,12 +30,12 @@ def preflight(server: Cluster) -> dict:
 
 
 @pytest.fixture
-def stuck(shared_server, server) -> Iterator[Path]:
+def stuck(shared_server_without_pools, server) -> Iterator[Path]:
     """A library whose loading never ends, so that the child does not."""
     library = server.root / "stuck.so"
     os.mkfifo(library)
     library.chmod(0o644)
-    shared_server.configure(shared_preload_libraries=str(library))
+    shared_server_without_pools.configure(shared_preload_libraries=str(library))
     yield library
     library.unlink()
 
@@ -122,7 +124,7 @@ def test_terminated_asker_is_no_answer(server, stuck):
     assert not stubs(server)
 
 
-def test_killed_backend_takes_the_child_along(shared_server, server, stuck):
+def test_killed_backend_takes_the_child_along(shared_server_without_pools, server, stuck):
     call = PreflightCall(server)
     os.kill(call.backend, 9)
     assert call.end() is not None
@@ -131,12 +133,12 @@ def test_killed_backend_takes_the_child_along(shared_server, server, stuck):
     assert not stubs(server)
 
 
-def test_stop_of_the_server_takes_the_child_along(shared_server, server, stuck):
+def test_stop_of_the_server_takes_the_child_along(shared_server_without_pools, server, stuck):
     call = PreflightCall(server)
     server.stop("immediate")
     assert call.end() is not None
     until("the child to end", lambda: not alive(call.child))
-    shared_server.configure()
+    shared_server_without_pools.configure()
     server.start()
     assert not stubs(server)
 
@@ -182,6 +184,7 @@ def test_each_call_has_its_own(server, stuck):
 
 @pytest.mark.any_major
 def test_deadline(server, stuck):
+    """It is 10 s."""
     [row] = server.sql("SELECT * FROM hugepage_preflight()")
     assert (row["will_start"], row["lands_in"]) == (None, "unknown")
     assert "took longer than" in row["detail"]
@@ -207,7 +210,8 @@ def test_base_backup_passes_over_the_stub(server, stuck, tmp_path):
     call.end()
 
 
-def test_checkpoints_meanwhile(server):
+@pytest.mark.parametrize("times", [10, pytest.param(40, marks=pytest.mark.long)])
+def test_checkpoints_meanwhile(server, times):
     """pg_control is rewritten all the time while it is copied."""
     writer = server.connect()
     rows(writer, "CREATE TABLE IF NOT EXISTS busy (n int)")
@@ -221,7 +225,7 @@ def test_checkpoints_meanwhile(server):
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        answers = {preflight(server)["shared_memory"] for _ in range(40)}
+        answers = {preflight(server)["shared_memory"] for _ in range(times)}
     finally:
         stop.set()
         thread.join()

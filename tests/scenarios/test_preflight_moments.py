@@ -13,6 +13,8 @@ from harness.small_disk import small_disk
 from harness.status import create_extension
 from harness.units import KB
 
+pytestmark = pytest.mark.own_servers
+
 KILL_ONCE = "[ -e FLAG ] || { touch FLAG; kill -9 $$; }"
 """A shell's death by a signal, once."""
 

@@ -13,6 +13,8 @@ from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension, own_notes
 from harness.units import MB
 
+pytestmark = pytest.mark.own_servers
+
 
 def preflight(server) -> dict:
     [row] = server.sql("SELECT * FROM hugepage_preflight()")

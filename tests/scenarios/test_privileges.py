@@ -6,6 +6,9 @@ import pytest
 from harness.cluster import Cluster, rows
 from harness.status import EXTENSION, create_extension, steady
 
+# With the pools, of which they compare the numbers.
+pytestmark = [pytest.mark.own_servers, pytest.mark.quiet_pools]
+
 MEMBERS = """
 SELECT c.oid::regclass::text AS relation, p.oid::regprocedure::text AS routine, p.proname AS name,
        pg_get_function_identity_arguments(p.oid) AS arguments

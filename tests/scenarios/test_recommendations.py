@@ -12,6 +12,9 @@ from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import GB, KB, MB, pages
 
+# With the pools, of which they compare the numbers.
+pytestmark = [pytest.mark.own_servers, pytest.mark.quiet_pools]
+
 
 def recommended(server: Cluster, setting: str, area: str | None = None) -> dict | None:
     """The row on a setting, if there is one."""

@@ -15,7 +15,7 @@ from harness.cluster import Cluster, Unsupported
 from harness.host_tree import FIXTURES, HOSTILE, Host, busy_host, eventful
 from harness.units import GB, MB
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
 WIDTHS = (390, 768, 1280)
 
@@ -331,6 +331,7 @@ def test_file_is_replaced_whole_or_left_alone(tmp_path: Path) -> None:
     assert sidecar.run("report", "--root", tree).status == sidecar.USAGE
 
 
+@pytest.mark.whole_host
 def test_live_server(new_cluster: Callable[..., Cluster], pool: Callable[..., Any], tmp_path: Path,
                      browser: Browser) -> None:
     """A real server in huge pages, and both its histories: its own, and that of the program that watches it."""

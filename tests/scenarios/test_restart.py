@@ -1,7 +1,11 @@
 """In huge pages now, but not after the next start: pools shrunk while the server runs, and crash restarts."""
 
+import pytest
+
 from harness.status import checked_status, create_extension
 from harness.units import MB
+
+pytestmark = pytest.mark.own_servers
 
 
 def test_pool_shrunk_while_running(new_cluster, pool):

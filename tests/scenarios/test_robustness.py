@@ -11,6 +11,8 @@ from harness.status import checked_status, create_extension, steady
 from harness.strace import traced
 from harness.units import GB, KB, MB
 
+pytestmark = pytest.mark.own_servers
+
 CALLS = 1_000
 READ_MAPS = r"^read\(\d+</proc/\d+/maps>"
 

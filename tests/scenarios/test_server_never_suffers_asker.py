@@ -15,6 +15,8 @@ from harness.preloaded import PRELOADED, WATCHED, await_rounds, await_worker, wo
 from harness.processes import alive, children, descendants
 from harness.status import create_extension, own_notes
 
+pytestmark = pytest.mark.own_servers
+
 ASK = "SELECT * FROM hugepage_preflight()"
 
 

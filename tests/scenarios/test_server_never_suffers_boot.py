@@ -12,6 +12,8 @@ from harness.preloaded import WATCHED
 from harness.status import create_extension
 from harness.units import MB
 
+pytestmark = pytest.mark.own_servers
+
 
 def boot_outlook(server: Cluster) -> str | None:
     return server.sql("SELECT boot_outlook FROM hugepage_status")[0]["boot_outlook"]

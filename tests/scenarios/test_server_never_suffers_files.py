@@ -21,6 +21,8 @@ from harness.preloaded import WATCHED, await_rounds, await_worker, worker
 from harness.processes import CommandFailed, alive
 from harness.status import create_extension
 
+pytestmark = pytest.mark.own_servers
+
 SESSIONS = 12
 """More would not fit beside the superuser's."""
 
@@ -113,6 +115,7 @@ def pipe_in_configuration(server: Cluster) -> None:
 
 @pytest.mark.parametrize("end", ["deadline", "cancel", "terminate"])
 def test_a_named_pipe_and_preflight(new_cluster, root, end):
+    """The time limit for the program is 10 s."""
     server = create_extension(new_cluster(huge_pages=False).start())
     pipe_in_configuration(server)
     asks = BackgroundStatement(server, "SELECT * FROM hugepage_preflight()")

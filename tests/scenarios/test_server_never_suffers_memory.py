@@ -15,6 +15,8 @@ from harness.processes import alive, limit_address_space, status_bytes, waits_so
 from harness.status import create_extension
 from harness.units import KB, MB
 
+pytestmark = pytest.mark.own_servers
+
 RESERVE = 8 * MB
 """What a call maps before it begins (memory.rs)."""
 

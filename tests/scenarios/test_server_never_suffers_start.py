@@ -14,6 +14,8 @@ from harness.smaps import main_mapping
 from harness.status import EXTENSION, create_extension, own_notes
 from harness.units import MB
 
+pytestmark = pytest.mark.own_servers
+
 RELOAD = "SELECT pg_reload_conf()"
 
 

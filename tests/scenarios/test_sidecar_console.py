@@ -14,7 +14,7 @@ import pytest
 from harness import sidecar
 from harness.host_tree import busy_host
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.no_server]
 
 
 @pytest.fixture

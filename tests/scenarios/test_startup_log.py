@@ -14,6 +14,8 @@ from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
 from harness.units import MB
 
+pytestmark = pytest.mark.own_servers
+
 LANDED = r"^shared memory landed in \d+ huge pages of 2 MB$"
 MISSED = r"^shared memory did not land in huge pages \[base_pages\]$"
 LOST = r"^shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages \[regressed\]$"

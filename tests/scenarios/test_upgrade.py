@@ -24,6 +24,8 @@ sys.path.insert(0, str(REPOSITORY / "bench"))
 
 import build
 
+pytestmark = pytest.mark.own_servers
+
 EARLIER, NEXT = "0.0.8", "999.0.0"
 LIBRARY_OF_NEXT = f"""
 #include "postgres.h"

@@ -19,6 +19,8 @@ from harness.preloaded import PRELOADED, WATCHED, await_answer
 from harness.status import EXTENSION, checked_status, create_extension, own_notes
 from harness.strace import traced
 
+pytestmark = pytest.mark.own_servers
+
 VIEWS = ("hugepage_status", "hugepage_findings", "hugepage_recommendations", "hugepage_nodes")
 """All that reads the pending configuration."""
 
@@ -103,7 +105,7 @@ def test_ends_with_the_call(server_as_process_1, init, end):
 
 @pytest.mark.any_major
 def test_deadline_and_leftovers(server_as_process_1):
-    """A program that ends and leaves a process behind is collected with it; one that does not end is given up."""
+    """A program that ends and leaves a process behind is collected with it; one that does not end is given up, after 10 s."""
     server = server_as_process_1
     bystander = server.connect()
     leave = ESCAPED.replace("sleep(30);", "")
@@ -143,7 +145,7 @@ def test_no_view_starts_a_program(new_cluster, root):
 SAME = {
     "reloaded": {"work_mem": "5MB"},
     "another unit": {"shared_buffers": "131072kB"},
-    "another word": {"huge_pages": "try", "hot_standby": "yes"},
+    "another word": {"huge_pages": "no", "hot_standby": "yes"},
     "automatic": {"wal_buffers": "-1"},
     "of no part in memory": {"port": 6432, "listen_addresses": "localhost"},
     "of a library that is not loaded": {"other.setting": "5"},
@@ -155,7 +157,7 @@ SAME = {
 def test_same_as_running(new_cluster, change, preloaded):
     """Files that were not read since they changed are unknown; the reload finds nothing that only a start would change. It forgets
     what it refuses, so that without the worker's question one thing is open."""
-    server = create_extension(new_cluster(**(PRELOADED if preloaded else {})).start())
+    server = create_extension(new_cluster(huge_pages=False, **(PRELOADED if preloaded else {})).start())
     checked_status(server, restart_outlook="base")
     server.conf(**change)
     [note] = own_notes(checked_status(server, restart_outlook="unknown"))
@@ -224,7 +226,8 @@ def test_files_that_no_start_accepts(new_cluster):
 
 @pytest.mark.any_major
 def test_a_named_pipe_in_the_configuration(new_cluster):
-    """Opening it waits for a writer: no session does, and the program that does is given up, or ends with the session's wait."""
+    """Opening it waits for a writer: no session does, and the program that does is given up after 10 s, or ends with the
+    session's wait."""
     server = create_extension(new_cluster().start())
     pipe = server.data / "pipe.conf"
     os.mkfifo(pipe)

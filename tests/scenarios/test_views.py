@@ -15,6 +15,8 @@ from harness.smaps import BASE_PAGE, main_mapping, server_mappings
 from harness.status import HIDDEN_LIMITS, create_extension
 from harness.units import MB
 
+pytestmark = pytest.mark.own_servers
+
 NODES = Path("/sys/devices/system/node")
 
 

@@ -17,6 +17,8 @@ from harness.status import assert_hint_is_exact, checked_status, create_extensio
 from harness.strace import traced
 from harness.units import MB
 
+pytestmark = pytest.mark.own_servers
+
 LOSES = r"^the next start would lose huge pages \(also after a crash\) \[restart_loses\]$"
 AGAIN = "^the next start would get its huge pages again \\(also after a crash\\)$"
 CAPPED = r"^a cgroup allows fewer huge pages than shared memory uses \[cgroup_limit\]$"

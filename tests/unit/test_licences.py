@@ -83,6 +83,7 @@ def test_the_sum_is_what_packages_say():
     ("scripts/tree/package", "cp packaging/licences/pg_hugepages.copyright debian/copyright"),
     ("scripts/tree/package", "cp packaging/licences/hugepage-sidecar.copyright debian/"),
     ("packaging/rpm/hugepage-sidecar.spec", "%license /usr/share/licenses/hugepage-sidecar/copyright"),
+    ("packaging/rpm/pg_hugepages.spec", "%license /usr/share/licenses/%{name}/copyright"),
 ])
 def test_packages_carry_it(file, words):
     """Whoever makes packages compares what is in them; this says so before."""

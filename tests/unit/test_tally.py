@@ -16,8 +16,8 @@ test slow ... ignored, the long race was not run: RACE_SECONDS=60
 """
 
 PYTEST = """<testsuites><testsuite name="pytest">
-<testcase classname="scenarios.test_views" name="test_one"/>
-<testcase classname="scenarios.test_views" name="test_two"><failure message="x">x</failure></testcase>
+<testcase classname="scenarios.test_views" name="test_one" time="12.34"/>
+<testcase classname="scenarios.test_views" name="test_two" time="0.4"><failure message="x">x</failure></testcase>
 <testcase classname="scenarios.test_views" name="test_three"><error message="x">x</error></testcase>
 <testcase classname="scenarios.test_report" name="test_a"><skipped type="pytest.skip" message="no browser: install one">x</skipped></testcase>
 <testcase classname="scenarios.test_report" name="test_b"><skipped type="pytest.skip" message="no browser: install one">x</skipped></testcase>
@@ -33,6 +33,12 @@ def tally(directory: Path, **reports: tuple[str | None, int]) -> "subprocess.Com
             report.write_text(text)
         (directory / f"{report.name}.status").write_text(f"{status}\n")
     return subprocess.run([REPOSITORY / "scripts/tally", directory], text=True, capture_output=True)
+
+
+def test_the_slowest_are_named(tmp_path):
+    """From a second on."""
+    lines = tally(tmp_path, host_xml=(PYTEST, 1)).stdout.splitlines()
+    assert lines[1:4] == ["Slowest:", "  12.3 s scenarios.test_views::test_one", ""]
 
 
 def test_both_are_added_up_and_skips_say_what_they_mean(tmp_path):

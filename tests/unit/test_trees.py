@@ -7,7 +7,7 @@ import pytest
 from machine import REPOSITORY
 
 STUBS = """
-. scripts/progress.sh; . scripts/detection.sh; . scripts/fresh.sh; . scripts/matrix.sh
+. scripts/progress.sh; . scripts/detection.sh; . scripts/trees.sh; TREES=$CACHE; . scripts/fresh.sh; . scripts/matrix.sh
 bare_tree() { mkdir -p "$TREES/$1"; }
 step() { echo "$1"; }
 as_root() { "$@"; }
@@ -26,3 +26,31 @@ def test_a_state_that_is_the_suite_itself_needs_no_copy(tmp_path: Path, state: s
     done = bash(f'STATE_TREE=$TREES/{tree} SUITE=bookworm LABEL=Debian; mkdir -p "$TREES/{tree}.unfinished"; make_state_tree {state}', tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) == steps and (tmp_path / tree).is_dir()
+
+
+MATRIX = """
+SUPPORTED='15 16 17 18 19'; find_toolchain() { :; }; take_trees() { :; }
+tree_for() { :; }; stop_painter() { :; }; say() { :; }
+in_major() { echo "${@:2}" >>"$CACHE/ran.$1"; }
+"""
+
+
+@pytest.mark.parametrize("arguments, ran", [
+    ("18 --short 17 19", {"18": ["build whole", "test whole"], "17": ["build short", "test short"], "19": ["build short", "test short"]}),
+    ("--compile 18 --short 17", {"18": ["build whole"], "17": ["build short"]}),
+    ("--short 19", {"19": ["build short", "test short"]}),
+    ("", {major: ["build whole", "test whole"] for major in ("15", "16", "17", "18", "19")}),
+])
+def test_each_major_has_its_scope(tmp_path: Path, arguments: str, ran: dict[str, list[str]]) -> None:
+    done = bash(f'{MATRIX} step() {{ "${{@:2}}"; }}; run_matrix {arguments}', tmp_path)
+    assert done.returncode == 0, done
+    found = {path.suffix[1:]: path.read_text().replace("scripts/tree/", "").splitlines() for path in tmp_path.glob("ran.*")}
+    assert found == ran and f"{len(ran)} passed, 0 failed" in done.stdout
+
+
+@pytest.mark.parametrize("change, same", [("true", "yes"), ("echo b >b/file", "no"), ("chmod +x b/file", "no"), ("touch b/new", "no"),
+                                          ("ln -sf elsewhere b/link", "no"), ("touch -d 2001-01-01 b/file", "yes")])
+def test_a_copy_of_the_same_is_kept(tmp_path: Path, change: str, same: str) -> None:
+    done = bash(f"""cd {tmp_path} && mkdir a && echo a >a/file && ln -s file a/link && cp -a a b && {change}
+        if is_the_same a b; then echo yes; else echo no; fi""", tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, [same]), done

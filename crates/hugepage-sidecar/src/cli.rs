@@ -128,7 +128,9 @@ impl Cli {
             Command::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(*shell, &mut Self::command(), "hugepage-sidecar", &mut script);
-                stdout().write_all(&script)?;
+                // Bash would look for another name than the one that it made: clap's issue 6421.
+                let script = String::from_utf8(script)?.replace("hugepage__subcmd__sidecar", "hugepage__sidecar");
+                stdout().write_all(script.as_bytes())?;
                 Ok(exit::OK)
             }
             Command::Oracle(command) => oracle::run(root, command),
@@ -221,6 +223,9 @@ mod tests {
             clap_complete::generate_to(shell, &mut Cli::command(), "hugepage-sidecar", directory.join("completions"))
                 .unwrap();
         }
+        let bash = directory.join("completions/hugepage-sidecar.bash");
+        let script = fs::read_to_string(&bash).unwrap();
+        fs::write(&bash, script.replace("hugepage__subcmd__sidecar", "hugepage__sidecar")).unwrap();
     }
 
     fn files(directory: &Path) -> Vec<PathBuf> {

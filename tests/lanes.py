@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""The scenarios in two lanes, which run at the same time: lanes.py RESULTS MARKS PYTEST_ARGUMENT...
+
+`beside` has the tests of which others see nothing, and which need no pool of huge pages, `host` all others: tests/conftest.py decides
+by their marks and fixtures. The locks of tests/harness/lock.py keep tests apart that would see each other. MARKS is an expression
+for pytest's -m, or empty. Leaves LANE.xml and LANE.xml.status in RESULTS for scripts/tally, and lanes.status with 0 if the host is
+as before.
+"""
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from harness.signals import unwind_on_signals
+from harness.undisturbed import BESIDE, HOST, LANE, undisturbed
+
+TESTS = Path(__file__).parent
+NO_TESTS_COLLECTED = 5
+
+
+def start(lane: str, results: Path, marks: str, arguments: list[str], output: int | None) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-c", TESTS / "pytest.ini", "--rootdir", TESTS, "-m", marks, "--junitxml",
+         results / f"{lane}.xml", *arguments],
+        stdin=subprocess.DEVNULL, stdout=output, stderr=output and subprocess.STDOUT, env={**os.environ, LANE: lane})
+
+
+def stop(process: subprocess.Popen) -> None:
+    """Let it restore the host."""
+    if process.poll() is None:
+        process.terminate()
+    process.wait()
+
+
+def main(results: Path, marks: str, arguments: list[str]) -> int:
+    """Both lanes; what the other one printed follows when it has ended. The exit status is that of a lane that failed, else 0."""
+    printed, statuses = results / f"{BESIDE}.log", []
+    with ExitStack() as scope:
+        scope.enter_context(undisturbed(lambda: print("Waiting for another run of tests on this host.", flush=True)))
+        output = scope.enter_context(open(printed, "w"))
+        running = {BESIDE: start(BESIDE, results, marks, arguments, output.fileno()), HOST: start(HOST, results, marks, arguments, None)}
+        for process in running.values():
+            scope.callback(stop, process)
+        for lane, process in reversed(running.items()):
+            status = process.wait()
+            (results / f"{lane}.xml.status").write_text(f"{status}\n")
+            statuses.append(status)
+        print(f"\nThe other lane:\n{printed.read_text()}", flush=True)
+    (results / "lanes.status").write_text("0\n")
+    return next((status for status in statuses if status not in (0, NO_TESTS_COLLECTED)), 0)
+
+
+if __name__ == "__main__":
+    unwind_on_signals()
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:]))
