@@ -49,11 +49,10 @@ impl InspectedServer {
             needs.extend(host.stopped_needs().into_iter().map(|(_, need)| need));
         }
         let Some(pool) = size.and_then(|size| host.pool(size)) else { return Some(Pages(0)) };
-        let own = self.need();
         let sizing = host.sizing(pool, needs, reserve_percent);
         let lack = |need: &PoolNeed| sizing.counted(need).saturating_sub(need.held);
         let all = sizing.needs.iter().map(lack).fold(Pages(0), Pages::saturating_add);
-        Some(all.saturating_sub(sizing.needs.iter().find(|need| **need == own).map_or(Pages(0), lack)))
+        Some(all.saturating_sub(sizing.needs.iter().find(|need| **need == self.need()).map_or(Pages(0), lack)))
     }
 
     fn need(&self) -> PoolNeed {

@@ -45,8 +45,7 @@ pub fn or_unknown<T: ToString>(value: Option<T>) -> String {
 
 /// `text` in lines of 80 columns, the first indented by `first` spaces and the others by `rest`. What is in backticks is not broken.
 pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
-    /// No control character is left in what is shown.
-    const BLANK: &str = "\u{1}";
+    const BLANK: &str = "\u{1}"; // No control character is left in what is shown.
     // Names may contain line breaks, which would look like lines of this program.
     let shown = escape::line(&text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
     let whole = |(at, part): (usize, &str)| if at % 2 == 1 { part.replace(' ', BLANK) } else { part.to_owned() };
