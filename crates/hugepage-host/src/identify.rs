@@ -144,7 +144,7 @@ impl InspectContext<'_> {
             DiscoveredKind::PostgreSql(arguments) => {
                 let found = postgresql::files(root, files, pid, arguments, notes);
                 let server = PostgreSqlServer {
-                    inode: found.directory.as_deref().and_then(|directory| files.inode(directory)),
+                    inode: found.directory.as_deref().and_then(|directory| files.root().inode(directory)),
                     directory: found.directory,
                     system_identifier: found.system_identifier,
                 };
@@ -191,8 +191,8 @@ impl InspectContext<'_> {
         if self.root.is_tree() || namespace::container(self.root, pid).is_none() {
             return None;
         }
-        let its = directory.and_then(|directory| files.inode(directory));
-        let ours = directory.and_then(|directory| InstanceFiles::own(self.root).inode(directory));
+        let its = directory.and_then(|directory| files.root().inode(directory));
+        let ours = directory.and_then(|directory| self.root.inode(directory));
         (its.is_none() || its != ours).then(|| match its {
             Some((device, inode)) => {
                 let device = (rustix::fs::major(device), rustix::fs::minor(device));

@@ -143,7 +143,7 @@ impl ServerFiles<'_> {
 
     /// Whether it replays the log of another server.
     pub(super) fn is_standby(&self) -> bool {
-        pg_control::SIGNAL_FILES.iter().any(|name| self.files.exists(&self.inside(name)))
+        pg_control::SIGNAL_FILES.iter().any(|name| self.files.root().exists(&self.inside(name)))
     }
 
     fn inside(&self, name: &str) -> String {
@@ -165,7 +165,7 @@ impl ServerFiles<'_> {
         control: &PgControl,
     ) -> Result<Option<String>, String> {
         let own = recovery_parameters(major, settings)?;
-        let has = |name: &str| self.files.exists(&self.inside(name));
+        let has = |name: &str| self.files.root().exists(&self.inside(name));
         if has("recovery.signal") {
             return Err("recovery.signal is in its data directory".to_owned());
         }

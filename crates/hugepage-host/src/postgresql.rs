@@ -117,6 +117,6 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
 fn system_identifier(files: &InstanceFiles, path: &str) -> Result<String, ReadError> {
     match files.read_first(path, 8)?.try_into() {
         Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
-        Err(_) => Err(files.content(path, "it is too short")),
+        Err(_) => Err(files.root().content(path, "it is too short")),
     }
 }

@@ -101,7 +101,7 @@ impl Clusters<'_> {
             let data = cluster.data.to_string_lossy();
             let version = files.owner(&format!("{data}/PG_VERSION"));
             let is_absent = version.as_ref().is_err_and(ReadError::is_not_found) && !given.contains(&cluster.data);
-            let inode = files.inode(&data);
+            let inode = files.root().inode(&data);
             let owner = version.as_ref().ok().copied();
             if is_absent
                 || !is_mine(owner)

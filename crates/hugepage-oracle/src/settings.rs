@@ -85,9 +85,9 @@ impl Settings {
             }),
             (false, Some(found)) => Some(found),
             // srvctl and STARTUP SPFILE= name a file that no home has.
-            (false, None) => {
-                logged.filter(|path| path.starts_with('/') && files.exists(path)).and_then(|path| read(&path, notes))
-            }
+            (false, None) => logged
+                .filter(|path| path.starts_with('/') && files.root().exists(path))
+                .and_then(|path| read(&path, notes)),
         };
         if is_in_asm && parameters.is_none() {
             notes.add(

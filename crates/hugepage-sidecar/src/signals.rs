@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -13,24 +13,11 @@ use signal_hook::low_level::pipe;
 /// Each of them ends a command that has undone its changes.
 const TERMINATION: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
-/// Records that a termination signal was received.
-#[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
-
-impl Interrupt {
-    /// Catches termination signals from now on.
-    pub fn catch() -> io::Result<Self> {
-        let interrupt = Self::default();
-        for signal in TERMINATION {
-            flag::register(signal, Arc::clone(&interrupt.0))?;
-        }
-        Ok(interrupt)
-    }
-
-    /// Whether a signal was received.
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
+/// Catches termination signals from now on, after which the result is set.
+pub fn catch() -> io::Result<Arc<AtomicBool>> {
+    let has_signal = Arc::default();
+    TERMINATION.iter().try_for_each(|signal| flag::register(*signal, Arc::clone(&has_signal)).map(|_| ()))?;
+    Ok(has_signal)
 }
 
 /// A timer that a termination signal interrupts.

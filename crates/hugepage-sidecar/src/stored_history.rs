@@ -59,7 +59,7 @@ pub fn last_start_of_server(root: &Root, instance: &ServerIdentity) -> Result<Op
         let files = InstanceFiles::of_process(root, instance.pid);
         let Some(file) = there(&files, &path, || files.open(&path))? else { return Ok(None) };
         last_record(&file, limit::HISTORY, is_its_start)
-            .map_err(|source| files.error("read", &path, source).to_string())
+            .map_err(|source| files.root().error("read", &path, source).to_string())
     };
     readers::read_as(&instance.reader, read).unwrap_or_else(|why| Err(why.to_string()))
 }

@@ -29,7 +29,7 @@ use serde::de::DeserializeOwned;
 
 use self::child::{become_owner, send};
 pub use self::owner::Owner;
-pub use self::unread::{Unread, Why};
+pub use self::unread::Unread;
 
 /// So many read at the same time.
 const MAX_READERS: usize = 16;
@@ -117,8 +117,7 @@ impl Readers {
                 next += 1;
                 let owner = &owners[number];
                 if let Some(Stuck { pid, path, .. }) = self.stuck.iter().find(|stuck| stuck.uid == owner.uid) {
-                    let (pid, path) = (Some(pid.as_raw_pid()), path.clone());
-                    answers[number] = Some(Err(Unread { uid: owner.uid, pid, path, why: Why::IsStuck }));
+                    answers[number] = Some(Err(Unread::of(owner, *pid, path, "still waits for an answer")));
                     continue;
                 }
                 match start(owner, number, until, || work(number)) {
@@ -136,15 +135,13 @@ impl Readers {
                 for reader in running.drain(..) {
                     let owner = &owners[reader.number];
                     let (pid, path) = (reader.pid, reader.current.path());
+                    answers[reader.number] = Some(Err(Unread::of(owner, pid, &path, "had no answer in time")));
                     if !has_ended(pid) {
-                        self.stuck.push(Stuck { pid, uid: owner.uid, path: path.clone() });
+                        self.stuck.push(Stuck { pid, uid: owner.uid, path });
                     }
-                    let pid = Some(pid.as_raw_pid());
-                    answers[reader.number] = Some(Err(Unread { uid: owner.uid, pid, path, why: Why::NoAnswer }));
                 }
-                let none =
-                    |owner: &Owner| Err(Unread { uid: owner.uid, pid: None, path: String::new(), why: Why::NoAnswer });
-                (next..owners.len()).for_each(|number| answers[number] = Some(none(&owners[number])));
+                let none = |owner| Some(Err(unread(owner, "no time was left".to_owned())));
+                (next..owners.len()).for_each(|number| answers[number] = none(&owners[number]));
                 break;
             }
             wait(&running, until);
@@ -167,7 +164,7 @@ fn passed_on<T: Serialize + DeserializeOwned>(owner: &Owner, answer: &T) -> Resu
 }
 
 fn unread(owner: &Owner, why: String) -> Unread {
-    Unread { uid: owner.uid, pid: None, path: String::new(), why: Why::Ended(why) }
+    Unread { uid: owner.uid, pid: None, path: String::new(), why }
 }
 
 /// A reader that was started.
@@ -258,12 +255,7 @@ impl StartedReader {
     fn answer<T: DeserializeOwned>(self, owner: &Owner) -> Result<T, Unread> {
         let _ = kill_process(self.pid, Signal::KILL);
         let _ = waitpid(Some(self.pid), WaitOptions::empty());
-        let failed = |how: &str| Unread {
-            uid: owner.uid,
-            pid: Some(self.pid.as_raw_pid()),
-            path: self.current.path(),
-            why: Why::Ended(how.to_owned()),
-        };
+        let failed = |how: &str| Unread::of(owner, self.pid, &self.current.path(), how);
         if self.bytes.len() > MAX_ANSWER {
             return Err(failed("sent more than 32 MB"));
         }

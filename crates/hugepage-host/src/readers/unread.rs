@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use rustix::process::Pid;
+
+use super::Owner;
+
 /// The files of one user that were not read, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
@@ -11,22 +15,16 @@ pub struct Unread {
     pub pid: Option<i32>,
     /// What it read when its time was over; empty if unknown.
     pub path: String,
-    /// Why there is no answer.
-    pub why: Why,
-}
-
-/// Why a reader has no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// A read did not return in time.
-    NoAnswer,
-    /// The reader of an earlier survey still waits, so that none was started.
-    IsStuck,
-    /// It ended without an answer, or sent what is none.
-    Ended(String),
+    /// Why there is no answer: the end of a sentence on that process, or one of its own.
+    pub why: String,
 }
 
 impl Unread {
+    /// What the process `pid` did not read for `owner`.
+    pub(super) fn of(owner: &Owner, pid: Pid, path: &str, why: &str) -> Self {
+        Self { uid: owner.uid, pid: Some(pid.as_raw_pid()), path: path.to_owned(), why: why.to_owned() }
+    }
+
     /// Adds it, unless the same user's files were not read before.
     pub fn add_to(self, all: &mut Vec<Self>) {
         if all.iter().all(|other| other.uid != self.uid) {
@@ -39,13 +37,10 @@ impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { uid, pid, path, why } = self;
         write!(f, "the files of uid {uid} were not read: ")?;
-        match (pid, why) {
-            (Some(pid), Why::NoAnswer) => write!(f, "process {pid} had no answer in time")?,
-            (Some(pid), Why::IsStuck) => write!(f, "process {pid} still waits for an answer")?,
-            (Some(pid), Why::Ended(how)) => write!(f, "process {pid} {how}")?,
-            (None, Why::Ended(how)) => f.write_str(how)?,
-            (None, _) => f.write_str("no time was left")?,
+        if let Some(pid) = pid {
+            write!(f, "process {pid} ")?;
         }
+        f.write_str(why)?;
         if path.is_empty() { Ok(()) } else { write!(f, " (reading \"{path}\")") }
     }
 }

@@ -10,7 +10,7 @@ impl InstanceFiles {
         let version = text.trim();
         match !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
             true => Ok(version.to_owned()),
-            false => Err(self.content(path, "it is not a version")),
+            false => Err(self.root().content(path, "it is not a version")),
         }
     }
 }

@@ -35,27 +35,14 @@ impl Credentials {
         Some(Self { real, effective, saved, groups })
     }
 
-    /// The user whose files it may have this program read. A setuid program has the powers of two users, and its caller
-    /// chooses the arguments: of root's powers the caller lends none.
-    pub fn lends(&self) -> u32 {
-        if self.effective == 0 { self.real } else { self.effective }
-    }
-
     /// All users whose powers it has.
     pub fn users(&self) -> [u32; 3] {
         [self.real, self.effective, self.saved]
     }
 }
 
-/// What the user `inside` of the user namespace of `pid` is outside of it, where this program is (/proc/PID/uid_map);
-/// `None` if it is nobody there, or that may not be seen.
-pub fn mapped(root: &Root, pid: i32, inside: u32) -> Option<u32> {
-    let text = root.read(&format!("/proc/{pid}/uid_map")).ok()?;
-    extents(&text)
-        .find_map(|(first, outside, count)| outside.checked_add(inside.checked_sub(first).filter(|at| *at < count)?))
-}
-
-/// What the user `outside` is inside of that namespace.
+/// What the user `outside`, as this program's user namespace has it, is inside of that of `pid` (/proc/PID/uid_map); `None` if it is
+/// nobody there, or that may not be seen.
 pub fn unmapped(root: &Root, pid: i32, outside: u32) -> Option<u32> {
     let text = root.read(&format!("/proc/{pid}/uid_map")).ok()?;
     extents(&text)
@@ -84,23 +71,13 @@ mod tests {
     }
 
     #[test]
-    fn a_setuid_program_of_root_lends_nothing_of_root() {
-        let of = |real, effective| Credentials { real, effective, ..Credentials::default() }.lends();
-        assert_eq!((of(1000, 0), of(0, 0), of(1000, 54321), of(0, 26)), (1000, 0, 54321, 26));
-    }
-
-    #[test]
     fn extents_of_a_namespace() {
         let tree = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(tree.path().join("proc/7")).unwrap();
         std::fs::write(tree.path().join("proc/7/uid_map"), "         0       1000          1\n 1 100000 65536\nx\n")
             .unwrap();
         let root = Root::at(tree.path());
-        assert_eq!(
-            [0, 1, 999, 65537].map(|inside| mapped(&root, 7, inside)),
-            [Some(1000), Some(100_000), Some(100_998), None]
-        );
         assert_eq!([1000, 100_998, 7].map(|outside| unmapped(&root, 7, outside)), [Some(0), Some(999), None]);
-        assert_eq!(mapped(&root, 8, 0), None);
+        assert_eq!(unmapped(&root, 8, 0), None);
     }
 }

@@ -8,7 +8,6 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
-use std::time::SystemTime;
 
 use crate::proc::namespace;
 use crate::stranger::beneath::BeneathFile;
@@ -92,7 +91,7 @@ impl InstanceFiles {
         left: &mut u64,
         search: impl FnOnce(&mut File, &mut u64) -> io::Result<T>,
     ) -> Result<T, ReadError> {
-        search(&mut self.open(path)?, left).map_err(|source| self.error("read", path, source))
+        search(&mut self.open(path)?, left).map_err(|source| self.root.error("read", path, source))
     }
 
     /// The names in the directory `path`, sorted.
@@ -117,46 +116,15 @@ impl InstanceFiles {
         Ok(String::from_utf8_lossy(&target).into_owned())
     }
 
-    /// When the plain file `path` was last written to; `None` if there is none that can be seen.
-    pub fn modified(&self, path: &str) -> Option<SystemTime> {
-        let metadata = self.root.find(path, true).ok()?.metadata;
-        metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
-    }
-
-    /// Whether something is at `path` that can be seen.
-    pub fn exists(&self, path: &str) -> bool {
-        self.root.find(path, true).is_ok()
-    }
-
-    /// Whether a directory is at `path` that can be seen.
-    pub fn is_directory(&self, path: &str) -> bool {
-        self.root.find(path, true).is_ok_and(|found| found.metadata.is_dir())
-    }
-
     /// The user who owns the file or directory `path`.
     pub fn owner(&self, path: &str) -> Result<u32, ReadError> {
         let found = self.root.find(path, true).map_err(|source| self.root.error("open", path, source))?;
         Ok(found.metadata.uid())
     }
 
-    /// Device and inode of the file or directory `path`: the same from wherever it is seen. `None` if that is nothing.
-    pub fn inode(&self, path: &str) -> Option<(u64, u64)> {
-        self.root.inode(path)
-    }
-
     /// The path without links of what `path` names; `None` if that is nothing.
     pub fn canonical(&self, path: &str) -> Option<String> {
         Some(self.root.find(path, true).ok()?.path)
-    }
-
-    /// An error that says what is wrong with the content of `path`.
-    pub fn content(&self, path: &str, problem: impl Into<String>) -> ReadError {
-        self.root.content(path, problem)
-    }
-
-    /// An error of the operating system on `path`.
-    pub fn error(&self, operation: &'static str, path: &str, source: io::Error) -> ReadError {
-        self.root.error(operation, path, source)
     }
 
     /// `Ok(None)` for /dev/null, in whose place a file would be empty: it is not opened either.

@@ -76,7 +76,7 @@ impl Search<'_> {
         // A read-only home keeps them in ORACLE_BASE (since 18c).
         let directories = [home.to_owned()].into_iter().chain(bases(files, home, notes));
         let paths = directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
-        paths.into_iter().find(|path| files.modified(path).is_some())
+        paths.into_iter().find(|path| files.root().modified(path).is_some())
     }
 
     /// The ADR home by the files that PMON has open. Its standard streams lead nowhere (/dev/null).
@@ -171,11 +171,11 @@ pub fn others(files: &InstanceFiles, log: &str, most: usize) -> Vec<String> {
             let names = files.list(&format!("{home}/{directory}")).unwrap_or_default();
             names.into_iter().filter(is_rotated).map(|name| format!("{home}/{directory}/{name}")).collect::<Vec<_>>()
         })
-        .filter_map(|path| Some((files.modified(&path)?, path)))
+        .filter_map(|path| Some((files.root().modified(&path)?, path)))
         .collect();
     rotated.sort_by(|one, other| other.cmp(one));
     let rotated = rotated.into_iter().take(most).map(|(_, path)| path);
-    let xml = Some(xml).filter(|xml| xml != log && files.modified(xml).is_some());
+    let xml = Some(xml).filter(|xml| xml != log && files.root().modified(xml).is_some());
     xml.into_iter().chain(rotated).collect()
 }
 
@@ -195,7 +195,7 @@ pub fn database_of(log: &str) -> Option<&str> {
 /// The alert log in an ADR home, and when it was last written.
 fn log_in(files: &InstanceFiles, home: &str, sid: &str) -> Option<(SystemTime, String)> {
     let paths = [format!("{home}/trace/alert_{sid}.log"), format!("{home}/alert/log.xml")];
-    paths.into_iter().find_map(|path| Some((files.modified(&path)?, path)))
+    paths.into_iter().find_map(|path| Some((files.root().modified(&path)?, path)))
 }
 
 /// Candidates for ORACLE_BASE of this ORACLE_HOME, the most likely first: the installer's record (orabasetab), the
@@ -214,7 +214,7 @@ pub fn bases(files: &InstanceFiles, home: &str, notes: &mut Notes) -> Vec<String
     } else if let Some((above, _)) = home.rsplit_once('/').and_then(|(above, _)| above.rsplit_once('/')) {
         let names = files.list(above).unwrap_or_default();
         let beside = names.iter().take(MAX_DATABASES).map(|name| format!("{above}/{name}"));
-        bases.extend(beside.filter(|base| files.exists(&format!("{base}/diag"))));
+        bases.extend(beside.filter(|base| files.root().exists(&format!("{base}/diag"))));
     }
     bases.retain(|base| base.starts_with('/'));
     let mut seen = Vec::new();

@@ -12,6 +12,7 @@ mod target;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -32,7 +33,7 @@ use crate::exit::{self, Exit};
 use crate::host_options::within;
 use crate::output::stream::{complain, say};
 use crate::privileges::{self, Needs};
-use crate::signals::Interrupt;
+use crate::signals;
 
 /// Options of `apply`.
 #[derive(Debug, Args)]
@@ -118,10 +119,10 @@ fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages
     confirm(options, root, plan(options, root, &pool, pages)?, pool.size())?;
     let _lock = privileges::write(|| Lock::take(Path::new(lock::DIRECTORY)))?;
     // From here on a signal is handled between steps, so that the pool is always restored.
-    let interrupt = Interrupt::catch().context("could not catch signals")?;
+    let has_signal = signals::catch().context("could not catch signals")?;
     let before = pool.state()?;
     let plan = plan(options, root, &pool, pages)?;
-    match privileges::write(|| change(&mut pool, plan, &interrupt)) {
+    match privileges::write(|| change(&mut pool, plan, &has_signal)) {
         Ok(ResizeOutcome::Reached) => {}
         Ok(outcome) => {
             complain!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan));
@@ -180,10 +181,10 @@ fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages
     })
 }
 
-fn change(pool: &mut KernelPool<'_>, plan: ResizePlan, signal: &Interrupt) -> anyhow::Result<ResizeOutcome> {
+fn change(pool: &mut KernelPool<'_>, plan: ResizePlan, has_signal: &AtomicBool) -> anyhow::Result<ResizeOutcome> {
     let bar = progress_bar(pool.size(), plan);
     let request = Resize { from: plan.from, to: plan.to, size: pool.size() };
-    let outcome = resize(pool, request, &|| signal.is_set(), &mut |at| {
+    let outcome = resize(pool, request, &|| has_signal.load(Ordering::Relaxed), &mut |at| {
         bar.set_position(at.0.abs_diff(plan.from.0));
     });
     bar.finish_and_clear();
