@@ -58,6 +58,7 @@ impl InspectedServer {
         Facts {
             pending,
             others_lack: others.lack,
+            others_beyond: others.beyond,
             past,
             crash_recovery: request.crash_recovery.clone(),
             commands: self.id.oracle().and_then(|oracle| oracle.clusterware.as_ref()?.commands()),

@@ -15,6 +15,8 @@ pub(super) struct OtherServers {
     /// The pages of the server's pool that the others lack, so that one size of the pool serves all, running or
     /// stopped; `None` where the need of one is unknown.
     pub(super) lack: Option<Pages>,
+    /// What they ask for beyond that, which does not fit.
+    pub(super) beyond: Pages,
     /// The pools of other page sizes.
     pub(super) other_pools: Vec<OtherPool>,
 }
@@ -25,21 +27,24 @@ impl InspectedServer {
         let others = || all.iter().filter(|other| other.id.pid != self.id.pid);
         let uid = self.id.place.uid;
         let of_user = others().filter(|other| uid.is_some() && other.id.place.uid == uid);
+        let (lack, beyond) =
+            self.lack_of_others(self.request.pool_state.huge_page_size, all, host, reserve_percent).unzip();
         OtherServers {
             held_by_user: of_user.map(Self::held).fold(Bytes(0), Bytes::saturating_add),
-            lack: self.lack_of_others(self.request.pool_state.huge_page_size, all, host, reserve_percent),
+            lack,
+            beyond: beyond.unwrap_or_default(),
             other_pools: self.other_pools(all, host, reserve_percent),
         }
     }
 
-    /// The pages of `size` that the others lack, of what fits; `None` where the need of one is unknown.
+    /// The pages of `size` that the others lack, of what fits and beyond it; `None` where the need of one is unknown.
     pub(super) fn lack_of_others(
         &self,
         size: Option<PageSize>,
         all: &[Self],
         host: &Survey,
         reserve_percent: u32,
-    ) -> Option<Pages> {
+    ) -> Option<(Pages, Pages)> {
         let of_size = all.iter().filter(|other| other.request.pool_state.huge_page_size == size);
         let mut needs: Vec<_> = of_size.map(Self::need).collect();
         if size == host.default_page_size() {
@@ -48,11 +53,13 @@ impl InspectedServer {
             }
             needs.extend(host.stopped_needs().into_iter().map(|(_, need)| need));
         }
-        let Some(pool) = size.and_then(|size| host.pool(size)) else { return Some(Pages(0)) };
+        let Some(pool) = size.and_then(|size| host.pool(size)) else { return Some(Default::default()) };
         let sizing = host.sizing(pool, needs, reserve_percent);
-        let lack = |need: &PoolNeed| sizing.counted(need).saturating_sub(need.held);
-        let all = sizing.needs.iter().map(lack).fold(Pages(0), Pages::saturating_add);
-        Some(all.saturating_sub(sizing.needs.iter().find(|need| **need == self.need()).map_or(Pages(0), lack)))
+        let own = sizing.needs.iter().position(|need| *need == self.need());
+        let others = sizing.needs.iter().enumerate().filter(|(at, _)| Some(*at) != own).map(|(_, need)| need);
+        let sum = |pages: &dyn Fn(&PoolNeed) -> Pages| others.clone().map(pages).fold(Pages(0), Pages::saturating_add);
+        let lack = sum(&|need| sizing.counted(need).saturating_sub(need.held));
+        Some((lack, sum(&|need| need.pages.saturating_sub(sizing.counted(need)))))
     }
 
     fn need(&self) -> PoolNeed {

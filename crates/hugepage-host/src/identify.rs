@@ -131,7 +131,6 @@ impl InspectContext<'_> {
     pub(super) fn identify(
         &self,
         found: &DiscoveredServer,
-        owner: &Owner,
         files: &InstanceFiles,
         started: Option<SystemTime>,
         memory: &ObservedMemory,
@@ -176,7 +175,7 @@ impl InspectContext<'_> {
                 container: self.container(pid, files, directory),
                 host_name: identity::host_name_of(root, pid, files),
             },
-            reader: owner.clone(),
+            reader: Owner::default(),
             owner: uid.map(|uid| self.accounts.name(root, uid)),
             service,
             version,

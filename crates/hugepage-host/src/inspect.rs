@@ -30,7 +30,8 @@ impl InspectContext<'_> {
         let started = self.started(found.pid, &mut notes);
         let (memory, shm_files) = self.observe(found, &mut notes)?;
         let files = &InstanceFiles::of_process(self.root, found.pid);
-        let (id, settings) = self.identify(found, owner, files, started, &memory, shm_files, &mut notes);
+        let (mut id, settings) = self.identify(found, files, started, &memory, shm_files, &mut notes);
+        id.reader = owner.clone();
         let (request, evidence) = self.request(files, &id, settings, &memory, &mut notes);
         Some(InspectedServer { id, memory, request, evidence, notes: notes.into_vec() })
     }

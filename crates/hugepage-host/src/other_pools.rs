@@ -32,7 +32,9 @@ impl InspectedServer {
     pub(super) fn other_pools(&self, all: &[Self], host: &Survey, reserve_percent: u32) -> Vec<OtherPool> {
         let pools = self.request.other_pools.iter().cloned();
         let with_lack = |pool_state: PoolState| OtherPool {
-            others_lack: self.lack_of_others(pool_state.huge_page_size, all, host, reserve_percent),
+            others_lack: self
+                .lack_of_others(pool_state.huge_page_size, all, host, reserve_percent)
+                .map(|(lack, _)| lack),
             can_be_set: major(&self.id).is_some(),
             pool_state,
         };

@@ -85,6 +85,7 @@ impl Status {
             return None;
         }
         let by_server = self.forecast.needed?;
-        Some(AtBoot { pages, file, needed: self.by_others?.saturating_add(by_server), by_server })
+        let by_others = self.by_others?.saturating_add(self.facts.others_beyond);
+        Some(AtBoot { pages, file, needed: by_others.saturating_add(by_server), by_server })
     }
 }

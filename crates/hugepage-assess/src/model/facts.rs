@@ -29,6 +29,8 @@ pub struct Facts {
     pub reserve_percent: u32,
     /// The pages of the pool that other servers on this host still lack; `None` where other servers can't be seen.
     pub others_lack: Option<Pages>,
+    /// What other servers ask for beyond that, which does not fit now: after a boot whoever starts first gets its pages.
+    pub others_beyond: Pages,
     /// What was recorded when the server started.
     pub past: Past,
     /// Whether the server would recover after a crash.
@@ -67,6 +69,7 @@ impl Facts {
             reserve_percent,
             pending: Pending::Unchanged,
             others_lack: None,
+            others_beyond: Pages(0),
             past: Past::default(),
             crash_recovery: CrashRecovery::default(),
             commands: None,

@@ -30,6 +30,7 @@ pub(super) fn send(to: OwnedFd, answer: &impl Serialize) -> io::Result<()> {
 }
 
 /// The user and its groups, no powers, limits, and no life after this program. Its user can't look into it.
+#[expect(clippy::disallowed_methods, reason = "/dev/null")]
 pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
     // Who waits for the end of the output of this program does not wait for a reader that is stuck.
     let null = openat(CWD, c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
