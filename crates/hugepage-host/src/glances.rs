@@ -107,9 +107,9 @@ impl Glances {
         }
     }
 
-    /// The candidates with their users, which are taken.
-    pub(super) fn take_candidates(&mut self) -> Vec<(Option<Credentials>, Candidate)> {
-        let with_user = |one: Candidate| (one.glance.credentials.clone(), one);
+    /// The candidates with their users and whether they are in containers, which are taken.
+    pub(super) fn take_candidates(&mut self, root: &Root) -> Vec<(Option<Credentials>, bool, Candidate)> {
+        let with_user = |one: Candidate| (one.glance.credentials.clone(), container(root, one.pid).is_some(), one);
         std::mem::take(&mut self.candidates).into_iter().map(with_user).collect()
     }
 }

@@ -9,7 +9,6 @@ use super::discover::DiscoveredServer;
 use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
 use super::request::ServerRequest;
-use crate::readers::Owner;
 
 /// All that a server shows by itself.
 #[derive(Serialize, Deserialize)]
@@ -25,13 +24,12 @@ pub(super) struct InspectedServer {
 
 impl InspectContext<'_> {
     /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
-    pub(super) fn inspect(&self, found: &DiscoveredServer, owner: &Owner) -> Option<InspectedServer> {
+    pub(super) fn inspect(&self, found: &DiscoveredServer) -> Option<InspectedServer> {
         let mut notes = Notes::default();
         let started = self.started(found.pid, &mut notes);
         let (memory, shm_files) = self.observe(found, &mut notes)?;
         let files = &InstanceFiles::of_process(self.root, found.pid);
-        let (mut id, settings) = self.identify(found, files, started, &memory, shm_files, &mut notes);
-        id.reader = owner.clone();
+        let (id, settings) = self.identify(found, files, started, &memory, shm_files, &mut notes);
         let (request, evidence) = self.request(files, &id, settings, &memory, &mut notes);
         Some(InspectedServer { id, memory, request, evidence, notes: notes.into_vec() })
     }

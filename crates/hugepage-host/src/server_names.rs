@@ -5,6 +5,8 @@ use hugepage_oracle::readers::{OracleProcess, OracleRole};
 
 /// What is kept of the arguments of a postmaster, in bytes.
 const MAX_ARGUMENT_BYTES: usize = 64 << 10;
+/// And how many.
+const MAX_ARGUMENTS: usize = 1000;
 
 /// Whether a program of this name is PostgreSQL's, also behind a wrapper of Nix: `.postgres-wrapped`, which the kernel cuts.
 pub fn is_postgresql(name: &str) -> bool {
@@ -65,7 +67,14 @@ pub(super) fn arguments(cmdline: &str) -> Vec<String> {
         left = left.saturating_sub(word.len() + 1);
         fits
     };
-    cmdline.trim_end_matches('\0').split('\0').skip(1).take_while(is_kept).map(str::to_owned).collect()
+    cmdline
+        .trim_end_matches('\0')
+        .split('\0')
+        .skip(1)
+        .take(MAX_ARGUMENTS)
+        .take_while(is_kept)
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]

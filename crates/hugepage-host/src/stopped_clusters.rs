@@ -14,6 +14,7 @@ use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages, ReadError, Root};
+use hugepage_oracle::stopped::Claim;
 use hugepage_start::StartAnswer;
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +59,7 @@ pub fn stopped_clusters(
     let services: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.service.as_deref()).collect();
     units.retain(|(unit, _)| !services.contains(unit.as_str()));
     let search = Clusters { root, survey, given, ask, units: &units, enabled: &enabled };
-    let find = |is_mine: &dyn Fn(Option<u32>) -> bool, notes: &mut Notes| search.find(is_mine, notes);
+    let find = |is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| search.find(is_mine, notes);
     let found = by_owners(&survey.owners, &mut unread, notes, find);
     let of_unit = |(unit, directory): &(String, Result<String, String>)| {
         let why = directory.as_ref().err()?.clone();
@@ -81,7 +82,7 @@ struct Clusters<'a> {
 
 impl Clusters<'_> {
     /// The clusters that are this process's to read, by their directories.
-    fn find(&self, is_mine: &dyn Fn(Option<u32>) -> bool, notes: &mut Notes) -> Vec<(String, StoppedCluster)> {
+    fn find(&self, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes) -> Vec<(String, StoppedCluster)> {
         let Self { root, survey, given, .. } = *self;
         let running = survey.instances.iter().filter_map(|instance| instance.id.postgresql()?.inode);
         let running: BTreeSet<_> = running.collect();
@@ -103,13 +104,15 @@ impl Clusters<'_> {
             let is_absent = version.as_ref().is_err_and(ReadError::is_not_found) && !given.contains(&cluster.data);
             let inode = files.root().inode(&data);
             let owner = version.as_ref().ok().copied();
-            if is_absent
-                || !is_mine(owner)
-                || inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode))
-            {
+            let claim = is_mine(owner);
+            let is_known = inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode));
+            if is_absent || is_known || claim == Claim::OfAnother {
                 continue;
             }
             let mut one = match version {
+                Ok(_) if claim == Claim::OfNobody => {
+                    cluster.stopped(None, Wants::None("its owner is no service account".into()), None)
+                }
                 Ok(_) => inspect(root, &cluster, survey, self.ask, notes),
                 Err(error) if error.is_not_found() => {
                     cluster.unknown("it is not a PostgreSQL data directory: it has no PG_VERSION".to_owned())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hugepage_kernel::notes::Notes;
-use hugepage_oracle::stopped::{self, HostOfStarts, NamedOracle, StoppedOracle};
+use hugepage_oracle::stopped::{self, Claim, HostOfStarts, NamedOracle, StoppedOracle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -18,7 +18,7 @@ pub(super) fn stopped_oracle(
     notes: &mut Notes,
 ) -> Vec<StoppedOracle> {
     let find =
-        |is_mine: &dyn Fn(Option<u32>) -> bool, notes: &mut Notes| stopped::stopped(host, running, is_mine, notes);
+        |is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| stopped::stopped(host, running, is_mine, notes);
     by_owners(owners, unread, notes, find)
 }
 
@@ -28,14 +28,16 @@ pub(super) fn by_owners<K: Ord + Serialize + DeserializeOwned, T: Serialize + De
     owners: &[Owner],
     unread: &mut Vec<Unread>,
     notes: &mut Notes,
-    find: impl Fn(&dyn Fn(Option<u32>) -> bool, &mut Notes) -> Vec<(K, T)>,
+    find: impl Fn(&dyn Fn(Option<u32>) -> Claim, &mut Notes) -> Vec<(K, T)>,
 ) -> Vec<T> {
     let Some((_, accounts)) = owners.split_last() else { return Vec::new() };
     let read = |number: usize| {
         let mut notes = Notes::default();
         let is_mine = |uid: Option<u32>| match accounts.get(number) {
-            Some(owner) => uid == Some(owner.uid),
-            None => accounts.iter().all(|owner| uid != Some(owner.uid)),
+            Some(owner) if uid == Some(owner.uid) => Claim::Mine,
+            None if accounts.is_empty() || uid.is_none_or(|uid| uid == 0) => Claim::Mine,
+            None if accounts.iter().all(|owner| uid != Some(owner.uid)) => Claim::OfNobody,
+            _ => Claim::OfAnother,
         };
         let found = find(&is_mine, &mut notes);
         (found, notes.into_vec())

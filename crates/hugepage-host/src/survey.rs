@@ -208,12 +208,15 @@ impl InspectContext<'_> {
     /// added to `glances`.
     fn servers(&self, glances: &mut Glances, unread: &mut Vec<Unread>) -> Vec<InspectedServer> {
         let (owners, candidates): (Vec<_>, Vec<_>) =
-            Owner::of_processes(self.root, glances.take_candidates()).into_iter().unzip();
-        let read = |number: usize| self.servers_of(&owners[number], &candidates[number]);
+            Owner::of_processes(self.root, glances.take_candidates(self.root)).into_iter().unzip();
+        let read = |number: usize| self.servers_of(&candidates[number]);
         let mut servers = Vec::new();
         let answers = readers::read_each(&owners, read);
-        for (candidates, answer) in candidates.into_iter().zip(answers) {
-            let Ok((found, refused, others)) = answer.map_err(|why| why.add_to(unread)) else { continue };
+        for ((owner, candidates), answer) in owners.iter().zip(candidates).zip(answers) {
+            let Ok((mut found, refused, others)) = answer.map_err(|why| why.add_to(unread)) else { continue };
+            // Whose they are it does not say itself.
+            found.retain(|server| candidates.iter().any(|one| one.pid == server.id.pid));
+            found.iter_mut().for_each(|server| server.id.reader = owner.clone());
             servers.extend(found);
             glances.add_found(self.root, &self.accounts, candidates, &refused, &others);
         }
@@ -222,13 +225,9 @@ impl InspectContext<'_> {
     }
 
     /// The servers of one user, who does not count and why, and the processes that are of no server.
-    fn servers_of(
-        &self,
-        owner: &Owner,
-        candidates: &[Candidate],
-    ) -> (Vec<InspectedServer>, BTreeMap<i32, String>, BTreeSet<i32>) {
+    fn servers_of(&self, candidates: &[Candidate]) -> (Vec<InspectedServer>, BTreeMap<i32, String>, BTreeSet<i32>) {
         let FoundServers { servers, refused, others } = FoundServers::among(self.root, &self.accounts, candidates);
-        let servers = servers.iter().filter_map(|found| self.inspect(found, owner)).collect();
+        let servers = servers.iter().filter_map(|found| self.inspect(found)).collect();
         (servers, refused, others)
     }
 

@@ -93,6 +93,17 @@ impl StoppedOracle {
     }
 }
 
+/// Whose files a process reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Its own.
+    Mine,
+    /// Another process reads them.
+    OfAnother,
+    /// Nobody does: their owner is no service account.
+    OfNobody,
+}
+
 /// A running instance with its name.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedOracle<'a> {
@@ -103,20 +114,28 @@ pub struct NamedOracle<'a> {
 }
 
 /// The instances of oratab that do not run, in its order. An entry that names the database of a running instance of a
-/// cluster stands for that instance. `running`: those that oratab may have. `is_mine`: whether this process reads the files of a home
-/// with a program of that user, `None` if that is not visible. Each with the number of its entry.
+/// cluster stands for that instance. `running`: those that oratab may have. `is_mine`: who reads the files of a home with a program of
+/// that user, `None` if that is not visible. Each with the number of its entry.
 pub fn stopped(
     host: &HostOfStarts<'_>,
     running: &[NamedOracle<'_>],
-    is_mine: &dyn Fn(Option<u32>) -> bool,
+    is_mine: &dyn Fn(Option<u32>) -> Claim,
     notes: &mut Notes,
 ) -> Vec<(usize, StoppedOracle)> {
     let files = &InstanceFiles::own(host.oratab.root());
     let mut found: Vec<(usize, StoppedOracle)> = Vec::new();
     for (number, entry) in host.oratab.entries(files, notes).into_owned().into_iter().enumerate() {
         let mut of_entry = Notes::default();
-        if !is_mine(files.owner(&program(&entry.home)).ok()) {
-            continue;
+        match is_mine(files.owner(&program(&entry.home)).ok()) {
+            Claim::Mine => {}
+            Claim::OfAnother => continue,
+            Claim::OfNobody => {
+                notes.add(format!(
+                    "{} of oratab is not counted: the owner of its program is no service account",
+                    entry.sid
+                ));
+                continue;
+            }
         }
         if running.iter().any(|one| stands_for(host.oratab, files, one, &entry)) {
             continue;

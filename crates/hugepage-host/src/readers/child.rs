@@ -17,8 +17,11 @@ use rustix::thread::{
 };
 use serde::Serialize;
 
+use super::owner::{NOBODY, USUAL_NOBODY};
 use super::{Owner, capabilities};
 
+/// The memory that a reader takes itself, in bytes: many times what the servers of one user need.
+const MAX_DATA: u64 = 64 << 20;
 /// Limits of a reader (getrlimit(2)): bytes of memory and of a file, and open files.
 const LIMITS: [(Resource, u64); 4] =
     [(Resource::As, 4 << 30), (Resource::Fsize, 1 << 20), (Resource::Nofile, 256), (Resource::Core, 0)];
@@ -32,6 +35,15 @@ pub(super) fn send(to: OwnedFd, answer: &impl Serialize) -> io::Result<()> {
 /// The user and its groups, no powers, limits, and no life after this program. Its user can't look into it.
 #[expect(clippy::disallowed_methods, reason = "/dev/null")]
 pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGCHLD] {
+        // SAFETY: the default action of a signal needs no handler.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+    // Where memory is short, it goes first. Not every kernel lets it.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     // Who waits for the end of the output of this program does not wait for a reader that is stuck.
     let null = openat(CWD, c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     dup2_stdin(&null)?;
@@ -43,10 +55,16 @@ pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
         set_capabilities(None, CapabilitySets { effective, ..sets })?;
         set_keep_capabilities(true)?;
         let (uid, groups) = (Uid::from_raw(owner.uid), owner.groups.iter().map(|gid| Gid::from_raw(*gid)));
-        let gid = groups.clone().next().unwrap_or(Gid::from_raw(owner.uid));
+        let gid = groups.clone().next().unwrap_or(Gid::from_raw(NOBODY));
         set_thread_groups(&groups.collect::<Vec<_>>())?;
         set_thread_res_gid(gid, gid, gid)?;
-        set_thread_res_uid(uid, uid, uid)?;
+        // A container may have only the usual number.
+        let usual = Uid::from_raw(USUAL_NOBODY);
+        let is_nobody = owner.uid == NOBODY;
+        set_thread_res_uid(uid, uid, uid).or_else(|error| match error {
+            Errno::INVAL if is_nobody => set_thread_res_uid(usual, usual, usual),
+            error => Err(error),
+        })?;
     }
     capabilities::limit(CapabilitySet::SYS_PTRACE, CapabilitySet::SYS_PTRACE)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
@@ -54,6 +72,8 @@ pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
         let limit = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
         setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
     }
+    // What runs in it, such as `postgres -C`, may have more.
+    setrlimit(Resource::Data, Rlimit { current: Some(MAX_DATA), ..getrlimit(Resource::Data) })?;
     // A change of the user ends it (prctl(2)).
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }

@@ -15,6 +15,7 @@ mod unread;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ pub use self::unread::Unread;
 /// So many read at the same time.
 const MAX_READERS: usize = 16;
 /// What a reader may send, in bytes: a server has some kilobytes.
-const MAX_ANSWER: usize = 32 << 20;
+const MAX_ANSWER: usize = 8 << 20;
 /// The time that a reader has to end after it was killed.
 const GRACE: Duration = Duration::from_millis(200);
 /// What is known of readers in this process.
@@ -44,6 +45,8 @@ struct Readers {
     /// Whether a signal came.
     has_signal: Arc<AtomicBool>,
     stuck: Vec<Stuck>,
+    /// The users who had no answer in this survey, and are not asked again.
+    silent: Vec<u32>,
 }
 
 /// A reader that was killed and has not ended.
@@ -66,12 +69,13 @@ fn of<T>(state: &'static Mutex<T>) -> MutexGuard<'static, T> {
 /// From now on readers read, which have `timeout` from here on, and less after `has_signal` is set. To be called while this process
 /// has one thread.
 pub fn begin(timeout: Duration, has_signal: Arc<AtomicBool>) {
-    *of(&READERS) = Some(Readers { timeout, has_signal, stuck: Vec::new() });
+    *of(&READERS) = Some(Readers { timeout, has_signal, stuck: Vec::new(), silent: Vec::new() });
     begin_again();
 }
 
 /// Begins another survey.
 pub fn begin_again() {
+    of(&READERS).iter_mut().for_each(|readers| readers.silent.clear());
     *of(&UNTIL) = of(&READERS).as_ref().map(|readers| Instant::now() + readers.timeout);
 }
 
@@ -120,6 +124,10 @@ impl Readers {
                     answers[number] = Some(Err(Unread::of(owner, *pid, path, "still waits for an answer")));
                     continue;
                 }
+                if self.silent.contains(&owner.uid) {
+                    answers[number] = Some(Err(unread(owner, "they had no answer before".to_owned())));
+                    continue;
+                }
                 match start(owner, number, until, || work(number)) {
                     Ok(reader) => running.push(reader),
                     Err(error) => {
@@ -136,6 +144,7 @@ impl Readers {
                     let owner = &owners[reader.number];
                     let (pid, path) = (reader.pid, reader.current.path());
                     answers[reader.number] = Some(Err(Unread::of(owner, pid, &path, "had no answer in time")));
+                    self.silent.push(owner.uid);
                     if !has_ended(pid) {
                         self.stuck.push(Stuck { pid, uid: owner.uid, path });
                     }
@@ -148,8 +157,13 @@ impl Readers {
             for at in (0..running.len()).rev() {
                 if running[at].has_all() {
                     let reader = running.swap_remove(at);
-                    let number = reader.number;
+                    let (number, pid) = (reader.number, reader.pid);
+                    let (uid, path) = (owners[number].uid, reader.current.path());
                     answers[number] = Some(reader.answer(&owners[number]));
+                    // A file system of its user's may keep it from its end.
+                    if !has_ended(pid) {
+                        self.stuck.push(Stuck { pid, uid, path });
+                    }
                 }
             }
         }
@@ -193,8 +207,10 @@ fn start<T: Serialize>(
             current.use_in_this_process();
             *of(&UNTIL) = Some(until);
             // What this process has of the parent it gives up before it reads.
-            let answer = become_owner(owner, parent).map(|()| work()).map_err(|error| error.to_string());
-            let sent = send(to, &answer);
+            // Nothing of this process goes on in it: neither its handlers of signals nor, after a panic, its work.
+            let answer = become_owner(owner, parent).map_err(|error| error.to_string());
+            let work = || send(to, &answer.map(|()| work()));
+            let sent = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
             // SAFETY: nothing of the parent's is flushed or removed a second time.
             #[allow(unsafe_code)]
             unsafe {
@@ -253,11 +269,9 @@ impl StartedReader {
 
     /// The answer of a reader that has sent all.
     fn answer<T: DeserializeOwned>(self, owner: &Owner) -> Result<T, Unread> {
-        let _ = kill_process(self.pid, Signal::KILL);
-        let _ = waitpid(Some(self.pid), WaitOptions::empty());
         let failed = |how: &str| Unread::of(owner, self.pid, &self.current.path(), how);
         if self.bytes.len() > MAX_ANSWER {
-            return Err(failed("sent more than 32 MB"));
+            return Err(failed("sent more than 8 MB"));
         }
         match serde_json::from_slice::<Result<T, String>>(&self.bytes) {
             Ok(Ok(answer)) => Ok(answer),

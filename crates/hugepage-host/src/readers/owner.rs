@@ -9,8 +9,10 @@ use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 use serde::{Deserialize, Serialize};
 
-/// The user that has no files (`nobody`, on every Linux).
-const NOBODY: u32 = 65534;
+/// A user that has no files, no account and no process. Whoever runs as `nobody` could end a reader that did.
+pub(super) const NOBODY: u32 = 0x7fff_fffd;
+/// The number of `nobody` on every Linux.
+pub(super) const USUAL_NOBODY: u32 = 65534;
 
 /// A user as whom files are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -40,28 +42,30 @@ impl Owner {
         }
     }
 
-    /// The effective users of processes, each with the groups that any of its processes has, and what is kept of those. Nobody stands
-    /// for root, and this program's own user for all where it can't become another one, and for those of a tree.
-    pub fn of_processes<T>(root: &Root, processes: Vec<(Option<Credentials>, T)>) -> Vec<(Self, Vec<T>)> {
+    /// The effective users of processes, and what is kept of those, apart for each user's in a container. Nobody stands for root and
+    /// for unknown users; this program's own user for all where it can't become another one, and for those of a tree. The groups are
+    /// those of its account, or of processes that are its alone: a setuid or setgid program has what its user has not.
+    pub fn of_processes<T>(root: &Root, processes: Vec<(Option<Credentials>, bool, T)>) -> Vec<(Self, Vec<T>)> {
         let is_alone = is_alone(root);
-        let mut users: BTreeMap<u32, (Vec<u32>, Vec<T>)> = BTreeMap::new();
-        for (credentials, kept) in processes {
-            let found = credentials.filter(|_| !is_alone);
+        let mut users: BTreeMap<(u32, bool), (Vec<u32>, Vec<T>)> = BTreeMap::new();
+        for (credentials, is_in_container, kept) in processes {
+            let found = credentials.filter(|found| !is_alone && found.effective != 0);
             let uid = match &found {
-                Some(found) if found.effective == 0 => NOBODY,
                 Some(found) => found.effective,
-                None => geteuid().as_raw(),
+                None if is_alone => geteuid().as_raw(),
+                None => NOBODY,
             };
-            let (groups, all) = users.entry(uid).or_default();
-            let new = found.filter(|found| found.effective != 0).into_iter().flat_map(|found| found.groups);
-            new.for_each(|gid| {
-                if !groups.contains(&gid) {
-                    groups.push(gid)
-                }
-            });
+            let (groups, all) = users.entry((uid, is_in_container && !is_alone)).or_default();
+            let own = found.filter(|found| found.users() == [uid; 3]).into_iter().flat_map(|found| found.groups);
+            let new: Vec<_> = own.filter(|gid| !groups.contains(gid)).collect();
+            groups.extend(new);
             all.push(kept);
         }
-        users.into_iter().map(|(uid, (groups, all))| (Self { uid, groups }, all)).collect()
+        let owner = |((uid, is_in_container), (groups, all)): ((u32, bool), _)| {
+            let of_account = if is_in_container || is_alone { Vec::new() } else { Self::of_account(root, uid).groups };
+            (Self { uid, groups: if of_account.is_empty() { groups } else { of_account } }, all)
+        };
+        users.into_iter().map(owner).collect()
     }
 
     /// Whether it is another user than this program runs as.

@@ -14,7 +14,7 @@ pub struct Credentials {
     pub effective: u32,
     /// The saved user: the third number of `Uid`.
     pub saved: u32,
-    /// The effective one of `Gid`, and `Groups`.
+    /// The real one of `Gid`, and `Groups`.
     pub groups: Vec<u32>,
 }
 
@@ -30,7 +30,7 @@ impl Credentials {
             value(text, name)?.split_ascii_whitespace().map(|word| word.parse().ok()).collect()
         };
         let &[real, effective, saved, _] = numbers("Uid")?.as_slice() else { return None };
-        let mut groups = vec![*numbers("Gid")?.get(1)?];
+        let mut groups = vec![*numbers("Gid")?.first()?];
         groups.extend(numbers("Groups").unwrap_or_default());
         Some(Self { real, effective, saved, groups })
     }

@@ -147,13 +147,10 @@ impl InstanceFiles {
         if !found.metadata.is_file() {
             return Some("it is not a regular file".to_owned());
         }
-        match self.root.is_tree() {
-            true => match self.root.of_another(found) {
-                Ok(why) => why.map(str::to_owned),
-                Err(error) => Some(error.to_string()),
-            },
-            false => found.is_of_kernel().then(|| "it is the kernel's".to_owned()),
+        if found.is_of_kernel() {
+            return Some("it is the kernel's".to_owned());
         }
+        self.root.of_another(found).unwrap_or_else(|_| Some("its tree can't be opened")).map(str::to_owned)
     }
 
     fn some_of(&self, path: &str, file: &File, count: u64) -> Result<Vec<u8>, ReadError> {

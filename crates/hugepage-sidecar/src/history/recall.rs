@@ -71,8 +71,14 @@ impl HostHistory {
                 let lost = oracle.lost(&InstanceFiles::of_process(&self.root, instance.pid), current, &mut notes);
                 (lost, notes.into_vec())
             };
-            let answer = readers::read_as(&instance.reader, read);
-            let (lost, noted) = answer.unwrap_or_else(|why| (None, vec![why.to_string()]));
+            let (lost, noted) = match readers::read_as(&instance.reader, read) {
+                Ok(answer) => answer,
+                Err(why) => {
+                    // It is asked again.
+                    notes.add(why.to_string());
+                    return None;
+                }
+            };
             noted.into_iter().for_each(|note| notes.add(note));
             *of_instance = (instance.pid, lost.and_then(|lost| Some(Loss { at: instance.started?, lost })));
         }

@@ -39,7 +39,7 @@ impl LogStarts {
             |key: Option<LogKey>, record: StartRecord, reader: &Owner, read: &dyn Fn() -> Vec<RememberedStart>| {
                 let Some(key) = key else { return };
                 // What cannot be read of a log is a note of the survey already.
-                let starts = before.remove(&key).unwrap_or_else(|| readers::read_as(reader, read).unwrap_or_default());
+                let Some(starts) = before.remove(&key).or_else(|| readers::read_as(reader, read).ok()) else { return };
                 let current = key.last_start.as_deref().filter(|_| key.pid != 0);
                 records.extend(of_instance(&record, &starts, current));
                 self.0.insert(key, starts);
