@@ -134,6 +134,9 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
         };
         let of_next_start = || format!("its next start is unknown: {}", instance.notes.join("; "));
         let (why, is_known) = match &facts.segment {
+            Some(_) if let Pending::Refused(error) = &facts.pending => {
+                return not_counted(&format!("its next start would fail: {error}"), false);
+            }
             Some(_) if facts.pending == Pending::Unknown => return not_counted(&of_next_start(), false),
             None => ("its shared memory could not be inspected: run this as root", false),
             Some(_) if instance.need().pages > Pages(0) => return None,
