@@ -169,7 +169,7 @@ def main() -> int:
             with Load(dsn, chosen.sessions, chosen.rate) as load:
                 standing = "SELECT count(*) n FROM pg_stat_activity WHERE application_name = 'standing'"
                 until("the standing sessions", lambda: server.sql(standing)[0]["n"] == chosen.sessions, 120)
-                sampler = Sampler(server, sidecar.reader(watch), seconds)
+                sampler = Sampler(server, watch.pid, seconds)
                 sampler.start()
                 began = time.monotonic()
                 failure = walks(argparse.Namespace(steps=10**9, seed=chosen.seed, minutes=chosen.hours * 60, no_shrinking=True), world)

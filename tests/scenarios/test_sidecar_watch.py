@@ -69,17 +69,17 @@ class Watch:
 
     def bytes_read(self) -> int:
         """Of all files, by it and the children it has waited for (rchar in proc(5))."""
-        lines = Path(f"/proc/{sidecar.reader(self._process)}/io").read_text().splitlines()
+        lines = Path(f"/proc/{self._process.pid}/io").read_text().splitlines()
         return int(dict(line.split(": ") for line in lines)["rchar"])
 
     def memory(self) -> int:
         """In bytes; its peak begins anew (proc(5), clear_refs)."""
-        Path(f"/proc/{sidecar.reader(self._process)}/clear_refs").write_text("5")
-        return status_bytes(sidecar.reader(self._process), "VmHWM")
+        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
+        return status_bytes(self._process.pid, "VmHWM")
 
     def peak_memory(self) -> int:
         """The most that it had at once since `memory`."""
-        return status_bytes(sidecar.reader(self._process), "VmHWM")
+        return status_bytes(self._process.pid, "VmHWM")
 
     def end(self, number: int = signal.SIGTERM) -> float:
         """Tell it to end; how long that took, in seconds."""
