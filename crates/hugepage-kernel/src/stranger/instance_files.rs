@@ -150,7 +150,7 @@ impl InstanceFiles {
         if found.is_of_kernel() {
             return Some("it is the kernel's".to_owned());
         }
-        self.root.of_another(found).unwrap_or_else(|_| Some("its tree can't be opened")).map(str::to_owned)
+        self.root.of_another(found).unwrap_or(Some("its tree can't be opened")).map(str::to_owned)
     }
 
     fn some_of(&self, path: &str, file: &File, count: u64) -> Result<Vec<u8>, ReadError> {
