@@ -29,7 +29,7 @@ def test_systemd_understands_it(root, tmp_path):
     unit.write_text(UNIT.read_text().replace("/usr/bin/hugepage-sidecar", str(sidecar.binary())))
     verify = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
     assert (verify.returncode, verify.stderr) == (0, "")
-    security = run(shutil.which("systemd-analyze"), "security", "--offline=true", "--no-pager", "--threshold=20", str(unit))
+    security = run(shutil.which("systemd-analyze"), "security", "--offline=true", "--no-pager", "--threshold=25", str(unit))
     assert "Overall exposure level" in security
 
 
@@ -44,8 +44,8 @@ def test_its_capabilities_are_enough_and_needed(new_cluster, pool):
     assert status(capabilities())[name] == own
     for needless in capabilities():
         less = status([name for name in capabilities() if name != needless])
-        # Only what Oracle reads is given to somebody.
-        assert (less.get(name) == own) == (needless == "CAP_CHOWN"), needless
+        # The others are for Oracle, for readers that are stuck, and for files that are written.
+        assert (less.get(name) == own) == (needless not in ("CAP_SETUID", "CAP_SETGID")), needless
 
 
 @pytest.mark.parametrize("drop_in", sorted(UNIT.parent.glob("*.conf")), ids=lambda path: path.name)

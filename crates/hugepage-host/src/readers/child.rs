@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     DumpableBehavior, Gid, Pid, Resource, Rlimit, Signal, Uid, getppid, getrlimit, set_dumpable_behavior,
     set_parent_process_death_signal, setrlimit,
@@ -33,7 +33,7 @@ pub(super) fn send(to: OwnedFd, answer: &impl Serialize) -> io::Result<()> {
 }
 
 /// The user and its groups, no powers, limits, and no life after this program. Its user can't look into it.
-#[expect(clippy::disallowed_methods, reason = "/dev/null")]
+#[expect(clippy::disallowed_methods, reason = "its own file in /proc")]
 pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGCHLD] {
         // SAFETY: the default action of a signal needs no handler.
@@ -45,10 +45,10 @@ pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
     // Where memory is short, it goes first. Not every kernel lets it.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     // Who waits for the end of the output of this program does not wait for a reader that is stuck.
-    let null = openat(CWD, c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-    dup2_stdin(&null)?;
-    dup2_stdout(&null)?;
-    dup2_stderr(&null)?;
+    let (_, nowhere) = pipe_with(PipeFlags::CLOEXEC)?;
+    dup2_stdin(&nowhere)?;
+    dup2_stdout(&nowhere)?;
+    dup2_stderr(&nowhere)?;
     if owner.is_another() {
         let sets = held(None)?;
         let effective = sets.effective | ((CapabilitySet::SETUID | CapabilitySet::SETGID) & sets.permitted);
