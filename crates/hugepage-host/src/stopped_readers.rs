@@ -22,8 +22,8 @@ pub(super) fn stopped_oracle(
     by_owners(owners, unread, notes, find)
 }
 
-/// What `find` returns for all owners, the last of whom is nobody, by its key. It gets whether what a user owns is the reader's: its own, or for nobody what no
-/// service account has or may see; one that a service account has found does not count for nobody.
+/// What `find` returns for all owners, the last of whom is nobody, by its key. It gets who reads what a user owns: its own reader, for
+/// root's and for what is not visible nobody's; one that a service account has found does not count for nobody.
 pub(super) fn by_owners<K: Ord + Serialize + DeserializeOwned, T: Serialize + DeserializeOwned>(
     owners: &[Owner],
     unread: &mut Vec<Unread>,

@@ -34,10 +34,11 @@ pub use self::unread::Unread;
 
 /// So many read at the same time.
 const MAX_READERS: usize = 16;
-/// What a reader may send, in bytes: a server has some kilobytes.
+/// What a reader may send, in bytes: a server has some kilobytes, and a history less than is read of it (`limit::HISTORY`).
 const MAX_ANSWER: usize = 8 << 20;
 /// The time that a reader has to end after it was killed.
 const GRACE: Duration = Duration::from_millis(200);
+
 /// What is known of readers in this process.
 #[derive(Debug)]
 struct Readers {
@@ -206,7 +207,6 @@ fn start<T: Serialize>(
             drop(from);
             current.use_in_this_process();
             *of(&UNTIL) = Some(until);
-            // What this process has of the parent it gives up before it reads.
             // Nothing of this process goes on in it: neither its handlers of signals nor, after a panic, its work.
             let answer = become_owner(owner, parent).map_err(|error| error.to_string());
             let work = || send(to, &answer.map(|()| work()));

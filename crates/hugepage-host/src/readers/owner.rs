@@ -7,7 +7,6 @@ use hugepage_kernel::host::accounts;
 use hugepage_kernel::proc::credentials::Credentials;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
-use serde::{Deserialize, Serialize};
 
 /// A user that has no files, no account and no process. Whoever runs as `nobody` could end a reader that did.
 pub(super) const NOBODY: u32 = 0x7fff_fffd;
@@ -15,7 +14,7 @@ pub(super) const NOBODY: u32 = 0x7fff_fffd;
 pub(super) const USUAL_NOBODY: u32 = 65534;
 
 /// A user as whom files are read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Owner {
     /// The user, as this program's user namespace has it.
     pub uid: u32,
@@ -66,6 +65,11 @@ impl Owner {
             (Self { uid, groups: if of_account.is_empty() { groups } else { of_account } }, all)
         };
         users.into_iter().map(owner).collect()
+    }
+
+    /// Whether this process reads as nobody.
+    pub fn is_nobody() -> bool {
+        [NOBODY, USUAL_NOBODY].contains(&geteuid().as_raw())
     }
 
     /// Whether it is another user than this program runs as.
