@@ -13,6 +13,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from harness.cluster import TEMPLATE, Install, template
 from harness.signals import unwind_on_signals
 from harness.undisturbed import BESIDE, HOST, LANE, undisturbed
 
@@ -24,7 +25,8 @@ def start(lane: str, results: Path, marks: str, arguments: list[str], output: in
     return subprocess.Popen(
         [sys.executable, "-m", "pytest", "-c", TESTS / "pytest.ini", "--rootdir", TESTS, "-m", marks, "--junitxml",
          results / f"{lane}.xml", *arguments],
-        stdin=subprocess.DEVNULL, stdout=output, stderr=output and subprocess.STDOUT, env={**os.environ, LANE: lane})
+        stdin=subprocess.DEVNULL, stdout=output, stderr=output and subprocess.STDOUT,
+        env={**os.environ, LANE: lane, TEMPLATE: str(template(Install.find().bindir))})
 
 
 def stop(process: subprocess.Popen) -> None:

@@ -1,7 +1,8 @@
 """After a change on disk root asks `size` what the next start needs, and that is compared with the server; `status` asks nobody."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,17 @@ def server(new_cluster, pool) -> Cluster:
     borrowed.resize(borrowed.numbers().held)
     assert smaps.main_mapping(server.postmaster).page_size == HUGE
     return server
+
+
+@pytest.fixture
+def new_standby(server) -> Iterator[Callable[..., Cluster]]:
+    """A running standby of the server, with these settings; removed also when the test fails."""
+    with ExitStack() as standbys:
+        def standby(**settings: Any) -> Cluster:
+            standby = standbys.enter_context(server.standby(**settings))
+            standby.conf(primary_conninfo=f"host={server.root} port=5432 user=postgres")
+            return standby.start()
+        yield standby
 
 
 @pytest.mark.parametrize("setting", [
@@ -149,22 +161,17 @@ def test_options_of_the_command_line(server, need):
     assert "only pg_ctl restart repeats" in need(server)["reason"]
 
 
-def test_a_standby_below_its_primary(server, need):
-    standby = server.standby()
-    standby.conf(primary_conninfo=f"host={server.root} port=5432 user=postgres")
-    standby.start()
+def test_a_standby_below_its_primary(new_standby, need):
+    standby = new_standby()
     standby.conf(max_connections=10)
     assert "recovery aborted" in need(standby)["reason"]
     standby.conf(hot_standby=False)
     assert not need(standby)["reason"]
-    standby.remove()
 
 
-def test_a_standby_whose_primary_has_raised_a_setting(server, sidecar_row):
+def test_a_standby_whose_primary_has_raised_a_setting(server, new_standby, sidecar_row):
     """A crash ends it. Once its file has changed, it can't be seen from outside what it runs with."""
-    standby = server.standby()
-    standby.conf(primary_conninfo=f"host={server.root} port=5432 user=postgres")
-    standby.start()
+    standby = new_standby()
 
     def outlooks() -> tuple[str, str]:
         row = sidecar_row(standby)
@@ -179,14 +186,11 @@ def test_a_standby_whose_primary_has_raised_a_setting(server, sidecar_row):
     assert not standby.crash()
     standby.start()
     assert outlooks() == ("base", "base")
-    standby.remove()
 
 
-def test_a_standby_of_which_too_little_is_known(server, sidecar_row):
+def test_a_standby_of_which_too_little_is_known(new_standby, sidecar_row):
     """What its owner has put in the place of pg_control, or wrote for a setting, is never taken for enough."""
-    standby = server.standby(max_connections="0x64")
-    standby.conf(primary_conninfo=f"host={server.root} port=5432 user=postgres")
-    standby.start()
+    standby = new_standby(max_connections="0x64")
 
     def assert_unknown(why: str) -> None:
         row = sidecar_row(standby)
@@ -207,7 +211,6 @@ def test_a_standby_of_which_too_little_is_known(server, sidecar_row):
             control.unlink()
             aside.rename(control)
     assert sidecar_row(standby)["crash_outlook"] == "base"
-    standby.remove()
 
 
 def test_a_crash_in_base_pages_keeps_the_page_size_of_the_start(new_cluster, sidecar_row, pool):
