@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import statistics
+import time
 from datetime import datetime
 from pathlib import Path
 
@@ -235,8 +236,12 @@ def test_an_error_is_logged_as_the_server_does(new_cluster, root):
         # As the owner, who needs no capability for it.
         run("runuser", "-u", SUPERUSER, "--", "prlimit", f"--pid={pid}", f"--as={soft}:")
 
+    def size_between_looks() -> int:
+        """In each second one look asks for memory for a moment."""
+        return min(status_bytes(pid, "VmSize") for _ in range(20) if not time.sleep(0.1))
+
     for turn in (1, 2):
-        limit(status_bytes(pid, "VmSize"))
+        limit(size_between_looks())
         until("the line in the log", lambda: len(logged(server, "^could not assess shared memory")) == turn)
         limit("unlimited")
         await_samples(server, 2)
