@@ -19,6 +19,9 @@ _hugepage__sidecar() {
             hugepage__sidecar,apply)
                 cmd="hugepage__sidecar__subcmd__apply"
                 ;;
+            hugepage__sidecar,capture)
+                cmd="hugepage__sidecar__subcmd__capture"
+                ;;
             hugepage__sidecar,check)
                 cmd="hugepage__sidecar__subcmd__check"
                 ;;
@@ -51,6 +54,9 @@ _hugepage__sidecar() {
                 ;;
             hugepage__sidecar__subcmd__help,apply)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__apply"
+                ;;
+            hugepage__sidecar__subcmd__help,capture)
+                cmd="hugepage__sidecar__subcmd__help__subcmd__capture"
                 ;;
             hugepage__sidecar__subcmd__help,check)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__check"
@@ -158,7 +164,7 @@ _hugepage__sidecar() {
 
     case "${cmd}" in
         hugepage__sidecar)
-            opts="-h -V --root --timeout --help --version status size check watch metrics report apply explain completions oracle help"
+            opts="-h -V --root --timeout --help --version status size check watch metrics report apply capture explain completions oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -213,8 +219,8 @@ _hugepage__sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__sidecar__subcmd__check)
-            opts="-h --reserve-percent --state-dir --service-account --instance --root --timeout --help"
+        hugepage__sidecar__subcmd__capture)
+            opts="-h --reserve-percent --state-dir --service-account --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -229,6 +235,44 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --service-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hugepage__sidecar__subcmd__check)
+            opts="-h --reserve-percent --state-dir --service-account --snapshot --instance --root --timeout --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --reserve-percent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --service-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --snapshot)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -280,7 +324,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help)
-            opts="status size check watch metrics report apply explain completions oracle help"
+            opts="status size check watch metrics report apply capture explain completions oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -294,6 +338,20 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help__subcmd__apply)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hugepage__sidecar__subcmd__help__subcmd__capture)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -546,7 +604,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__metrics)
-            opts="-h --reserve-percent --state-dir --service-account --textfile --root --timeout --help"
+            opts="-h --reserve-percent --state-dir --service-account --snapshot --textfile --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -561,6 +619,10 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --service-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --snapshot)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -958,7 +1020,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__report)
-            opts="-h --reserve-percent --state-dir --service-account --html --connections --root --timeout --help"
+            opts="-h --reserve-percent --state-dir --service-account --snapshot --html --connections --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -973,6 +1035,10 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --service-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --snapshot)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1000,7 +1066,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__size)
-            opts="-h --reserve-percent --state-dir --service-account --postgresql-data --running-only --sessions --shared-buffers --max-connections --major --format --root --timeout --help"
+            opts="-h --reserve-percent --state-dir --service-account --snapshot --postgresql-data --running-only --sessions --shared-buffers --max-connections --major --format --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1015,6 +1081,10 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --service-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --snapshot)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1058,7 +1128,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__status)
-            opts="-h --reserve-percent --state-dir --service-account --format --root --timeout --help"
+            opts="-h --reserve-percent --state-dir --service-account --snapshot --format --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1073,6 +1143,10 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --service-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --snapshot)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -35,6 +35,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "w
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "metrics" -d 'Print metrics as OpenMetrics text, for node_exporter\'s textfile collector'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "report" -d 'Write an HTML report with charts and the history'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "apply" -d 'Set the size of a pool; restore it if the kernel does not provide all pages'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "capture" -d 'Print what is read of this host as JSON: what other commands show with --snapshot'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "explain" -d 'Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "completions" -d 'Print what completes commands in a shell'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "oracle" -d 'Write files for Oracle Database, and print the SQL that reads them'
@@ -42,6 +43,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "h
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l format -d 'Output format' -r -f -a "table\t'A table for people, 80 columns wide; colour on a terminal only'
 json\t'One JSON document'
 csv\t'Comma-separated values with a header line (RFC 4180), one line per instance'"
@@ -51,6 +53,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l postgresql-data -d 'Data directory of a stopped PostgreSQL server, in addition to those in the directories of packages' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l sessions -d 'Foretell the page tables of N sessions of each server, in base pages and in huge pages' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l shared-buffers -d 'Show the pages of a PostgreSQL server that is only planned, with this shared_buffers, such as 8GB' -r
@@ -66,6 +69,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" 
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l instance -d 'Check only this instance: a SID, or a data directory' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
@@ -88,6 +92,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch"
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l textfile -d 'Write to FILE instead of standard output; the file is replaced atomically' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
@@ -95,6 +100,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metric
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l html -d 'Write the report to FILE, or to standard output if FILE is "-"' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l connections -d 'Show page tables for up to N connections' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
@@ -110,6 +116,12 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply"
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l yes -d 'Change the pool without a question; required where there is no terminal to ask on'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l dry-run -d 'Print what would be done, and change nothing'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -s h -l help -d 'Print help'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and not __fish_seen_subcommand_from prepare write print install-sql uninstall-sql cluster-sql columns help" -s h -l help -d 'Print help'
@@ -179,17 +191,18 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from help" -f -a "cluster-sql" -d 'Print the script for a view of the instances of all nodes of a cluster'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from help" -f -a "columns" -d 'Print the columns of all views as Markdown'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "status" -d 'Show every instance, the pools, and one verdict'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "size" -d 'Show the recommended size of every pool, for running and for stopped servers'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "check" -d 'Print one line and set the exit status, for monitoring systems'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "watch" -d 'Monitor continuously: log losses and risks, keep the history, write files'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "metrics" -d 'Print metrics as OpenMetrics text, for node_exporter\'s textfile collector'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "report" -d 'Write an HTML report with charts and the history'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "apply" -d 'Set the size of a pool; restore it if the kernel does not provide all pages'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "explain" -d 'Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "completions" -d 'Print what completes commands in a shell'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "oracle" -d 'Write files for Oracle Database, and print the SQL that reads them'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply explain completions oracle help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "status" -d 'Show every instance, the pools, and one verdict'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "size" -d 'Show the recommended size of every pool, for running and for stopped servers'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "check" -d 'Print one line and set the exit status, for monitoring systems'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "watch" -d 'Monitor continuously: log losses and risks, keep the history, write files'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "metrics" -d 'Print metrics as OpenMetrics text, for node_exporter\'s textfile collector'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "report" -d 'Write an HTML report with charts and the history'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "apply" -d 'Set the size of a pool; restore it if the kernel does not provide all pages'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "capture" -d 'Print what is read of this host as JSON: what other commands show with --snapshot'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "explain" -d 'Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "completions" -d 'Print what completes commands in a shell'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "oracle" -d 'Write files for Oracle Database, and print the SQL that reads them'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and __fish_seen_subcommand_from oracle" -f -a "prepare" -d 'Create files without rows in DIR, so that the first SELECT works'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and __fish_seen_subcommand_from oracle" -f -a "write" -d 'Write the files once; `watch --oracle-dir DIR` updates them continuously'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and __fish_seen_subcommand_from oracle" -f -a "print" -d 'Print one of the files, such as hp_pool.dat'

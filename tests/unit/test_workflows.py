@@ -83,7 +83,7 @@ def test_a_bare_container_gets_what_its_scripts_run_in(path):
 
 
 def test_the_form_for_faults_asks_for_what_is_known_of_the_host():
-    assert "hugepage-sidecar status --format json" in (REPOSITORY / ".github/ISSUE_TEMPLATE/bug.yml").read_text()
+    assert "hugepage-sidecar capture" in (REPOSITORY / ".github/ISSUE_TEMPLATE/bug.yml").read_text()
 
 
 def test_the_patterns_find_what_they_are_for():

@@ -3,9 +3,10 @@
 use hugepage_kernel::cgroups::cgroup::CgroupLimit;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use serde::{Deserialize, Serialize};
 
 /// A pool, or a node's share of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolRow {
     /// NUMA node; `None` for the whole host.
     pub node: Option<u32>,

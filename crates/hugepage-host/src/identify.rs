@@ -64,7 +64,6 @@ pub struct ServerIdentity {
     /// Whose it is, and where.
     pub place: InstancePlace,
     /// As whom its files are read.
-    #[serde(skip)]
     pub reader: Owner,
     /// The name of its user, or `uid 4711` where /etc/passwd has none.
     pub owner: Option<String>,

@@ -1,5 +1,6 @@
 //! Inspects one server: observes its processes, identifies it and finds what it asks for.
 
+use hugepage_assess::model::Past;
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use super::observe::ObservedMemory;
 use super::request::ServerRequest;
 
 /// All that a server shows by itself.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct InspectedServer {
     pub(super) id: ServerIdentity,
     pub(super) memory: ObservedMemory,
@@ -20,6 +21,10 @@ pub(super) struct InspectedServer {
     pub(super) evidence: Vec<String>,
     /// What could not be read of it.
     pub(super) notes: Vec<String>,
+    /// What was recorded at its start.
+    pub(super) past: Past,
+    /// What could not be read of that.
+    pub(super) notes_on_past: Vec<String>,
 }
 
 impl InspectContext<'_> {
@@ -31,6 +36,7 @@ impl InspectContext<'_> {
         let files = &InstanceFiles::of_process(self.root, found.pid);
         let (id, settings) = self.identify(found, files, started, &memory, shm_files, &mut notes);
         let (request, evidence) = self.request(files, &id, settings, &memory, &mut notes);
-        Some(InspectedServer { id, memory, request, evidence, notes: notes.into_vec() })
+        let (past, notes_on_past) = Default::default();
+        Some(InspectedServer { id, memory, request, evidence, notes: notes.into_vec(), past, notes_on_past })
     }
 }

@@ -9,7 +9,7 @@
 //! use hugepage_kernel::Root;
 //!
 //! let survey = survey(&Root::at("/nonexistent"), 20);
-//! assert!(survey.instances.is_empty() && !survey.notes.is_empty());
+//! assert!(survey.instances.is_empty() && !survey.host.notes.is_empty());
 //! ```
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
@@ -50,11 +50,11 @@ pub use identify::{InstanceKind, InstancePlace, PostgreSqlServer, ServerIdentity
 pub use instance::Instance;
 pub use next_start::{AskStart, ServerStart, StartProgram};
 pub use observe::ObservedMemory;
-pub use past::{RecallPast, no_past};
+pub use past::RecallPast;
 pub use server_names::is_postgresql;
 pub use service_accounts::{
     FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account, listed as listed_service_accounts,
 };
-pub use stopped_clusters::{StoppedCluster, stopped_clusters};
+pub use stopped_clusters::{StoppedCluster, StoppedClusters};
 pub use strangers::{Stranger, Strangers};
-pub use survey::{InspectedHost, Survey, survey};
+pub use survey::{Host, Snapshot, Survey, survey};

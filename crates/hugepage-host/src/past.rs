@@ -8,11 +8,6 @@ use super::identify::ServerIdentity;
 /// Who tells what was recorded when a server started, with notes on what could not be read of it.
 pub type RecallPast<'a> = dyn Fn(&ServerIdentity, &CurrentStart<'_>, &mut Notes) -> Past + 'a;
 
-/// A past of which nothing was recorded.
-pub fn no_past(_: &ServerIdentity, _: &CurrentStart<'_>, _: &mut Notes) -> Past {
-    Past::default()
-}
-
 /// What the server asked for and the next start asks for, if the past shows that its files have turned huge pages on since the
 /// start: the next start is one with them and the running size, with a note. `pending`: without the past.
 pub(super) fn requested_with_past(

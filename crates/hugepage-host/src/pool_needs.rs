@@ -10,21 +10,21 @@ use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::{Instance, Survey};
+use super::{Host, Instance, Survey};
 
 impl Survey {
     /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
     /// page size means the host's default.
     pub fn sizings(&self, down: &[(Option<PageSize>, PoolNeed)], reserve_percent: u32) -> Vec<Sizing> {
-        let default = self.default_page_size();
+        let default = self.host.default_page_size();
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
             let of_size = |instance: &&Instance| instance.planned().facts.pool_state.huge_page_size == Some(size);
             let running = self.instances.iter().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
-            let mut sizing = self.sizing(pool, running.chain(down).collect(), reserve_percent);
+            let mut sizing = self.host.sizing(pool, running.chain(down).collect(), reserve_percent);
             let is_unknown = |instance: &Instance| instance.status.needed.is_none();
-            if !self.unread.is_empty() || self.instances.iter().filter(of_size).any(is_unknown) {
+            if !self.host.unread.is_empty() || self.instances.iter().filter(of_size).any(is_unknown) {
                 // One has, or wants, pages that are not visible.
                 sizing.recommended = None;
             }
@@ -32,9 +32,11 @@ impl Survey {
         };
         let wanted =
             |sizing: &Sizing| !sizing.needs.is_empty() || sizing.others > Pages(0) || default == Some(sizing.page_size);
-        pools::of_host(&self.pools).map(|row| sizing(&row.pool)).filter(wanted).collect()
+        pools::of_host(&self.host.pools).map(|row| sizing(&row.pool)).filter(wanted).collect()
     }
+}
 
+impl Host {
     /// The needs of the Oracle instances that do not run, for [`Survey::sizings`].
     pub fn stopped_needs(&self) -> Vec<(Option<PageSize>, PoolNeed)> {
         self.stopped.iter().filter_map(|stopped| stopped.database().need()).collect()

@@ -27,7 +27,7 @@ use super::postgresql::PostgreSqlSettings;
 use super::real_need;
 
 /// What a server asked for and has, and what its next start asks for.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ServerRequest {
     pub(super) requested: Requested,
     /// Whether the files with `requested` have changed since the start.

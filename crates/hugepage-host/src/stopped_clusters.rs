@@ -18,11 +18,11 @@ use hugepage_oracle::stopped::Claim;
 use hugepage_start::StartAnswer;
 use serde::{Deserialize, Serialize};
 
-use super::Survey;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::Configured;
 use super::postgresql_units::units;
 use super::stopped_readers::by_owners;
+use super::{Host, ServerIdentity};
 use crate::readers::{self, Owner, Unread};
 
 /// A cluster that does not run.
@@ -36,42 +36,54 @@ pub struct StoppedCluster {
     pub forecast: Option<Forecast>,
 }
 
-/// The stopped clusters in the directories of Debian and Red Hat, in systemd units, and in `given`, and the users of whom something
-/// was not read. `ask` answers what a start of one asks for, as the user of the cluster.
-pub fn stopped_clusters(
-    root: &Root,
-    survey: &Survey,
-    given: &[PathBuf],
-    ask: Option<&AskStart<'_>>,
-    notes: &mut Notes,
-) -> (Vec<StoppedCluster>, Vec<Unread>) {
-    let mut unread = Vec::new();
-    let read_units = || {
-        let mut notes = Notes::default();
-        let enabled = list(root, "/etc/systemd/system/multi-user.target.wants", &mut notes);
-        (units(root, &mut notes), enabled, notes.into_vec())
-    };
-    let (mut units, enabled, noted) = readers::read_as(&Owner::nobody(root), read_units).unwrap_or_else(|why| {
-        why.add_to(&mut unread);
-        Default::default()
-    });
-    noted.into_iter().for_each(|note| notes.add(note));
-    let services: BTreeSet<_> = survey.instances.iter().filter_map(|instance| instance.id.service.as_deref()).collect();
-    units.retain(|(unit, _)| !services.contains(unit.as_str()));
-    let search = Clusters { root, survey, given, ask, units: &units, enabled: &enabled };
-    let find = |is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| search.find(is_mine, notes);
-    let found = by_owners(&survey.owners, &mut unread, notes, find);
-    let of_unit = |(unit, directory): &(String, Result<String, String>)| {
-        let why = directory.as_ref().err()?.clone();
-        Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
-    };
-    (units.iter().filter_map(of_unit).chain(found).collect(), unread)
+/// The clusters that do not run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct StoppedClusters {
+    /// The clusters.
+    pub found: Vec<StoppedCluster>,
+    /// What could not be read of them.
+    pub notes: Vec<String>,
+}
+
+impl StoppedClusters {
+    /// Finds them, and the users of whom something was not read.
+    pub(super) fn find(
+        root: &Root,
+        host: &Host,
+        running: &[&ServerIdentity],
+        given: &[PathBuf],
+        ask: Option<&AskStart<'_>>,
+    ) -> (Self, Vec<Unread>) {
+        let (mut unread, mut notes) = (Vec::new(), Notes::default());
+        let read_units = || {
+            let mut notes = Notes::default();
+            let enabled = list(root, "/etc/systemd/system/multi-user.target.wants", &mut notes);
+            (units(root, &mut notes), enabled, notes.into_vec())
+        };
+        let (mut units, enabled, noted) = readers::read_as(&Owner::nobody(root), read_units).unwrap_or_else(|why| {
+            why.add_to(&mut unread);
+            Default::default()
+        });
+        noted.into_iter().for_each(|note| notes.add(note));
+        let services: BTreeSet<_> = running.iter().filter_map(|id| id.service.as_deref()).collect();
+        units.retain(|(unit, _)| !services.contains(unit.as_str()));
+        let search = Clusters { root, host, running, given, ask, units: &units, enabled: &enabled };
+        let find = |is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| search.find(is_mine, notes);
+        let found = by_owners(&host.owners, &mut unread, &mut notes, find);
+        unread.iter().for_each(|unread| notes.add(unread.to_string()));
+        let of_unit = |(unit, directory): &(String, Result<String, String>)| {
+            let why = directory.as_ref().err()?.clone();
+            Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
+        };
+        (Self { found: units.iter().filter_map(of_unit).chain(found).collect(), notes: notes.into_vec() }, unread)
+    }
 }
 
 /// Where clusters may be.
 struct Clusters<'a> {
     root: &'a Root,
-    survey: &'a Survey,
+    host: &'a Host,
+    running: &'a [&'a ServerIdentity],
     given: &'a [PathBuf],
     ask: Option<&'a AskStart<'a>>,
     /// The units that do not run, each with its directory or why that is unknown.
@@ -83,9 +95,8 @@ struct Clusters<'a> {
 impl Clusters<'_> {
     /// The clusters that are this process's to read, by their directories.
     fn find(&self, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes) -> Vec<(String, StoppedCluster)> {
-        let Self { root, survey, given, .. } = *self;
-        let running = survey.instances.iter().filter_map(|instance| instance.id.postgresql()?.inode);
-        let running: BTreeSet<_> = running.collect();
+        let Self { root, host, given, .. } = *self;
+        let running: BTreeSet<_> = self.running.iter().filter_map(|id| id.postgresql()?.inode).collect();
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
         let is_enabled = |unit: &str| self.enabled.iter().any(|name| name == unit);
         let (mut of_units, mut at_boot) = (Vec::new(), BTreeSet::new());
@@ -113,7 +124,7 @@ impl Clusters<'_> {
                 Ok(_) if claim == Claim::OfNobody => {
                     cluster.stopped(None, Wants::None("its owner is no service account".into()), None)
                 }
-                Ok(_) => inspect(root, &cluster, survey, self.ask, notes),
+                Ok(_) => inspect(root, &cluster, host, self.ask, notes),
                 Err(error) if error.is_not_found() => {
                     cluster.unknown("it is not a PostgreSQL data directory: it has no PG_VERSION".to_owned())
                 }
@@ -197,7 +208,7 @@ fn list(root: &Root, directory: &str, notes: &mut Notes) -> Vec<String> {
 fn inspect(
     root: &Root,
     cluster: &ClusterPaths,
-    survey: &Survey,
+    host: &Host,
     ask: Option<&AskStart<'_>>,
     notes: &mut Notes,
 ) -> StoppedCluster {
@@ -216,7 +227,7 @@ fn inspect(
     let configured = Configured { files: configuration, options };
     let settings = configured.with(configured.options.iter());
     let requested = requested_by_settings(|name| settings.get(name).map(|value| (*value).to_owned()), notes);
-    let page_size = requested.huge_page_size.or(survey.default_page_size());
+    let page_size = requested.huge_page_size.or(host.default_page_size());
     let wants = match page_size {
         _ if cluster.start == "disabled" => Wants::None("disabled in its start.conf".into()),
         _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off".into()),
@@ -228,14 +239,14 @@ fn inspect(
         },
     };
     let forecast = wants.pages().filter(|pages| pages.0 > 0).zip(page_size).map(|(pages, size)| {
-        Forecast::of_start(&requested, Some(size.times(pages)), &pool_found(survey, size), Pages(0))
+        Forecast::of_start(&requested, Some(size.times(pages)), &pool_found(host, size), Pages(0))
     });
     cluster.stopped(requested.huge_page_size, wants, forecast)
 }
 
 /// The pool that a start finds. The cgroup in which it will be is not known.
-pub(super) fn pool_found(survey: &Survey, size: PageSize) -> PoolState {
-    let pool = pools::of_size(&survey.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()));
+pub(super) fn pool_found(host: &Host, size: PageSize) -> PoolState {
+    let pool = pools::of_size(&host.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()));
     let limits = Some(CgroupLimits::default());
     PoolState { huge_page_size: Some(size), pool, limits, nodes: None, lock_limit: None }
 }

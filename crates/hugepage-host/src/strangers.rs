@@ -5,7 +5,7 @@ use std::fmt;
 
 use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::{Bytes, Root};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::service_accounts::ServiceAccounts;
 
@@ -13,7 +13,7 @@ use super::service_accounts::ServiceAccounts;
 const MAX_SHOWN: usize = 10;
 
 /// All of them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Strangers {
     /// The first ones.
     pub first: Vec<Stranger>,
@@ -24,7 +24,7 @@ pub struct Strangers {
 }
 
 /// One of them. What it says of itself is not longer than the kernel lets a name be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stranger {
     /// The process.
     pub pid: i32,

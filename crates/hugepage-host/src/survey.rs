@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
@@ -12,7 +13,7 @@ use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
 use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::memory::thp;
+use hugepage_kernel::memory::{sysctl, thp};
 use hugepage_kernel::next_boot::NextBoot;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, process};
@@ -26,15 +27,25 @@ use crate::context::InspectContext;
 use crate::discover::FoundServers;
 use crate::glances::{Candidate, Glances};
 use crate::inspect::InspectedServer;
-use crate::past::{RecallPast, no_past};
+use crate::past::RecallPast;
 use crate::readers::{self, Owner, Unread};
 use crate::service_accounts::ServiceAccounts;
+use crate::stopped_clusters::StoppedClusters;
 use crate::strangers::Strangers;
 use crate::{AskStart, Instance, ServerIdentity, holders, memory, stopped_readers};
+use serde::{Deserialize, Serialize};
 
-/// A host with its servers.
-#[derive(Clone, Debug)]
-pub struct Survey {
+/// What was read of a host and its servers. All else is decided from it, so it can be kept and decided again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The host without its servers.
+    pub host: Host,
+    servers: Vec<InspectedServer>,
+}
+
+/// What was read of a host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Host {
     /// The host's name.
     pub host_name: Option<String>,
     /// When this was read; for a tree when its files were written.
@@ -47,24 +58,28 @@ pub struct Survey {
     pub next_boot: NextBoot,
     /// The host's memory.
     pub meminfo: Option<Meminfo>,
+    /// The size of base pages.
+    pub base_page_size: Option<PageSize>,
     /// All pools.
     pub pools: Vec<PoolRow>,
     /// `transparent_hugepage/enabled`.
     pub transparent_hugepage: Option<String>,
+    /// `vm.hugetlb_shm_group`.
+    pub hugetlb_shm_group: Option<String>,
     /// Whether it is a database server of Exadata.
     pub is_exadata: bool,
     /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
     pub processes_are_hidden: bool,
     /// Whether this program certainly sees the processes of a container alone.
     pub is_in_container: bool,
-    /// The servers that run and count.
-    pub instances: Vec<Instance>,
     /// Processes that call themselves servers and do not count.
     pub strangers: Strangers,
     /// What strangers have of the host's pools, by page size.
     pub pages_of_strangers: BTreeMap<PageSize, PagesOfStrangers>,
     /// The Oracle instances of oratab that do not run.
     pub stopped: Vec<StoppedOracle>,
+    /// The PostgreSQL clusters that do not run, where a command looks for them.
+    pub stopped_clusters: StoppedClusters,
     /// The programs beside database servers that have huge pages, the largest first.
     pub holders: Vec<PoolHolder>,
     /// The users of whom something was not read; the notes say it, too.
@@ -75,7 +90,16 @@ pub struct Survey {
     pub notes: Vec<String>,
 }
 
-impl Survey {
+/// A host with an assessment of each server that runs and counts.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// What was read of the host.
+    pub host: Host,
+    /// The servers.
+    pub instances: Vec<Instance>,
+}
+
+impl Host {
     /// The size of huge pages for mappings that ask for no size; `None` if there is none, or it is unknown.
     pub fn default_page_size(&self) -> Option<PageSize> {
         self.meminfo.as_ref()?.huge_page_size
@@ -87,29 +111,21 @@ impl Survey {
         account.cloned().unwrap_or_else(Owner::own)
     }
 
-    /// The host's pool of `size`.
+    /// The pool of `size`.
     pub fn pool(&self, size: PageSize) -> Option<&Pool> {
         pools::of_size(&self.pools, size).map(|row| &row.pool)
     }
 }
 
-/// A host whose servers are inspected, each by itself, and not assessed yet.
-pub struct InspectedHost {
-    /// The host without its servers.
-    host: Survey,
-    servers: Vec<InspectedServer>,
-    reserve_percent: u32,
-}
-
 /// Surveys the host, whose past nobody knows. `reserve_percent`: the percentage of memory that it keeps for base pages.
 pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
-    InspectedHost::inspect(root, reserve_percent, &[], None).assess(&no_past)
+    Snapshot::read(root, &[], None).assess(reserve_percent)
 }
 
-impl InspectedHost {
-    /// Inspects the host and each of its servers. The accounts with the names or uids `service_accounts` are service accounts
+impl Snapshot {
+    /// Reads the host and inspects each of its servers. The accounts with the names or uids `service_accounts` are service accounts
     /// too, whose servers count; `ask` answers what files of PostgreSQL servers come to that have changed since the start.
-    pub fn inspect(root: &Root, reserve_percent: u32, service_accounts: &[String], ask: Option<&AskStart<'_>>) -> Self {
+    pub fn read(root: &Root, service_accounts: &[String], ask: Option<&AskStart<'_>>) -> Self {
         let mut notes = Notes::default();
         let meminfo = notes.keep(Meminfo::read(root));
         let hierarchy = notes.keep(Hierarchy::find(root));
@@ -168,38 +184,58 @@ impl InspectedHost {
         let pages_of_strangers =
             pools::of_host(&host.pools).map(|row| (row.pool.page_size, of_pool(&row.pool))).collect();
         unread.iter().for_each(|unread| notes.add(unread.to_string()));
-        let host = Survey {
+        let host = Host {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,
             boot_id: notes.keep(identity::boot_id(root)).flatten(),
             kernel_release: KernelRelease::text(root),
             next_boot: NextBoot::read(root),
+            base_page_size: host.base,
             pools: host.pools,
             transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
+            hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             is_exadata: root.exists(CELLS_OF_EXADATA),
             processes_are_hidden,
             holders,
             is_in_container,
-            instances: Vec::new(),
             strangers: glances.strangers,
             unread,
             owners,
             pages_of_strangers,
             stopped,
+            stopped_clusters: StoppedClusters::default(),
             meminfo: host.meminfo,
             notes: notes.into_vec(),
         };
-        Self { host, servers, reserve_percent }
+        Self { host, servers }
     }
 
-    /// The host with an assessment of each server beside the others, and with the past that `recall` tells.
-    pub fn assess(&self, recall: &RecallPast<'_>) -> Survey {
-        let host = &self.host;
+    /// Adds what was recorded when each server started.
+    pub fn recall(&mut self, recall: &RecallPast<'_>) {
+        for server in &mut self.servers {
+            let mut notes = Notes::default();
+            server.past = recall(&server.id, &server.request.current_start(), &mut notes);
+            server.notes_on_past = notes.into_vec();
+        }
+    }
+
+    /// Adds the PostgreSQL clusters that do not run: those in the directories of Debian and Red Hat, in systemd units, and in `given`.
+    /// `ask` answers what a start of one asks for, as the user of the cluster.
+    pub fn find_stopped_clusters(&mut self, root: &Root, given: &[PathBuf], ask: Option<&AskStart<'_>>) {
+        let running: Vec<_> = self.servers.iter().map(|server| &server.id).collect();
+        let (clusters, unread) = StoppedClusters::find(root, &self.host, &running, given, ask);
+        unread.into_iter().for_each(|unread| unread.add_to(&mut self.host.unread));
+        self.host.stopped_clusters = clusters;
+    }
+
+    /// The host with an assessment of each server beside the others. `reserve_percent`: the percentage of memory that it keeps for base
+    /// pages.
+    pub fn assess(&self, reserve_percent: u32) -> Survey {
         let instances = self.servers.iter().map(|server| {
-            let others = server.others(&self.servers, host, self.reserve_percent);
-            server.assess(host, self.reserve_percent, &others, recall)
+            let others = server.others(&self.servers, &self.host, reserve_percent);
+            server.assess(&self.host, reserve_percent, &others)
         });
-        Survey { instances: instances.collect(), ..host.clone() }
+        Survey { instances: instances.collect(), host: self.host.clone() }
     }
 }
 

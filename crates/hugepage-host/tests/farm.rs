@@ -198,7 +198,7 @@ fn who_does_not_count_changes_nothing() {
     let (survey, sizings) = farm.look();
     assert_eq!(sizings, sizings_before);
     assert_eq!(said(&survey, &sizings), said(&before, &sizings_before));
-    let fakes: Vec<_> = survey.strangers.first.iter().map(ToString::to_string).collect();
+    let fakes: Vec<_> = survey.host.strangers.first.iter().map(ToString::to_string).collect();
     assert_eq!(fakes, ["process 400 (ora_pmon_FAKE, 0 bytes) runs as uid 1000"]);
     let text = HostVerdict::of_survey(&survey, &sizings).message();
     assert!(text.starts_with("1 of 2 instances are in huge pages (1 more not counted)"), "{text}");

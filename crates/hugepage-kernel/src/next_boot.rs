@@ -3,6 +3,7 @@
 //!
 //! Only regular files of root's in directories of root's are opened, and nothing that a file names.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::memory::meminfo::Meminfo;
@@ -51,7 +52,7 @@ pub enum PoolAtBoot {
 }
 
 /// What the next boot gives each pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextBoot(Result<BTreeMap<PageSize, Count>, String>);
 
 /// The pages of a pool, and the file that sets them.

@@ -12,7 +12,7 @@ use hugepage_kernel::Root;
 use signal_hook::consts::SIGCHLD;
 use signal_hook::flag;
 
-use crate::commands::{apply, check, explain, metrics, oracle, report, size, status, watch};
+use crate::commands::{apply, capture, check, explain, metrics, oracle, report, size, status, watch};
 use crate::exit::{self, Exit};
 use crate::host_options::{HostOptions, ReadingOptions};
 use crate::output::stream::stdout;
@@ -68,6 +68,9 @@ pub enum Command {
     /// Set the size of a pool; restore it if the kernel does not provide all pages
     #[command(after_help = examples!("apply --recommended --dry-run", "apply --recommended --persist", "apply --pages 4300 --yes"))]
     Apply(With<ReadingOptions, apply::ApplyOptions>),
+    /// Print what is read of this host as JSON: what other commands show with --snapshot
+    #[command(after_help = examples!("capture >host.json", "status --snapshot host.json"))]
+    Capture(With<HostOptions, capture::CaptureOptions>),
     /// Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do
     #[command(after_help = examples!("explain", "explain pool_empty"))]
     Explain(explain::ExplainOptions),
@@ -101,9 +104,11 @@ impl Cli {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match &self.command {
-            Command::Status(_) | Command::Check(_) | Command::Explain(_) | Command::Completions { .. } => {
-                Needs::default()
-            }
+            Command::Status(_)
+            | Command::Check(_)
+            | Command::Capture(_)
+            | Command::Explain(_)
+            | Command::Completions { .. } => Needs::default(),
             Command::Size(size) => size.options.needs(),
             Command::Watch(watch) => watch.options.needs(self.root().is_some()),
             Command::Metrics(metrics) => metrics.options.needs(),
@@ -131,6 +136,7 @@ impl Cli {
             Command::Metrics(metrics) => metrics::run(root, &metrics.options),
             Command::Report(report) => report::run(root, &report.options),
             Command::Apply(apply) => apply::run(root, &apply.options),
+            Command::Capture(capture) => capture::run(root, &capture.options),
             Command::Explain(options) => Ok(explain::run(options)),
             Command::Completions { shell } => {
                 let mut script = Vec::new();
@@ -155,6 +161,7 @@ impl Command {
             Self::Watch(watch) => Some(&watch.shared),
             Self::Metrics(metrics) => Some(&metrics.shared),
             Self::Report(report) => Some(&report.shared),
+            Self::Capture(capture) => Some(&capture.shared),
             Self::Oracle(command) => command.host(),
             Self::Apply(_) | Self::Explain(_) | Self::Completions { .. } => None,
         }

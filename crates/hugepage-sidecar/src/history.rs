@@ -145,12 +145,12 @@ impl HostHistory {
             postmaster_start: allocations.map_or_else(|| started(instance), |before| before.postmaster_start.clone()),
             generation,
             server_version: instance.version.clone().unwrap_or_default(),
-            host: survey.host_name.clone().unwrap_or_default(),
+            host: survey.host.host_name.clone().unwrap_or_default(),
             boot_id: self.boot_id.clone(),
             instance: state::instance_identity(instance, self.machine.clone()),
             segment: instance.allocation,
         };
-        let record = Record::new(event, format_rfc3339_micros(survey.taken_at).to_string(), origin, status);
+        let record = Record::new(event, format_rfc3339_micros(survey.host.taken_at).to_string(), origin, status);
         let report = if event.is_start() {
             worker_events::start(status, record, before.as_ref())
         } else {

@@ -3,6 +3,7 @@
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use serde::{Deserialize, Serialize};
 
 use crate::model::{
     Cause, CrashRecovery, CurrentStart, Landing, Loss, OtherPool, PagesOfStrangers, Pending, PoolHolder, PoolState,
@@ -137,7 +138,7 @@ impl Facts {
 }
 
 /// What was recorded when a server started; `None` for what was not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Past {
     /// Why the segment did not land where it was asked for, as seen at that moment.
     pub cause_at_start: Option<Cause>,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::Landing;
 
 /// What a start lost against the one before.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
     /// When the server started.
     pub at: SystemTime,

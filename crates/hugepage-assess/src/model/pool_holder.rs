@@ -24,7 +24,7 @@ pub struct PoolHolder {
 
 /// The pages of a pool that are in use and that no service account holds: anybody may take free pages, and a pool that grew with them
 /// would grow for ever. So no recommended number has them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesOfStrangers {
     /// How many.
     pub pages: Pages,

@@ -76,16 +76,16 @@ pub fn pool_step(survey: &Survey, sizing: &Sizing) -> Option<Step> {
         .iter()
         .flat_map(steps)
         .find(|step| matches!(step, Step::SetNodePool { size: of, .. } if *of == size));
-    of_node.or_else(|| sizing.step(survey.pool(size)?, survey.is_default(size)))
+    of_node.or_else(|| sizing.step(survey.host.pool(size)?, survey.is_default(size)))
 }
 
 fn of_pool(survey: &Survey, sizing: &Sizing) -> Option<HostRecommendation> {
-    let (pool, is_default) = (survey.pool(sizing.page_size)?, survey.is_default(sizing.page_size));
+    let (pool, is_default) = (survey.host.pool(sizing.page_size)?, survey.is_default(sizing.page_size));
     let Some(step @ Step::SetPool { .. }) = pool_step(survey, sizing) else { return None };
     // As grave as the gravest that lacks pages.
     let lacking = survey.instances.iter().filter(|instance| steps(instance).any(|of| sets_pool(&of, sizing.page_size)));
     let severity = lacking.map(|instance| instance.status.verdict().0).max().unwrap_or(Severity::Notice);
-    let holder = survey.holders.iter().find(|holder| holder.counts);
+    let holder = survey.host.holders.iter().find(|holder| holder.counts);
     let holder = holder.map(|holder| holder.clause(sizing.counted_others())).unwrap_or_default();
     let recommendation = sizing.row(pool, is_default, severity, &holder)?;
     let is_in_hint = survey.instances.iter().any(|instance| {
@@ -113,7 +113,7 @@ fn of_misfit(survey: &Survey, size: PageSize, misfit: &Misfit) -> Recommendation
         misfit.name, misfit.pages, misfit.over, misfit.counted
     );
     Recommendation {
-        current: survey.pool(size).map(|pool| pool.nr.to_string()),
+        current: survey.host.pool(size).map(|pool| pool.nr.to_string()),
         takes_effect: Effect::ServerRestart,
         ..Recommendation::new(Severity::Warning, Area::Kernel, pool::setting(size, survey.is_default(size)), reason)
     }
@@ -139,18 +139,18 @@ impl Survey {
     fn advised_oracles(&self) -> AdvisedHost<'_> {
         AdvisedHost {
             running: self.instances.iter().filter_map(Instance::advised_oracle).collect(),
-            stopped: &self.stopped,
+            stopped: &self.host.stopped,
             hides_pages: self.instances.iter().any(|instance| instance.landed_in() == Landing::Unknown),
-            meminfo: self.meminfo.as_ref(),
-            pools: &self.pools,
-            transparent_hugepage: self.transparent_hugepage.as_deref(),
-            is_exadata: self.is_exadata,
-            kernel_release: self.kernel_release.as_deref(),
+            meminfo: self.host.meminfo.as_ref(),
+            pools: &self.host.pools,
+            transparent_hugepage: self.host.transparent_hugepage.as_deref(),
+            is_exadata: self.host.is_exadata,
+            kernel_release: self.host.kernel_release.as_deref(),
         }
     }
 
     /// Whether mappings that request no size get huge pages of `size`.
     fn is_default(&self, size: PageSize) -> bool {
-        self.default_page_size() == Some(size)
+        self.host.default_page_size() == Some(size)
     }
 }

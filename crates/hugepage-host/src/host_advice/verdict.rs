@@ -30,12 +30,13 @@ impl HostVerdict {
     pub fn of_survey(survey: &Survey, sizings: &[Sizing]) -> Self {
         let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed_in() == Landing::Unknown);
         let running = survey.instances.iter().max_by_key(severity);
-        let stopped = survey.stopped.iter().max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
+        let stopped = survey.host.stopped.iter().max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
         // That an instance is stopped is no finding on those that run.
         let of_stopped = stopped.map(StoppedOracle::severity).filter(|severity| *severity > Severity::Notice);
         let of_running = running.map(|running| running.status.verdict().0);
         let severity = of_running.max(of_stopped).unwrap_or(Severity::Notice);
-        let cannot_see = survey.meminfo.is_none() || survey.processes_are_hidden || !survey.unread.is_empty();
+        let cannot_see =
+            survey.host.meminfo.is_none() || survey.host.processes_are_hidden || !survey.host.unread.is_empty();
         let is_hidden =
             cannot_see || running.is_none() || survey.instances.iter().any(|one| one.landed_in() == Landing::Unknown);
         let is_unknown = severity < Severity::Warning && is_hidden;
@@ -71,7 +72,7 @@ impl HostVerdict {
 }
 
 fn summary(survey: &Survey) -> String {
-    let (count, others) = (survey.instances.len(), survey.strangers.count());
+    let (count, others) = (survey.instances.len(), survey.host.strangers.count());
     let landed = survey.instances.iter().filter(|instance| instance.landed_in() == Landing::Hugetlb).count();
     let unknown = survey.instances.iter().filter(|instance| instance.landed_in() == Landing::Unknown).count();
     let closed = survey.instances.iter().filter(|instance| instance.is_closed()).count();
@@ -94,10 +95,10 @@ fn summary(survey: &Survey) -> String {
     if others > 0 {
         text += &format!(" ({others} more not counted)");
     }
-    if let Some(unread) = survey.unread.first() {
+    if let Some(unread) = survey.host.unread.first() {
         text += &format!("; {unread}");
     }
-    if survey.processes_are_hidden {
+    if survey.host.processes_are_hidden {
         text += "; hidepid may hide others: run this as root";
     }
     text + "."
@@ -105,14 +106,19 @@ fn summary(survey: &Survey) -> String {
 
 /// The sentence on a host of which no instance that counts is seen: there is none, or that could not be determined.
 fn no_instance(survey: &Survey) -> String {
-    let why = match survey.meminfo {
+    let why = match survey.host.meminfo {
         None => return "/proc of this host could not be read.".to_owned(),
-        Some(_) if survey.processes_are_hidden => "hidepid hides the processes of other users. Run this as root.",
-        Some(_) if !survey.unread.is_empty() => {
-            return format!("Whether PostgreSQL or Oracle runs here could not be determined: {}.", survey.unread[0]);
+        Some(_) if survey.host.processes_are_hidden => "hidepid hides the processes of other users. Run this as root.",
+        Some(_) if !survey.host.unread.is_empty() => {
+            return format!(
+                "Whether PostgreSQL or Oracle runs here could not be determined: {}.",
+                survey.host.unread[0]
+            );
         }
-        Some(_) if survey.is_in_container => "this container shows no processes of the host. Run this on the host.",
-        Some(_) if survey.strangers.count() > 0 => {
+        Some(_) if survey.host.is_in_container => {
+            "this container shows no processes of the host. Run this on the host."
+        }
+        Some(_) if survey.host.strangers.count() > 0 => {
             return "No PostgreSQL and no Oracle instance of a service account runs here.".to_owned();
         }
         Some(_) => return "No PostgreSQL and no Oracle instance runs here.".to_owned(),

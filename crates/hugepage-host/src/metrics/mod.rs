@@ -96,7 +96,7 @@ fn make_unique<'a>(names: impl Iterator<Item = (&'a String, &'a mut String)>) {
 impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
         let reserve_percent = survey.instances.first().map_or(0, |instance| instance.status.facts.reserve_percent);
-        let sizings = survey.sizings(&survey.stopped_needs(), reserve_percent);
+        let sizings = survey.sizings(&survey.host.stopped_needs(), reserve_percent);
         let instances = survey.instances.iter().map(|instance| InstanceMetrics {
             kind: instance.id.kind().to_string(),
             name: name(instance, &survey.instances),
@@ -108,12 +108,13 @@ impl From<&Survey> for MetricsSnapshot {
             page_tables: instance.memory.page_tables,
             last_regression: None,
         });
+        let clusters = survey.host.stopped_clusters.found.iter().map(StoppedMetrics::from);
         Self {
-            stopped: survey.stopped.iter().map(stopped_metrics).collect(),
+            stopped: survey.host.stopped.iter().map(stopped_metrics).chain(clusters).collect(),
             instances: instances.collect(),
-            pools: survey.pools.clone(),
-            meminfo: survey.meminfo.clone(),
-            uninspected: (survey.unread.len()
+            pools: survey.host.pools.clone(),
+            meminfo: survey.host.meminfo.clone(),
+            uninspected: (survey.host.unread.len()
                 + survey.instances.iter().filter(|one| one.landed_in() == Landing::Unknown).count())
                 as u64,
             survey_duration: None,
@@ -175,7 +176,7 @@ mod tests {
 
     use super::*;
     use crate::stopped_clusters::pool_found;
-    use crate::{stopped_clusters, survey};
+    use crate::{Snapshot, survey};
     use hugepage_assess::assessment::{Forecast, Severity};
     use hugepage_assess::model::requested_by_settings;
     use hugepage_assess::stopped_databases::Wants;
@@ -244,7 +245,9 @@ mod tests {
             std::os::unix::fs::symlink(format!("/usr/lib/systemd/system/{unit}"), wants.join(unit)).unwrap();
         }
         let root = &Root::at(tree.path());
-        let mut found = stopped_clusters(root, &survey(root, 20), &[], None, &mut Notes::default()).0;
+        let mut snapshot = Snapshot::read(root, &[], None);
+        snapshot.find_stopped_clusters(root, &[], None);
+        let mut found = snapshot.host.stopped_clusters.found.clone();
         found.sort_by_key(|cluster| cluster.database.name.clone());
         let starts: Vec<_> = found.iter().map(|one| (one.database.name.as_str(), one.starts_at_boot)).collect();
         let expected = [("/srv/auto", true), ("/srv/manual", false)];
@@ -258,7 +261,7 @@ mod tests {
             requested_by_settings(|name| (name == "huge_pages").then(|| setting.to_owned()), &mut Notes::default())
         };
         let size = PageSize::from_kib(2048).unwrap();
-        let pool_state = pool_found(&survey(root, 20), size);
+        let pool_state = pool_found(&snapshot.host, size);
         for (index, setting, pages, severity) in [
             (0, "on", 70, Severity::Warning),
             (1, "on", 70, Severity::Notice),

@@ -7,6 +7,7 @@ use hugepage_kernel::host::accounts;
 use hugepage_kernel::proc::credentials::Credentials;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
+use serde::{Deserialize, Serialize};
 
 /// A user that has no files, no account and no process. Whoever runs as `nobody` could end a reader that did.
 pub(super) const NOBODY: u32 = 0x7fff_fffd;
@@ -14,7 +15,7 @@ pub(super) const NOBODY: u32 = 0x7fff_fffd;
 pub(super) const USUAL_NOBODY: u32 = 65534;
 
 /// A user as whom files are read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The user, as this program's user namespace has it.
     pub uid: u32,

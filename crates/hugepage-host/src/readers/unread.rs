@@ -3,11 +3,12 @@
 use std::fmt;
 
 use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
 
 use super::Owner;
 
 /// The files of one user that were not read, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unread {
     /// The user.
     pub uid: u32,

@@ -136,9 +136,9 @@ fn hidden_processes_are_not_absent_ones() {
     let verdict = |host: &Host| HostVerdict::of_survey(&host.survey(), &[]).message();
     assert_eq!(verdict(&host), "No PostgreSQL and no Oracle instance runs here.");
     host.write("proc/self/mountinfo", &MOUNTS.replace("proc rw", "proc rw,hidepid=invisible"));
-    assert!(!host.survey().processes_are_hidden, "root sees all");
+    assert!(!host.survey().host.processes_are_hidden, "root sees all");
     fs::remove_dir_all(host.0.path().join("proc/1")).unwrap();
-    assert!(host.survey().processes_are_hidden);
+    assert!(host.survey().host.processes_are_hidden);
     assert_eq!(verdict(&host), format!("{UNDETERMINED} hidepid hides the processes of other users. Run this as root."));
 }
 
@@ -182,7 +182,7 @@ fn lxcfs_knows_the_container_and_not_the_host() {
         "Shared memory (1 GB) is in 512 huge pages of 2 MB, but the page tables and the memory of the host are unknown: lxcfs \
          shows those of a container."
     );
-    assert!(survey.notes.iter().any(|note| note.starts_with("lxcfs")), "{:?}", survey.notes);
+    assert!(survey.host.notes.iter().any(|note| note.starts_with("lxcfs")), "{:?}", survey.host.notes);
 }
 
 /// Lines that lxcfs replaces are no facts of the host; it shows the kernel's others as they are.
@@ -332,9 +332,9 @@ fn programs_that_hold_the_pool() {
     process(83, "bash", 0, 0);
     let survey = host.survey();
     let rows: Vec<_> =
-        survey.holders.iter().map(|row| (row.to_string(), row.processes, row.pages.unwrap().0)).collect();
+        survey.host.holders.iter().map(|row| (row.to_string(), row.processes, row.pages.unwrap().0)).collect();
     assert_eq!(rows, [("qemu-system-x86 (libvirt-qemu)".to_owned(), 2, 5000), ("mysqld (uid 27)".to_owned(), 1, 10)]);
-    let words = |others| survey.holders[0].clause(Pages(others));
+    let words = |others| survey.host.holders[0].clause(Pages(others));
     assert_eq!(words(5388), "; qemu-system-x86 (libvirt-qemu) holds 5000 pages");
     assert_eq!(words(4999), "", "pages that several processes share may count more than once");
 
@@ -357,7 +357,7 @@ fn shared_pages_count_once() {
     }
     let holder = || {
         let survey = host.survey();
-        survey.holders.iter().map(|row| (row.processes, row.pages.unwrap().0)).collect::<Vec<_>>()
+        survey.host.holders.iter().map(|row| (row.processes, row.pages.unwrap().0)).collect::<Vec<_>>()
     };
     for pid in 80..89 {
         let (inode, pages) = if pid == 88 { (7, 10) } else { (5, 2000) };

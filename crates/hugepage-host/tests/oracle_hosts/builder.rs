@@ -280,7 +280,7 @@ impl OracleHost {
 /// What `status` and `size` say of the pool of 2 MB pages.
 pub fn sizing(survey: &Survey) -> Sizing {
     survey
-        .sizings(&survey.stopped_needs(), 20)
+        .sizings(&survey.host.stopped_needs(), 20)
         .into_iter()
         .find(|sizing| sizing.page_size.bytes().0 == 2 * MIB)
         .unwrap()
@@ -292,6 +292,6 @@ pub fn running<'a>(survey: &'a Survey, sid: &str) -> &'a Instance {
 }
 
 pub fn stopped<'a>(survey: &'a Survey, sid: &str) -> &'a StoppedOracle {
-    let names: Vec<_> = survey.stopped.iter().map(|stopped| &stopped.name).collect();
-    survey.stopped.iter().find(|stopped| stopped.name == sid).unwrap_or_else(|| panic!("{sid}: {names:?}"))
+    let names: Vec<_> = survey.host.stopped.iter().map(|stopped| &stopped.name).collect();
+    survey.host.stopped.iter().find(|stopped| stopped.name == sid).unwrap_or_else(|| panic!("{sid}: {names:?}"))
 }

@@ -41,6 +41,7 @@ fn every_layout_answers_every_question() {
                 layout.running.iter().map(|row| [row.0, row.1, row.2, row.3, row.4, row.5]).collect();
             assert_eq!(answers, expected, "{at}");
             let answers: Vec<_> = survey
+                .host
                 .stopped
                 .iter()
                 .map(|stopped| [stopped.name.clone(), stopped.state.to_string(), stopped.outlook().to_string()])

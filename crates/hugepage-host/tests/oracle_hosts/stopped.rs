@@ -216,7 +216,7 @@ fn a_database_of_a_cluster_is_one() {
                 host.log(unique_name, sid, &host.start(&start));
             }
             let survey = host.survey();
-            let names: Vec<_> = survey.stopped.iter().map(|stopped| stopped.name.as_str()).collect();
+            let names: Vec<_> = survey.host.stopped.iter().map(|stopped| stopped.name.as_str()).collect();
             assert_eq!(names, [""; 0], "{entry} {sid} {logged}");
             let of_database: Vec<_> = sizing(&survey).needs.into_iter().filter(|need| need.name == sid).collect();
             assert_eq!(of_database.len(), 1, "{kernel} {entry} {sid} {logged}");
@@ -241,7 +241,7 @@ fn a_stopped_database_of_a_cluster_is_one() {
         };
         host.log("orcl", sids, &host.start(&start));
         let survey = host.survey();
-        let names: Vec<_> = survey.stopped.iter().map(|stopped| stopped.name.as_str()).collect();
+        let names: Vec<_> = survey.host.stopped.iter().map(|stopped| stopped.name.as_str()).collect();
         assert_eq!(names, [sids], "{entries}");
         assert_eq!(sizing(&survey).recommended, Some(Pages(2005)));
     }

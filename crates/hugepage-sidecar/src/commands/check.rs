@@ -8,7 +8,7 @@ use hugepage_host::Survey;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_kernel::Root;
 
-use super::survey::{SurveyOptions, survey_with_sizings};
+use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
 use crate::output::escape;
 use crate::output::stream::say;
@@ -17,18 +17,17 @@ use crate::output::stream::say;
 #[derive(Clone, Debug, Args)]
 pub struct CheckOptions {
     #[command(flatten)]
-    survey: SurveyOptions,
+    show: ShowOptions,
     /// Check only this instance: a SID, or a data directory
     #[arg(long, value_name = "NAME")]
     instance: Option<String>,
 }
 
 pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
-    options.survey.accounts.check(root)?;
-    let (mut survey, sizings) = survey_with_sizings(root, &options.survey);
+    let (mut survey, sizings) = options.show.survey_with_sizings(root)?;
     if let Some(name) = &options.instance {
         survey.instances.retain(|instance| instance.id.name == *name);
-        survey.stopped.retain(|stopped| stopped.name == *name);
+        survey.host.stopped.retain(|stopped| stopped.name == *name);
     }
     let verdict = HostVerdict::of_survey(&survey, &sizings);
     let exit = exit::of_verdict(&verdict);
@@ -52,14 +51,14 @@ fn text(survey: &Survey, verdict: HostVerdict, name: Option<&str>) -> String {
         let how = if are_all_in_huge_pages { "in huge pages" } else { "as configured" };
         return format!("all {count} instances are {how}, also after a restart.");
     }
-    match (name, survey.stopped.first()) {
+    match (name, survey.host.stopped.first()) {
         (Some(_), Some(stopped)) if count == 0 && verdict.worst.is_none() => {
             format!("{}: {}", stopped.name, stopped.message())
         }
-        (Some(name), None) if count == 0 && (survey.processes_are_hidden || survey.is_in_container) => {
+        (Some(name), None) if count == 0 && (survey.host.processes_are_hidden || survey.host.is_in_container) => {
             format!("whether instance {name} runs could not be determined: run this on the host as root")
         }
-        (Some(name), None) if count == 0 => match survey.strangers.count() {
+        (Some(name), None) if count == 0 => match survey.host.strangers.count() {
             0 => format!("instance {name} is not running on this host"),
             others => format!(
                 "instance {name} is not running on this host; {others} processes do not count, see \"hugepage-sidecar status\""
@@ -79,11 +78,11 @@ fn performance_data(survey: &Survey, sizings: &[Sizing]) -> String {
     let mut values = vec![format!("instances={}", survey.instances.len()), format!("instances_in_huge_pages={landed}")];
     let missing: Option<u64> = survey.instances.iter().map(|instance| Some(instance.status.missing?.0)).sum();
     values.extend(missing.map(|missing| format!("pages_missing={missing}")));
-    let meminfo = survey.meminfo.as_ref();
+    let meminfo = survey.host.meminfo.as_ref();
     values.extend(
         meminfo.and_then(|meminfo| meminfo.page_tables).map(|tables| format!("page_tables_host={}B", tables.0)),
     );
-    for row in pools::of_host(&survey.pools) {
+    for row in pools::of_host(&survey.host.pools) {
         let size = row.pool.page_size.cgroup_name();
         values.push(format!("nr_{size}={}", row.pool.nr));
         values.extend(row.pool.available().map(|pages| format!("available_{size}={pages}")));

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_host::metrics::{MetricsSnapshot, StoppedMetrics, text};
-use hugepage_host::{Survey, stopped_clusters};
-use hugepage_kernel::{Notes, Root};
+use hugepage_host::Survey;
+use hugepage_host::metrics::{MetricsSnapshot, text};
+use hugepage_kernel::Root;
 
-use crate::commands::survey::{SurveyOptions, survey_with_history};
+use crate::commands::survey::ShowOptions;
 use crate::exit::{self, Exit};
 use crate::output::escape;
 use crate::output::stream::{complain, stdout};
@@ -21,7 +21,7 @@ use crate::{atomic_file, stored_history};
 #[derive(Clone, Debug, Args)]
 pub struct MetricsOptions {
     #[command(flatten)]
-    survey: SurveyOptions,
+    show: ShowOptions,
     /// Write to FILE instead of standard output; the file is replaced atomically
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
@@ -36,15 +36,17 @@ impl MetricsOptions {
 
 /// Prints or writes the metrics. The exit status is OK if that succeeded: the alert rules evaluate the text.
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
-    options.survey.accounts.check(root)?;
     let begun = Instant::now();
-    let survey = survey_with_history(root, &options.survey, None);
-    let text = of_survey(root, &survey, &options.survey.state_dir, begun);
+    let survey = options.show.survey(root, None, |snapshot| snapshot.find_stopped_clusters(root, &[], None))?;
+    let text = match options.show.snapshot {
+        None => of_survey(root, &survey, &options.show.survey.state_dir, begun),
+        Some(_) => text(MetricsSnapshot::from(&survey)),
+    };
     match &options.textfile {
         Some(path) => atomic_file::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,
         None => stdout().write_all(text.as_bytes())?,
     }
-    let notes = survey.instances.iter().flat_map(|instance| &instance.notes).chain(&survey.notes);
+    let notes = survey.instances.iter().flat_map(|instance| &instance.notes).chain(&survey.host.notes);
     notes.for_each(|note| complain!("hugepage-sidecar: {}", escape::line(note)));
     Ok(exit::OK)
 }
@@ -52,8 +54,6 @@ pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
 /// The text of a survey that began at `begun`.
 pub fn of_survey(root: &Root, survey: &Survey, state_dir: &Path, begun: Instant) -> String {
     let mut snapshot = MetricsSnapshot::from(survey);
-    let clusters = stopped_clusters(root, survey, &[], None, &mut Notes::default()).0;
-    snapshot.stopped.extend(clusters.iter().map(StoppedMetrics::from));
     snapshot.survey_duration = root.is_live().then(|| begun.elapsed());
     for (metrics, instance) in snapshot.instances.iter_mut().zip(&survey.instances) {
         let (histories, _) = stored_history::read(root, &instance.id, state_dir);

@@ -1,6 +1,7 @@
 //! One file for each subcommand.
 
 pub mod apply;
+pub mod capture;
 pub mod check;
 pub mod explain;
 pub mod metrics;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Subcommand;
 use hugepage_kernel::Root;
 
-use crate::commands::survey::{SurveyOptions, survey_with_sizings};
+use crate::commands::survey::{self, SurveyOptions};
 use crate::exit::{self, Exit};
 use crate::host_options::HostOptions;
 use crate::oracle::files::WriterOptions;
@@ -112,8 +112,8 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
 }
 
 fn snapshot(root: &Root, options: &SurveyOptions) -> Result<OracleSnapshot> {
-    options.accounts.check(root)?;
-    let (survey, sizings) = survey_with_sizings(root, options);
+    let survey = survey::snapshot(root, options, None)?.assess(options.reserve_percent);
+    let sizings = survey.sizings(&survey.host.stopped_needs(), options.reserve_percent);
     Ok(survey_snapshot::from_survey(root, &survey, &sizings, None, &mut LogStarts::default()))
 }
 

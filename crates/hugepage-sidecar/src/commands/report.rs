@@ -10,13 +10,13 @@ use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_kernel::Root;
 
 use crate::atomic_file;
-use crate::commands::survey::{SurveyOptions, survey_with_sizings};
+use crate::commands::survey::ShowOptions;
 use crate::exit::{self, Exit};
 use crate::host_options::within;
 use crate::output::host_rows::host;
 use crate::output::stream::stdout;
 use crate::privileges::Needs;
-use crate::report::{self, ReportScope};
+use crate::{report, stored_history};
 
 /// The report is readable by all users: it contains no secrets.
 const REPORT_MODE: u32 = 0o644;
@@ -25,7 +25,7 @@ const REPORT_MODE: u32 = 0o644;
 #[derive(Clone, Debug, Args)]
 pub struct ReportOptions {
     #[command(flatten)]
-    survey: SurveyOptions,
+    show: ShowOptions,
     /// Write the report to FILE, or to standard output if FILE is "-"
     #[arg(long, value_name = "FILE")]
     html: PathBuf,
@@ -43,11 +43,13 @@ impl ReportOptions {
 }
 
 pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
-    options.survey.accounts.check(root)?;
-    let (survey, sizings) = survey_with_sizings(root, &options.survey);
+    let (survey, sizings) = options.show.survey_with_sizings(root)?;
     let output = host(&survey, &sizings);
-    let scope = ReportScope { connections: options.connections, state_directory: &options.survey.state_dir };
-    let html = report::render(root, &survey, &output, &scope)?;
+    let histories = survey.instances.iter().map(|instance| match &options.show.snapshot {
+        None => stored_history::read(root, &instance.id, &options.show.survey.state_dir),
+        Some(_) => (Vec::new(), vec!["a capture has no history".to_owned()]),
+    });
+    let html = report::render(&survey, &output, options.connections, histories.collect())?;
     write(&options.html, html.as_bytes()).with_context(|| format!("could not write \"{}\"", options.html.display()))?;
     Ok(exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings)))
 }

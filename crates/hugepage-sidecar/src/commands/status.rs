@@ -11,7 +11,7 @@ use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{SERVICE_ACCOUNTS, Strangers, Survey};
 use hugepage_kernel::{Pages, Root};
 
-use super::survey::{SurveyOptions, survey_with_sizings};
+use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
 use crate::oracle::columns::PoolRecord;
 use crate::output::host_rows::{HostOutput, host};
@@ -24,15 +24,14 @@ use crate::output::{Format, escape, json};
 #[derive(Clone, Debug, Args)]
 pub struct StatusOptions {
     #[command(flatten)]
-    pub survey: SurveyOptions,
+    pub show: ShowOptions,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
-    options.survey.accounts.check(root)?;
-    let (survey, sizings) = survey_with_sizings(root, &options.survey);
+    let (survey, sizings) = options.show.survey_with_sizings(root)?;
     let out = host(&survey, &sizings);
     let verdict = HostVerdict::of_survey(&survey, &sizings);
     match options.format {
@@ -107,10 +106,10 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
             }
         });
     }
-    print_strangers(&survey.strangers);
+    print_strangers(&survey.host.strangers);
     out.stopped.iter().for_each(print_stopped);
     print_pools(&out.pools);
-    survey.holders.iter().for_each(print_holder);
+    survey.host.holders.iter().for_each(print_holder);
     for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !one.is_in_hint) {
         say!();
         print_recommendation(one, 0);

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 use hugepage_assess::assessment::Sizing;
-use hugepage_host::{AskStart, InspectedHost, Survey};
+use hugepage_host::{AskStart, Snapshot, Survey};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
 
+use super::capture;
 use crate::history::HostHistory;
 use crate::host_options::within;
 
@@ -47,17 +48,50 @@ impl AccountOptions {
     }
 }
 
-/// Surveys the host, with what the histories of its instances recorded at their start. `ask`: whom it asks what changed files
-/// come to.
-pub fn survey_with_history(root: &Root, options: &SurveyOptions, ask: Option<&AskStart<'_>>) -> Survey {
-    let host = InspectedHost::inspect(root, options.reserve_percent, &options.accounts.service_account, ask);
-    let history = HostHistory::open(root, &options.state_dir);
-    host.assess(&|server, current, notes| history.recall(server, current, notes))
+/// Options of a command that shows a host.
+#[derive(Clone, Debug, Args)]
+pub struct ShowOptions {
+    #[command(flatten)]
+    pub survey: SurveyOptions,
+    /// Show the host of FILE, which `capture` wrote, as it was then
+    #[arg(long, value_name = "FILE", conflicts_with = "root")]
+    pub snapshot: Option<PathBuf>,
 }
 
-/// Surveys the host, with the recommended pools for running instances and for the Oracle instances that are stopped.
-pub fn survey_with_sizings(root: &Root, options: &SurveyOptions) -> (Survey, Vec<Sizing>) {
-    let survey = survey_with_history(root, options, None);
-    let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
-    (survey, sizings)
+impl ShowOptions {
+    /// The host that the command shows: this one, or that of a file. `ask`: whom it asks what changed files come to. `read`: what it
+    /// reads of this one beside the servers that run.
+    pub fn survey(
+        &self,
+        root: &Root,
+        ask: Option<&AskStart<'_>>,
+        read: impl FnOnce(&mut Snapshot),
+    ) -> anyhow::Result<Survey> {
+        let snapshot = match &self.snapshot {
+            Some(file) if root.is_tree() => bail!("\"{}\" is a host by itself: leave out --root", file.display()),
+            Some(file) => capture::read(file)?,
+            None => {
+                let mut snapshot = snapshot(root, &self.survey, ask)?;
+                read(&mut snapshot);
+                snapshot
+            }
+        };
+        Ok(snapshot.assess(self.survey.reserve_percent))
+    }
+
+    /// The host, with the recommended pools for running instances and for the Oracle instances that are stopped.
+    pub fn survey_with_sizings(&self, root: &Root) -> anyhow::Result<(Survey, Vec<Sizing>)> {
+        let survey = self.survey(root, None, |_| ())?;
+        let sizings = survey.sizings(&survey.host.stopped_needs(), self.survey.reserve_percent);
+        Ok((survey, sizings))
+    }
+}
+
+/// Reads the host, with what the histories of its instances recorded at their start. `ask`: whom it asks what changed files come to.
+pub fn snapshot(root: &Root, options: &SurveyOptions, ask: Option<&AskStart<'_>>) -> anyhow::Result<Snapshot> {
+    options.accounts.check(root)?;
+    let mut snapshot = Snapshot::read(root, &options.accounts.service_account, ask);
+    let history = HostHistory::open(root, &options.state_dir);
+    snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
+    Ok(snapshot)
 }

@@ -14,7 +14,7 @@ use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Sizing;
 use hugepage_host::host_advice::verdict::HostVerdict;
-use hugepage_host::{InspectedHost, Instance, Survey, no_past, readers};
+use hugepage_host::{Instance, Snapshot, Survey, readers};
 use hugepage_kernel::Root;
 
 use crate::commands::metrics;
@@ -114,12 +114,12 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
     loop {
         let begun = Instant::now();
         readers::begin_again();
-        let host = InspectedHost::inspect(root, options.reserve_percent, &options.accounts.service_account, None);
+        let mut snapshot = Snapshot::read(root, &options.accounts.service_account, None);
         if timer.has_signal()? {
             return Ok(exit::OK);
         }
         // What is recorded is what is seen now, whatever was recorded before.
-        let seen = host.assess(&no_past);
+        let seen = snapshot.assess(options.reserve_percent);
         for events in history.record(&seen, records) {
             for (level, message) in events.messages {
                 log_message(&events.instance, level, &message);
@@ -127,12 +127,16 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
             // The message of the error contains its source.
             reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
         }
-        let survey = host.assess(&|server, current, notes| history.recall(server, current, notes));
+        snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
+        if options.textfile.is_some() {
+            snapshot.find_stopped_clusters(root, &[], None);
+        }
+        let survey = snapshot.assess(options.reserve_percent);
         if root.is_live() && records > 0 {
             let of_running = |one: &Instance| state::history_file(directory, &one.id);
             prune(directory, &survey.instances.iter().map(of_running).collect());
         }
-        let sizings = survey.sizings(&survey.stopped_needs(), options.reserve_percent);
+        let sizings = survey.sizings(&survey.host.stopped_needs(), options.reserve_percent);
         let errors = write_files(root, &survey, &sizings, options, &mut logs, begun);
         let has_written = errors.is_empty();
         for error in errors {

@@ -57,14 +57,14 @@ impl LogStarts {
                 oracle.starts(&InstanceFiles::of_process(root, instance.id.pid), &mut Notes::default())
             });
         }
-        for stopped in &survey.stopped {
+        for stopped in &survey.host.stopped {
             let record = StartRecord {
                 kind: Some(stopped.kind.to_string()),
                 sid: Some(stopped.name.clone()),
                 home: Some(stopped.home.clone()),
                 ..StartRecord::default()
             };
-            add(key_of_stopped(stopped), record, &survey.reader_of(stopped.owner), &|| {
+            add(key_of_stopped(stopped), record, &survey.host.reader_of(stopped.owner), &|| {
                 stopped.starts(root, &mut Notes::default())
             });
         }

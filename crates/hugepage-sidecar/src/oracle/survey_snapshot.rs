@@ -37,15 +37,15 @@ pub fn from_survey(
 ) -> OracleSnapshot {
     let recommendations = host_advice::recommendations(survey, sizings);
     OracleSnapshot {
-        taken_at: survey.taken_at,
-        host_name: survey.host_name.clone().unwrap_or_default(),
+        taken_at: survey.host.taken_at,
+        host_name: survey.host.host_name.clone().unwrap_or_default(),
         host: host_record(root, survey, sizings, interval),
-        pools: survey.pools.iter().map(rows::pool_record).collect(),
+        pools: survey.host.pools.iter().map(rows::pool_record).collect(),
         instances: survey
             .instances
             .iter()
             .map(|instance| instance_record(survey, sizings, instance))
-            .chain(survey.stopped.iter().map(|stopped| stopped_record(survey, sizings, stopped)))
+            .chain(survey.host.stopped.iter().map(|stopped| stopped_record(survey, sizings, stopped)))
             .collect(),
         findings: (1..).zip(&recommendations).map(|(priority, one)| finding_record(survey, priority, one)).collect(),
         segments: oracles(survey).flat_map(|(instance, _)| segment_records(root, instance)).collect(),
@@ -54,7 +54,7 @@ pub fn from_survey(
 }
 
 fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> HostRecord {
-    let meminfo = survey.meminfo.as_ref();
+    let meminfo = survey.host.meminfo.as_ref();
     let default = meminfo.and_then(|meminfo| meminfo.huge_page_size);
     let running = |name| sysctl::running(root, name).ok().flatten();
     HostRecord {
@@ -64,7 +64,7 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
             .instances
             .first()
             .map(|_| ())
-            .or(survey.stopped.first().map(|_| ()))
+            .or(survey.host.stopped.first().map(|_| ()))
             .map(|()| HostVerdict::of_survey(survey, sizings).severity.to_string()),
         memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
         memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
@@ -75,10 +75,10 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
             .iter()
             .find(|sizing| Some(sizing.page_size) == default)
             .and_then(|sizing| sizing.recommended),
-        transparent_hugepage: survey.transparent_hugepage.clone(),
+        transparent_hugepage: survey.host.transparent_hugepage.clone(),
         hugetlb_shm_group: running("vm.hugetlb_shm_group").and_then(|group| group.parse().ok()),
         kernel: running("kernel.osrelease"),
-        notes: joined(&survey.notes),
+        notes: joined(&survey.host.notes),
         sga_total: total(survey, |instance, _| instance.status.facts.segment_size()),
         mga_total: total(survey, |_, oracle| oracle.managed_global_area),
         pga_limit_total: total(survey, |_, oracle| oracle.last_start.as_ref()?.parameters.size("pga_aggregate_limit")),
@@ -142,7 +142,7 @@ fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> 
 /// An instance that does not run: what its next start would get of the pool as it is.
 fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) -> InstanceRecord {
     let row = rows::stopped(stopped, survey, sizings);
-    let size = survey.default_page_size();
+    let size = survey.host.default_page_size();
     InstanceRecord {
         kind: Some(row.kind),
         sid: Some(row.name),
@@ -155,7 +155,7 @@ fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) 
         huge_page_size: row.huge_page_size.map(PageSize::bytes),
         pages_needed: row.pages_needed,
         pages_missing: row.pages_missing,
-        page_tables_host: survey.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
+        page_tables_host: survey.host.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
         restart_outlook: Some(row.restart_outlook.to_string()),
         recommended_nr_hugepages: row.recommended_nr_hugepages,
         notes: joined(&row.notes),
@@ -164,7 +164,7 @@ fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) 
         version: row.version,
         state: Some(row.state.to_string()),
         starts_at_boot: Some(row.starts_at_boot),
-        ..beside_row(survey, size.and_then(|size| survey.pool(size)), stopped.last_start.as_ref(), size)
+        ..beside_row(survey, size.and_then(|size| survey.host.pool(size)), stopped.last_start.as_ref(), size)
     }
 }
 
@@ -182,7 +182,7 @@ fn beside_row(
         resv_hugepages: pool.and_then(|pool| pool.resv),
         surplus_hugepages: pool.and_then(|pool| pool.surplus),
         available_hugepages: pool.and_then(Pool::available),
-        transparent_hugepage: survey.transparent_hugepage.clone(),
+        transparent_hugepage: survey.host.transparent_hugepage.clone(),
         last_start_available: logged.and_then(|pages| pages.available),
         last_start_expected: logged.and_then(|pages| pages.expected),
         last_start_allocated: logged.and_then(|pages| pages.allocated),

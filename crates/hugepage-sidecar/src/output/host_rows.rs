@@ -78,11 +78,11 @@ pub struct KernelAdvisory {
 pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
     let verdict = HostVerdict::of_survey(survey, sizings);
     HostOutput {
-        host_name: survey.host_name.clone(),
-        taken_at: time(survey.taken_at),
+        host_name: survey.host.host_name.clone(),
+        taken_at: time(survey.host.taken_at),
         verdict: verdict.name(),
         message: verdict.message(),
-        memory: survey.meminfo.as_ref().map(|meminfo| MemoryOutput {
+        memory: survey.host.meminfo.as_ref().map(|meminfo| MemoryOutput {
             total: meminfo.mem_total,
             free: meminfo.mem_free,
             available: meminfo.mem_available,
@@ -90,23 +90,23 @@ pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
             hugetlb: meminfo.hugetlb,
         }),
         instances: survey.instances.iter().map(|one| instance(one, sizings)).collect(),
-        strangers: survey.strangers.first.clone(),
-        more_strangers: survey.strangers.more,
-        stopped: survey.stopped.iter().map(|one| stopped(one, survey, sizings)).collect(),
-        pools: survey.pools.iter().map(|row| pool(row, sizings)).collect(),
+        strangers: survey.host.strangers.first.clone(),
+        more_strangers: survey.host.strangers.more,
+        stopped: survey.host.stopped.iter().map(|one| stopped(one, survey, sizings)).collect(),
+        pools: survey.host.pools.iter().map(|row| pool(row, sizings)).collect(),
         next_boot: next_boot(survey),
         recommendations: host_advice::recommendations(survey, sizings),
-        notes: survey.notes.clone(),
-        holders: survey.holders.clone(),
+        notes: survey.host.notes.clone(),
+        holders: survey.host.holders.clone(),
         kernel_advisories: kernel_advisories(survey),
     }
 }
 
 /// Each pool after the next boot.
 fn next_boot(survey: &Survey) -> Vec<NextBootOutput> {
-    let sizes = survey.pools.iter().filter(|row| row.node.is_none()).map(|row| row.pool.page_size);
+    let sizes = survey.host.pools.iter().filter(|row| row.node.is_none()).map(|row| row.pool.page_size);
     let output = |page_size: PageSize| {
-        let (state, nr_hugepages, source, reason) = match survey.next_boot.pool(page_size) {
+        let (state, nr_hugepages, source, reason) = match survey.host.next_boot.pool(page_size) {
             PoolAtBoot::Set { pages, file } => ("set", Some(pages), Some(file), None),
             PoolAtBoot::Unset => ("unset", None, None, None),
             PoolAtBoot::Unknown(why) => ("unknown", None, None, Some(why)),
@@ -121,7 +121,7 @@ fn kernel_advisories(survey: &Survey) -> Vec<KernelAdvisory> {
     let (known, mut found) = (Advisories::known(), Vec::<KernelAdvisory>::new());
     for instance in survey.instances.iter() {
         for KernelFinding { name, applies, detail } in
-            known.concerning(&instance.status.facts, survey.kernel_release.as_deref())
+            known.concerning(&instance.status.facts, survey.host.kernel_release.as_deref())
         {
             let Some(detail) = detail else { continue };
             match found.iter_mut().find(|row| row.name == name) {

@@ -160,7 +160,7 @@ pub fn pool_record(row: &PoolRow) -> PoolRecord {
 
 pub fn stopped(one: &StoppedOracle, survey: &Survey, sizings: &[Sizing]) -> StoppedRow {
     let forecast = one.forecast.as_ref();
-    let size = survey.default_page_size();
+    let size = survey.host.default_page_size();
     let sizing = size.and_then(|size| Sizing::of_size(sizings, size));
     StoppedRow {
         kind: one.kind.to_string(),

@@ -42,7 +42,7 @@ impl CapacityTable {
         }
         let facts = &instance.status.facts;
         let (base, huge) = (base?, facts.pool_state.huge_page_size?);
-        let memory = survey.meminfo.as_ref()?.mem_total?;
+        let memory = survey.host.meminfo.as_ref()?.mem_total?;
         let current = facts.segment_size();
         let private = instance
             .memory

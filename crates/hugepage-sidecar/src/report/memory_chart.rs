@@ -49,7 +49,7 @@ pub struct MemoryShare {
 impl MemoryChart {
     /// `None` if /proc/meminfo lacks a required line.
     pub fn new(survey: &Survey, output: &HostOutput) -> Option<Self> {
-        let meminfo = survey.meminfo.as_ref()?;
+        let meminfo = survey.host.meminfo.as_ref()?;
         let (total, free) = (meminfo.mem_total?.0, meminfo.mem_free?.0);
         let (tables, pools) = (meminfo.page_tables?.0, meminfo.hugetlb?.0);
         let mut shares = huge_pages(output);

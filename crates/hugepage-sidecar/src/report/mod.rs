@@ -10,28 +10,18 @@ mod page_tables_chart;
 mod scale;
 mod timeline;
 
-use std::path::Path;
-
 use askama::Template;
 use capacity_table::CapacityTable;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
 use hugepage_host::Survey;
-use hugepage_kernel::{Bytes, Root};
+use hugepage_kernel::Bytes;
 use memory_chart::MemoryChart;
 use page_tables_chart::PageTableChart;
 use timeline::{InstanceHistory, recorded_at};
 
 use crate::output::host_rows::HostOutput;
-
-/// The scope of a report.
-#[derive(Clone, Copy, Debug)]
-pub struct ReportScope<'a> {
-    /// The largest number of connections in the page table charts.
-    pub connections: u64,
-    /// The directory where `watch` keeps histories.
-    pub state_directory: &'a Path,
-}
+use crate::stored_history::StoredHistory;
 
 #[derive(Template)]
 #[template(path = "page.html")]
@@ -46,9 +36,15 @@ struct ReportPage<'a> {
     histories: Vec<InstanceHistory>,
 }
 
-/// Renders the report; `output` must be that of `survey`.
-pub fn render(root: &Root, survey: &Survey, output: &HostOutput, scope: &ReportScope<'_>) -> askama::Result<String> {
-    let base = root.base_page_size().ok();
+/// Renders the report. `output` must be that of `survey`, and `histories` those of its instances, each with notes on what could not be
+/// read; `connections` is the largest number in the page table charts.
+pub fn render(
+    survey: &Survey,
+    output: &HostOutput,
+    connections: u64,
+    histories: Vec<(Vec<StoredHistory>, Vec<String>)>,
+) -> askama::Result<String> {
+    let base = survey.host.base_page_size;
     let instances = || survey.instances.iter().zip(&output.instances);
     ReportPage {
         host: output,
@@ -56,16 +52,17 @@ pub fn render(root: &Root, survey: &Survey, output: &HostOutput, scope: &ReportS
         version: env!("CARGO_PKG_VERSION"),
         in_huge_pages: survey.instances.iter().filter(|one| one.landed_in() == Landing::Hugetlb).count(),
         memory: MemoryChart::new(survey, output),
-        page_tables: instances()
-            .map(|(instance, row)| PageTableChart::new(instance, row, base, scope.connections))
-            .collect(),
+        page_tables: instances().map(|(instance, row)| PageTableChart::new(instance, row, base, connections)).collect(),
         capacities: survey
             .instances
             .iter()
-            .filter_map(|instance| CapacityTable::new(survey, instance, base, scope.connections))
+            .filter_map(|instance| CapacityTable::new(survey, instance, base, connections))
             .collect(),
-        histories: instances()
-            .map(|(instance, row)| InstanceHistory::new(root, survey, instance, row, scope.state_directory))
+        histories: output
+            .instances
+            .iter()
+            .zip(histories)
+            .map(|(row, stored)| InstanceHistory::new(survey.host.taken_at, row, stored))
             .collect(),
     }
     .render()

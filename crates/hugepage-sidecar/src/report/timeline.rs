@@ -1,17 +1,15 @@
 //! A history as a timeline: the pages of shared memory over time, and events.
 
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use hugepage_assess::assessment::Outlook;
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::Landing;
-use hugepage_host::{Instance, Survey};
-use hugepage_kernel::{Bytes, Root};
+use hugepage_kernel::Bytes;
 
 use super::scale::percent;
 use crate::output::rows::{InstanceRow, time};
-use crate::stored_history::{self, StoredHistory};
+use crate::stored_history::StoredHistory;
 
 /// Records that are listed as text; the chart has all.
 const MAX_ENTRIES: usize = 25;
@@ -70,8 +68,12 @@ pub struct TimelineEvent {
 }
 
 impl InstanceHistory {
-    pub fn new(root: &Root, survey: &Survey, instance: &Instance, row: &InstanceRow, state_directory: &Path) -> Self {
-        let (stored, mut notes) = stored_history::read(root, &instance.id, state_directory);
+    /// `notes`: on what could not be read. `taken_at`: when the survey was.
+    pub fn new(
+        taken_at: SystemTime,
+        row: &InstanceRow,
+        (stored, mut notes): (Vec<StoredHistory>, Vec<String>),
+    ) -> Self {
         let is_hidden = !notes.is_empty();
         for stored in &stored {
             if stored.foreign > 0 {
@@ -81,7 +83,7 @@ impl InstanceHistory {
                 notes.push(format!("{} lines in \"{}\" are damaged", stored.damaged, stored.path));
             }
         }
-        let timelines = stored.into_iter().filter_map(|stored| Timeline::new(stored, survey.taken_at)).collect();
+        let timelines = stored.into_iter().filter_map(|stored| Timeline::new(stored, taken_at)).collect();
         Self { kind: row.kind.clone(), name: row.name.clone(), timelines, is_hidden, notes }
     }
 }

@@ -2,27 +2,24 @@
 
 use std::fs;
 
-use crate::program::{run, without_version};
+use crate::program::{run, run_elsewhere, without_version};
 use crate::snapshots::{Snapshots, files};
 use crate::trees::Tree;
 
 /// A file, and the call whose output it keeps.
 type Face = (&'static str, &'static [&'static str]);
 
-/// What surveys a host.
-pub const SURVEY: &[Face] = &[
-    ("status.txt", &["status"]),
-    ("status.json", &["status", "--format", "json"]),
+/// What is kept of every host.
+pub const SURVEY: &[Face] =
+    &[("status.txt", &["status"]), ("status.json", &["status", "--format", "json"]), ("metrics.prom", &["metrics"])];
+
+/// What else reads a tree: these give the same answers in other forms.
+pub const REST: &[Face] = &[
     ("status.csv", &["status", "--format", "csv"]),
     ("check.txt", &["check"]),
     ("size.txt", &["size", "--sessions", "1024"]),
     ("size.json", &["size", "--sessions", "1024", "--format", "json"]),
     ("size.csv", &["size", "--format", "csv"]),
-    ("metrics.prom", &["metrics"]),
-];
-
-/// What else reads a tree.
-pub const REST: &[Face] = &[
     ("report.html", &["report", "--html", "-"]),
     ("hp_host.dat", &["oracle", "print", "hp_host.dat"]),
     ("hp_instance.dat", &["oracle", "print", "hp_instance.dat"]),
@@ -36,27 +33,42 @@ pub const REST: &[Face] = &[
 pub const WATCH: [&str; 8] =
     ["watch", "--once", "--state-dir", "state", "--json", "../status.json", "--textfile", "../metrics.prom"];
 
-/// Compares what all these calls say of a host, and what `watch` writes.
+/// Compares what these calls say of a host and of a capture of it, and what `watch` writes. With [`REST`] also what it logs and records.
 pub fn compare(snapshots: &mut Snapshots, host: &str, tree: Tree, faces: &[Face]) {
     tree.set_clock();
-    let mut calls = String::new();
+    let capture = run(&tree.path, &["capture"]).stdout.replace("[VERSION]", env!("CARGO_PKG_VERSION"));
+    fs::write(tree.path.join("../capture.json"), capture).unwrap();
     for (file, call) in faces {
         let result = run(&tree.path, call);
-        calls += &result.transcript();
-        let text = if file.ends_with(".dat") { without_snapshot_id(&result.stdout) } else { result.stdout };
+        let text = match file.rsplit_once('.') {
+            Some((_, "dat")) => without_snapshot_id(&result.stdout),
+            Some((_, "txt")) => result.transcript() + &result.stdout,
+            _ => result.stdout.clone(),
+        };
         snapshots.compare(&format!("{host}/{file}"), &text);
+        if call[0] != "oracle" {
+            let elsewhere = run_elsewhere(&tree.path, &[call, &["--snapshot", "capture.json"][..]].concat());
+            assert_eq!(elsewhere.exit(), result.exit(), "{host} {}", elsewhere.transcript());
+            assert_eq!(of_now(&elsewhere.stdout), of_now(&result.stdout), "{host} {call:?}");
+        }
     }
-    calls += &run(&tree.path, &WATCH).transcript();
+    let watched = run(&tree.path, &WATCH).transcript();
     for name in ["status.json", "metrics.prom"] {
         let text = fs::read_to_string(tree.path.join("..").join(name)).unwrap();
         snapshots.compare(&format!("{host}/{name}"), &without_version(text));
     }
-    let mut history = String::new();
-    for file in files(&tree.path.join("state")) {
-        history += &format!("{}\n{}", file.file_name().unwrap().display(), fs::read_to_string(&file).unwrap());
+    if faces.len() > SURVEY.len() {
+        let history = files(&tree.path.join("state"))
+            .into_iter()
+            .map(|file| format!("{}\n{}", file.file_name().unwrap().display(), fs::read_to_string(&file).unwrap()));
+        snapshots.compare(&format!("{host}/watch.history"), &history.fold(watched, |text, one| text + &one));
     }
-    snapshots.compare(&format!("{host}/watch.history"), &history);
-    snapshots.compare(&format!("{host}/calls.txt"), &calls);
+}
+
+/// A capture has no history.
+fn of_now(text: &str) -> String {
+    let (text, _) = text.split_once("<h2 id=\"history\">").unwrap_or((text, ""));
+    text.lines().filter(|line| !line.contains("last_regression")).collect::<Vec<_>>().join("\n")
 }
 
 /// The second field of each row counts the nanoseconds since 1970.

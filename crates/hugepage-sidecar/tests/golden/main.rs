@@ -19,6 +19,7 @@ mod snapshots;
 mod texts;
 mod trees;
 
+use std::iter;
 use std::path::Path;
 
 use crate::faces::{REST, SURVEY};
@@ -61,11 +62,15 @@ fn servers() {
     faces::compare(&mut snapshots, "busy", busy::host("6.12.40+deb13-amd64"), &all);
     faces::compare(&mut snapshots, "busy-7.0", busy::host("7.0.0-14-generic"), SURVEY);
     faces::compare(&mut snapshots, "busy-el10", busy::host("6.12.0-55.el10.x86_64"), SURVEY);
-    for (layout, kernel) in layouts::LAYOUTS.iter().zip(builder::KERNELS.iter().cycle()) {
+    for ((layout, kernel), faces) in layouts::LAYOUTS
+        .iter()
+        .zip(builder::KERNELS.iter().cycle())
+        .zip(iter::once(&all[..]).chain(iter::repeat(SURVEY)))
+    {
         let host = (layout.make)(kernel);
         let words: Vec<_> =
             layout.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-        faces::compare(&mut snapshots, &words.join("-"), Tree::copy(&host.path("/")), &all);
+        faces::compare(&mut snapshots, &words.join("-"), Tree::copy(&host.path("/")), faces);
     }
     snapshots.finish();
 }

@@ -14,11 +14,20 @@ pub struct CallOutput {
 /// Calls the program on the tree `directory`, with nothing of this machine's environment. Every call has `--root`: no test
 /// looks at this host, and none can change its pools. `JOURNAL_STREAM`: without it, `watch` tells the time before each message.
 pub fn run(directory: &Path, arguments: &[&str]) -> CallOutput {
-    let arguments = [&["--root", "."], arguments].concat();
+    call(directory, directory, &[&["--root", "."], arguments].concat())
+}
+
+/// Calls the program beside that tree, with `--snapshot` among the arguments.
+pub fn run_elsewhere(directory: &Path, arguments: &[&str]) -> CallOutput {
+    assert!(arguments.contains(&"--snapshot"));
+    call(directory, directory.parent().unwrap(), arguments)
+}
+
+fn call(tree: &Path, directory: &Path, arguments: &[&str]) -> CallOutput {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hugepage-sidecar"));
     command.env_clear().envs([("COLUMNS", "80"), ("TZ", "UTC"), ("JOURNAL_STREAM", "0:0")]);
-    let output = command.args(&arguments).current_dir(directory).stdin(Stdio::null()).output().unwrap();
-    let above = directory.parent().unwrap().to_str().unwrap();
+    let output = command.args(arguments).current_dir(directory).stdin(Stdio::null()).output().unwrap();
+    let above = tree.parent().unwrap().to_str().unwrap();
     let text = |bytes: Vec<u8>| without_version(String::from_utf8(bytes).unwrap().replace(above, "[ABOVE]"));
     CallOutput {
         call: arguments.join(" "),

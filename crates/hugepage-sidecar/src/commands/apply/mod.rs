@@ -97,7 +97,7 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
         return set_pool(options, root, pool, Pages(pages));
     }
     let now = pool.state()?.pool.persistent();
-    let host = target::host(root, options.reserve_percent, &options.accounts);
+    let host = target::host(root, options.reserve_percent, &options.accounts)?;
     let sizing = Sizing::of_size(&host.sizings, pool.size());
     let pages = target::recommended(sizing, pool.size())?.max(now);
     let lacking = sizing.filter(|_| pages > now).map(target::lacking).unwrap_or_default();
@@ -171,7 +171,7 @@ fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages
         let holders = || {
             // People may have needed their time.
             readers::begin_again();
-            let host = target::host(root, options.reserve_percent, &options.accounts);
+            let host = target::host(root, options.reserve_percent, &options.accounts).ok()?;
             target::holders(Sizing::of_size(&host.sizings, pool.size()))
         };
         match matches!(refusal, ResizeRefusal::InUse { .. }).then(holders).flatten() {

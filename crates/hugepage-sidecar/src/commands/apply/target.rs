@@ -4,17 +4,22 @@ use anyhow::{anyhow, bail};
 use hugepage_assess::assessment::Sizing;
 use hugepage_kernel::{PageSize, Pages, Root};
 
-use crate::commands::size::sizing::{HostSizing, host_sizing};
-use crate::commands::survey::{AccountOptions, SurveyOptions};
+use crate::commands::size::sizing::HostSizing;
+use crate::commands::survey::{self, AccountOptions, SurveyOptions};
 use crate::output::escape;
 use crate::output::stream::complain;
 use crate::server_program::asked_starts::asking;
 use crate::state::DIRECTORY;
 
 /// The needs of all servers of this host, running or stopped.
-pub fn host(root: &Root, reserve_percent: u32, accounts: &AccountOptions) -> HostSizing {
+pub fn host(root: &Root, reserve_percent: u32, accounts: &AccountOptions) -> anyhow::Result<HostSizing> {
     let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
-    asking(root, |ask| host_sizing(root, &options, Some(&[]), ask))
+    let snapshot = asking(root, |ask| {
+        let mut snapshot = survey::snapshot(root, &options, ask)?;
+        snapshot.find_stopped_clusters(root, &[], ask);
+        anyhow::Ok(snapshot)
+    })?;
+    Ok(HostSizing::new(snapshot.assess(reserve_percent), true, reserve_percent))
 }
 
 /// The recommended number, which never reduces the pool: a server that is stopped for an hour would not get its pages back.

@@ -15,8 +15,8 @@ use self::output::SizeOutput;
 use self::planned::PlannedOptions;
 use self::print::{csv, print};
 use self::sessions::SessionsOutput;
-use self::sizing::host_sizing;
-use super::survey::SurveyOptions;
+use self::sizing::HostSizing;
+use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
 use crate::host_options::within;
 use crate::output::{Format, json};
@@ -27,7 +27,7 @@ use crate::server_program::asked_starts::asking;
 #[derive(Clone, Debug, Args)]
 pub struct SizeOptions {
     #[command(flatten)]
-    survey: SurveyOptions,
+    show: ShowOptions,
     /// Data directory of a stopped PostgreSQL server, in addition to those in the directories of packages
     #[arg(long, value_name = "DIR")]
     postgresql_data: Vec<PathBuf>,
@@ -55,18 +55,24 @@ pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
     if let Some(planned) = options.planned.run(root, options.format) {
         return planned;
     }
-    options.survey.accounts.check(root)?;
-    let stopped = (!options.running_only).then_some(&options.postgresql_data[..]);
-    let sizing = asking(root, |ask| host_sizing(root, &options.survey, stopped, ask));
-    let mut output = SizeOutput::new(root, &sizing);
-    output.sessions = options.sessions.and_then(|sessions| SessionsOutput::new(root, &sizing, sessions));
+    let counts_stopped = !options.running_only;
+    let survey = asking(root, |ask| {
+        options.show.survey(root, ask, |snapshot| {
+            if counts_stopped {
+                snapshot.find_stopped_clusters(root, &options.postgresql_data, ask);
+            }
+        })
+    })?;
+    let sizing = HostSizing::new(survey, counts_stopped, options.show.survey.reserve_percent);
+    let mut output = SizeOutput::new(&sizing);
+    output.sessions = options.sessions.and_then(|sessions| SessionsOutput::new(&sizing, sessions));
     match options.format {
         Format::Json => json(&output)?,
         Format::Csv => csv(&output)?,
         Format::Table => print(&output),
     }
     let survey = &sizing.survey;
-    let sees_all = survey.meminfo.is_some() && !survey.processes_are_hidden && survey.unread.is_empty();
+    let sees_all = survey.host.meminfo.is_some() && !survey.host.processes_are_hidden && survey.host.unread.is_empty();
     let known = sees_all && output.not_counted.iter().all(|one| one.is_known);
     let complete = known && output.pools.iter().all(|pool| pool.recommended_nr_hugepages.is_some());
     Ok(match output.pools.iter().any(|pool| !pool.does_not_fit.is_empty()) {

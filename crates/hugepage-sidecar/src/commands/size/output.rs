@@ -7,8 +7,7 @@ use hugepage_assess::model::Pending;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_host::host_advice::pool_step;
 use hugepage_host::{Instance, Survey};
-use hugepage_kernel::memory::sysctl;
-use hugepage_kernel::{Bytes, PageSize, Pages, Root};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::Serialize;
 
 use super::sessions::SessionsOutput;
@@ -72,24 +71,24 @@ pub struct UncountedServer {
 }
 
 impl SizeOutput {
-    pub fn new(root: &Root, host: &HostSizing) -> Self {
+    pub fn new(host: &HostSizing) -> Self {
         let HostSizing { survey, down, sizings, .. } = host;
-        let default = survey.default_page_size();
-        let release = sysctl::running(root, "kernel.osrelease").ok().flatten();
-        let counts_memlock = release.as_deref().and_then(|release| Advisories::known().affects("shm_memlock", release));
+        let default = survey.host.default_page_size();
+        let release = survey.host.kernel_release.as_ref();
+        let counts_memlock = release.and_then(|release| Advisories::known().affects("shm_memlock", release));
         let mut notes = [&host.by_hand[..], &host.notes].concat();
-        notes.extend(survey.notes.iter().cloned());
+        notes.extend(survey.host.notes.iter().cloned());
         notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
         // Why a need is unknown is said where it is not counted.
         let is_said = |note: &&String| down.iter().any(|down| down.wants == Wants::Unknown((*note).clone()));
-        let of_stopped = survey.stopped.iter().flat_map(|stopped| &stopped.notes);
+        let of_stopped = survey.host.stopped.iter().flat_map(|stopped| &stopped.notes);
         notes.extend(of_stopped.filter(|note| !is_said(note)).cloned());
         Self {
             pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
             not_counted: not_counted(survey, down),
             memlock_kb: memlock_of_owner(survey, counts_memlock).map(|size| size.0.div_ceil(1024)),
             memlock_is_enough: counts_memlock,
-            hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
+            hugetlb_shm_group: survey.host.hugetlb_shm_group.clone(),
             sessions: None,
             notes,
         }
@@ -99,7 +98,7 @@ impl SizeOutput {
 fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizing {
     let size = sizing.page_size;
     let is_default = default == Some(size);
-    let nr = survey.pool(size).map_or(Pages(0), |pool| pool.nr);
+    let nr = survey.host.pool(size).map_or(Pages(0), |pool| pool.nr);
     PoolSizing {
         page_size: size,
         is_default,
@@ -155,7 +154,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
         };
         Some(UncountedServer { instance: down.name.clone(), kind: down.kind.to_string(), reason: why, is_known })
     });
-    let strangers = survey.strangers.first.iter().map(|one| UncountedServer {
+    let strangers = survey.host.strangers.first.iter().map(|one| UncountedServer {
         instance: format!("{} (process {})", one.name, one.pid),
         kind: "stranger".to_owned(),
         reason: one.reason.clone(),

@@ -3,7 +3,7 @@
 use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::Instance;
-use hugepage_kernel::{Bytes, Root};
+use hugepage_kernel::Bytes;
 use serde::Serialize;
 
 use super::sizing::HostSizing;
@@ -53,11 +53,11 @@ struct SizedServer<'a> {
 }
 
 impl SessionsOutput {
-    pub fn new(root: &Root, host: &HostSizing, sessions: u64) -> Option<Self> {
-        let base = root.base_page_size().ok()?;
+    pub fn new(host: &HostSizing, sessions: u64) -> Option<Self> {
         let survey = &host.survey;
-        let memory = survey.meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
-        let pools = survey.pools.iter().filter(|row| row.node.is_none());
+        let base = survey.host.base_page_size?;
+        let memory = survey.host.meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
+        let pools = survey.host.pools.iter().filter(|row| row.node.is_none());
         let sizes: Vec<_> = pools.map(|row| row.pool.page_size).collect();
         let row = |server: SizedServer<'_>| {
             let SizedServer { is_postgresql, shared_memory, .. } = server;
@@ -78,7 +78,7 @@ impl SessionsOutput {
             }
         };
         let running = survey.instances.iter().filter_map(running);
-        let default = survey.default_page_size();
+        let default = survey.host.default_page_size();
         let down = host.down.iter().filter_map(|down| match down.wants {
             Wants::Pages(pages, _) => Some(SizedServer {
                 name: &down.name,
