@@ -8,11 +8,11 @@ use super::compare::OtherServers;
 use super::inspect::InspectedServer;
 use super::instance::Instance;
 use super::past::requested_with_past;
-use super::survey::Host;
+use super::snapshot::HostFacts;
 
 impl InspectedServer {
     /// The server with its one assessment.
-    pub(super) fn assess(&self, host: &Host, reserve_percent: u32, others: &OtherServers) -> Instance {
+    pub(super) fn assess(&self, host: &HostFacts, reserve_percent: u32, others: &OtherServers) -> Instance {
         let mut of_past = Notes::default();
         let facts = self.facts(host, reserve_percent, others, &self.past, &mut of_past);
         // The notes on the outlook are of what is seen now; only what decides on them is assessed without the past.
@@ -33,7 +33,14 @@ impl InspectedServer {
         }
     }
 
-    fn facts(&self, host: &Host, reserve_percent: u32, others: &OtherServers, past: &Past, notes: &mut Notes) -> Facts {
+    fn facts(
+        &self,
+        host: &HostFacts,
+        reserve_percent: u32,
+        others: &OtherServers,
+        past: &Past,
+        notes: &mut Notes,
+    ) -> Facts {
         let request = &self.request;
         let current = request.current_start();
         let pool_state = request.pool_state.clone().beside(others.held_by_user);

@@ -6,7 +6,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::inspect::InspectedServer;
 use super::pool_needs::need;
-use super::survey::Host;
+use super::snapshot::HostFacts;
 
 /// What the other servers of a host have and lack.
 pub(super) struct OtherServers {
@@ -23,7 +23,7 @@ pub(super) struct OtherServers {
 
 impl InspectedServer {
     /// What the others of `all` on `host` have and lack.
-    pub(super) fn others(&self, all: &[Self], host: &Host, reserve_percent: u32) -> OtherServers {
+    pub(super) fn others(&self, all: &[Self], host: &HostFacts, reserve_percent: u32) -> OtherServers {
         let others = || all.iter().filter(|other| other.id.pid != self.id.pid);
         let uid = self.id.place.uid;
         let of_user = others().filter(|other| uid.is_some() && other.id.place.uid == uid);
@@ -42,7 +42,7 @@ impl InspectedServer {
         &self,
         size: Option<PageSize>,
         all: &[Self],
-        host: &Host,
+        host: &HostFacts,
         reserve_percent: u32,
     ) -> Option<(Pages, Pages)> {
         let of_size = all.iter().filter(|other| other.request.pool_state.huge_page_size == size);

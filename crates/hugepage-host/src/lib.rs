@@ -40,6 +40,7 @@ mod request;
 mod server_names;
 mod service;
 mod service_accounts;
+mod snapshot;
 pub mod status_row;
 mod stopped_clusters;
 mod stopped_readers;
@@ -55,6 +56,6 @@ pub use server_names::is_postgresql;
 pub use service_accounts::{
     FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account, listed as listed_service_accounts,
 };
-pub use stopped_clusters::{StoppedCluster, StoppedClusters};
+pub use snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 pub use strangers::{Stranger, Strangers};
-pub use survey::{Host, Snapshot, Survey, survey};
+pub use survey::{Survey, survey};

@@ -8,7 +8,7 @@ use hugepage_kernel::notes::Notes;
 use super::context::InspectContext;
 use super::identify::ServerIdentity;
 use super::inspect::InspectedServer;
-use super::survey::Host;
+use super::snapshot::HostFacts;
 
 /// The first major with `huge_page_size`.
 const FIRST_WITH_PAGE_SIZE: u32 = 14;
@@ -29,7 +29,7 @@ impl InspectContext<'_> {
 
 impl InspectedServer {
     /// The pools of other sizes with what the others of `all` on `host` lack of them.
-    pub(super) fn other_pools(&self, all: &[Self], host: &Host, reserve_percent: u32) -> Vec<OtherPool> {
+    pub(super) fn other_pools(&self, all: &[Self], host: &HostFacts, reserve_percent: u32) -> Vec<OtherPool> {
         let pools = self.request.other_pools.iter().cloned();
         let with_lack = |pool_state: PoolState| OtherPool {
             others_lack: self

@@ -10,7 +10,7 @@ use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use super::{Host, Instance, Survey};
+use super::{HostFacts, Instance, Survey};
 
 impl Survey {
     /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
@@ -36,7 +36,7 @@ impl Survey {
     }
 }
 
-impl Host {
+impl HostFacts {
     /// The needs of the Oracle instances that do not run, for [`Survey::sizings`].
     pub fn stopped_needs(&self) -> Vec<(Option<PageSize>, PoolNeed)> {
         self.stopped.iter().filter_map(|stopped| stopped.database().need()).collect()

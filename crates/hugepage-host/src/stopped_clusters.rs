@@ -16,44 +16,19 @@ use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages, ReadError, Root};
 use hugepage_oracle::stopped::Claim;
 use hugepage_start::StartAnswer;
-use serde::{Deserialize, Serialize};
 
+use super::identify::ServerIdentity;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::Configured;
 use super::postgresql_units::units;
+use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 use super::stopped_readers::by_owners;
-use super::{Host, ServerIdentity};
-use crate::readers::{self, Owner, Unread};
+use crate::readers::{self, Owner};
 
-/// A cluster that does not run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StoppedCluster {
-    /// What `size` counts.
-    pub database: StoppedDatabase,
-    /// Whether systemd starts it at boot.
-    pub starts_at_boot: bool,
-    /// What a start would get of the pool as it is; `None` if its need is unknown, or if it needs no huge pages.
-    pub forecast: Option<Forecast>,
-}
-
-/// The clusters that do not run.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct StoppedClusters {
-    /// The clusters.
-    pub found: Vec<StoppedCluster>,
-    /// What could not be read of them.
-    pub notes: Vec<String>,
-}
-
-impl StoppedClusters {
-    /// Finds them, and the users of whom something was not read.
-    pub(super) fn find(
-        root: &Root,
-        host: &Host,
-        running: &[&ServerIdentity],
-        given: &[PathBuf],
-        ask: Option<&AskStart<'_>>,
-    ) -> (Self, Vec<Unread>) {
+impl Snapshot {
+    /// Adds the PostgreSQL clusters that do not run: those in the directories of Debian and Red Hat, in systemd units, and in `given`.
+    /// `ask` answers what a start of one asks for, as the user of the cluster.
+    pub fn find_stopped_clusters(&mut self, root: &Root, given: &[PathBuf], ask: Option<&AskStart<'_>>) {
         let (mut unread, mut notes) = (Vec::new(), Notes::default());
         let read_units = || {
             let mut notes = Notes::default();
@@ -65,9 +40,10 @@ impl StoppedClusters {
             Default::default()
         });
         noted.into_iter().for_each(|note| notes.add(note));
+        let (host, running) = (&self.host, self.servers.iter().map(|server| &server.id).collect::<Vec<_>>());
         let services: BTreeSet<_> = running.iter().filter_map(|id| id.service.as_deref()).collect();
         units.retain(|(unit, _)| !services.contains(unit.as_str()));
-        let search = Clusters { root, host, running, given, ask, units: &units, enabled: &enabled };
+        let search = Clusters { root, host, running: &running, given, ask, units: &units, enabled: &enabled };
         let find = |is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| search.find(is_mine, notes);
         let found = by_owners(&host.owners, &mut unread, &mut notes, find);
         unread.iter().for_each(|unread| notes.add(unread.to_string()));
@@ -75,14 +51,16 @@ impl StoppedClusters {
             let why = directory.as_ref().err()?.clone();
             Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
         };
-        (Self { found: units.iter().filter_map(of_unit).chain(found).collect(), notes: notes.into_vec() }, unread)
+        let found = units.iter().filter_map(of_unit).chain(found).collect();
+        self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec() };
+        unread.into_iter().for_each(|unread| unread.add_to(&mut self.host.unread));
     }
 }
 
 /// Where clusters may be.
 struct Clusters<'a> {
     root: &'a Root,
-    host: &'a Host,
+    host: &'a HostFacts,
     running: &'a [&'a ServerIdentity],
     given: &'a [PathBuf],
     ask: Option<&'a AskStart<'a>>,
@@ -208,7 +186,7 @@ fn list(root: &Root, directory: &str, notes: &mut Notes) -> Vec<String> {
 fn inspect(
     root: &Root,
     cluster: &ClusterPaths,
-    host: &Host,
+    host: &HostFacts,
     ask: Option<&AskStart<'_>>,
     notes: &mut Notes,
 ) -> StoppedCluster {
@@ -245,7 +223,7 @@ fn inspect(
 }
 
 /// The pool that a start finds. The cgroup in which it will be is not known.
-pub(super) fn pool_found(host: &Host, size: PageSize) -> PoolState {
+pub(super) fn pool_found(host: &HostFacts, size: PageSize) -> PoolState {
     let pool = pools::of_size(&host.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()));
     let limits = Some(CgroupLimits::default());
     PoolState { huge_page_size: Some(size), pool, limits, nodes: None, lock_limit: None }

@@ -2,10 +2,8 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::time::SystemTime;
 
-use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
+use hugepage_assess::model::PoolHolder;
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::host::identity;
@@ -20,101 +18,25 @@ use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_oracle::readers::grid::CELLS_OF_EXADATA;
 use hugepage_oracle::readers::oratab::HostOratab;
-use hugepage_oracle::stopped::{HostOfStarts, StoppedOracle};
+use hugepage_oracle::stopped::HostOfStarts;
 use hugepage_server::CgroupView;
 
 use crate::context::InspectContext;
 use crate::discover::FoundServers;
 use crate::glances::{Candidate, Glances};
 use crate::inspect::InspectedServer;
-use crate::past::RecallPast;
 use crate::readers::{self, Owner, Unread};
 use crate::service_accounts::ServiceAccounts;
-use crate::stopped_clusters::StoppedClusters;
-use crate::strangers::Strangers;
+use crate::snapshot::{HostFacts, Snapshot, StoppedClusters};
 use crate::{AskStart, Instance, ServerIdentity, holders, memory, stopped_readers};
-use serde::{Deserialize, Serialize};
-
-/// What was read of a host and its servers. All else is decided from it, so it can be kept and decided again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Snapshot {
-    /// The host without its servers.
-    pub host: Host,
-    servers: Vec<InspectedServer>,
-}
-
-/// What was read of a host.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Host {
-    /// The host's name.
-    pub host_name: Option<String>,
-    /// When this was read; for a tree when its files were written.
-    pub taken_at: SystemTime,
-    /// The kernel's identifier of this boot.
-    pub boot_id: Option<String>,
-    /// The release of the kernel that runs.
-    pub kernel_release: Option<String>,
-    /// What the next boot sets; `None` if it could not be read.
-    pub next_boot: NextBoot,
-    /// The host's memory.
-    pub meminfo: Option<Meminfo>,
-    /// The size of base pages.
-    pub base_page_size: Option<PageSize>,
-    /// All pools.
-    pub pools: Vec<PoolRow>,
-    /// `transparent_hugepage/enabled`.
-    pub transparent_hugepage: Option<String>,
-    /// `vm.hugetlb_shm_group`.
-    pub hugetlb_shm_group: Option<String>,
-    /// Whether it is a database server of Exadata.
-    pub is_exadata: bool,
-    /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
-    pub processes_are_hidden: bool,
-    /// Whether this program certainly sees the processes of a container alone.
-    pub is_in_container: bool,
-    /// Processes that call themselves servers and do not count.
-    pub strangers: Strangers,
-    /// What strangers have of the host's pools, by page size.
-    pub pages_of_strangers: BTreeMap<PageSize, PagesOfStrangers>,
-    /// The Oracle instances of oratab that do not run.
-    pub stopped: Vec<StoppedOracle>,
-    /// The PostgreSQL clusters that do not run, where a command looks for them.
-    pub stopped_clusters: StoppedClusters,
-    /// The programs beside database servers that have huge pages, the largest first.
-    pub holders: Vec<PoolHolder>,
-    /// The users of whom something was not read; the notes say it, too.
-    pub unread: Vec<Unread>,
-    /// As whom the files of servers that do not run are read, nobody last.
-    pub(crate) owners: Vec<Owner>,
-    /// What could not be read of the host.
-    pub notes: Vec<String>,
-}
 
 /// A host with an assessment of each server that runs and counts.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// What was read of the host.
-    pub host: Host,
+    pub host: HostFacts,
     /// The servers.
     pub instances: Vec<Instance>,
-}
-
-impl Host {
-    /// The size of huge pages for mappings that ask for no size; `None` if there is none, or it is unknown.
-    pub fn default_page_size(&self) -> Option<PageSize> {
-        self.meminfo.as_ref()?.huge_page_size
-    }
-
-    /// As whom the files of a user are read that is no running server's.
-    pub fn reader_of(&self, uid: Option<u32>) -> Owner {
-        let account = self.owners.iter().find(|owner| Some(owner.uid) == uid).or(self.owners.last());
-        account.cloned().unwrap_or_else(Owner::own)
-    }
-
-    /// The pool of `size`.
-    pub fn pool(&self, size: PageSize) -> Option<&Pool> {
-        pools::of_size(&self.pools, size).map(|row| &row.pool)
-    }
 }
 
 /// Surveys the host, whose past nobody knows. `reserve_percent`: the percentage of memory that it keeps for base pages.
@@ -184,7 +106,7 @@ impl Snapshot {
         let pages_of_strangers =
             pools::of_host(&host.pools).map(|row| (row.pool.page_size, of_pool(&row.pool))).collect();
         unread.iter().for_each(|unread| notes.add(unread.to_string()));
-        let host = Host {
+        let host = HostFacts {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,
             boot_id: notes.keep(identity::boot_id(root)).flatten(),
@@ -208,24 +130,6 @@ impl Snapshot {
             notes: notes.into_vec(),
         };
         Self { host, servers }
-    }
-
-    /// Adds what was recorded when each server started.
-    pub fn recall(&mut self, recall: &RecallPast<'_>) {
-        for server in &mut self.servers {
-            let mut notes = Notes::default();
-            server.past = recall(&server.id, &server.request.current_start(), &mut notes);
-            server.notes_on_past = notes.into_vec();
-        }
-    }
-
-    /// Adds the PostgreSQL clusters that do not run: those in the directories of Debian and Red Hat, in systemd units, and in `given`.
-    /// `ask` answers what a start of one asks for, as the user of the cluster.
-    pub fn find_stopped_clusters(&mut self, root: &Root, given: &[PathBuf], ask: Option<&AskStart<'_>>) {
-        let running: Vec<_> = self.servers.iter().map(|server| &server.id).collect();
-        let (clusters, unread) = StoppedClusters::find(root, &self.host, &running, given, ask);
-        unread.into_iter().for_each(|unread| unread.add_to(&mut self.host.unread));
-        self.host.stopped_clusters = clusters;
     }
 
     /// The host with an assessment of each server beside the others. `reserve_percent`: the percentage of memory that it keeps for base

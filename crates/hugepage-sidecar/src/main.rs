@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod atomic_file;
+mod capture_file;
 mod cli;
 mod commands;
 mod exit;

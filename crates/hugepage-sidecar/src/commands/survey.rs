@@ -9,7 +9,7 @@ use hugepage_host::{AskStart, Snapshot, Survey};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
 
-use super::capture;
+use crate::capture_file;
 use crate::history::HostHistory;
 use crate::host_options::within;
 
@@ -69,7 +69,7 @@ impl ShowOptions {
     ) -> anyhow::Result<Survey> {
         let snapshot = match &self.snapshot {
             Some(file) if root.is_tree() => bail!("\"{}\" is a host by itself: leave out --root", file.display()),
-            Some(file) => capture::read(file)?,
+            Some(file) => capture_file::read(file)?,
             None => {
                 let mut snapshot = snapshot(root, &self.survey, ask)?;
                 read(&mut snapshot);

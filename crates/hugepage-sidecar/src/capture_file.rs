@@ -1,0 +1,36 @@
+//! A file with all that was read of a host.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use hugepage_host::Snapshot;
+use serde::{Deserialize, Serialize};
+
+/// The version that writes and reads a file: another one may know other facts.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The content of a file.
+#[derive(Serialize, Deserialize)]
+pub struct Capture<S> {
+    hugepage_sidecar: String,
+    snapshot: S,
+}
+
+impl Capture<Snapshot> {
+    pub fn of(snapshot: Snapshot) -> Self {
+        Self { hugepage_sidecar: VERSION.to_owned(), snapshot }
+    }
+}
+
+/// The snapshot in a file.
+#[expect(clippy::disallowed_methods, reason = "a file that the command line names")]
+pub fn read(file: &Path) -> anyhow::Result<Snapshot> {
+    let name = || format!("could not read \"{}\"", file.display());
+    let text = fs::read(file).with_context(name)?;
+    let found: Capture<serde_json::Value> =
+        serde_json::from_slice(&text).context("it is no output of `hugepage-sidecar capture`").with_context(name)?;
+    let by = found.hugepage_sidecar;
+    ensure!(by == VERSION, "{}: version {by} wrote it, and this is {VERSION}", name());
+    serde_json::from_value(found.snapshot).with_context(name)
+}
