@@ -6,13 +6,14 @@ use std::ffi::{OsString, c_int};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use hugepage_start::Ending;
+use hugepage_start::child_output::{ChildOutput, MAX_BYTES};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -20,8 +21,6 @@ use super::first_steps::begin;
 use super::{descendants, environment};
 use crate::latch::{LatchGuard, is_stopping, wait};
 
-/// Longer output counts as no answer; longer error text is cut.
-const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 /// The time between two checks whether the child has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -40,7 +39,7 @@ thread_local! {
 /// The end of a child.
 enum ChildEnd {
     /// It ended by itself; what it wrote.
-    Ended(ExitStatus, Vec<u8>),
+    Ended(ExitStatus, String),
     /// It was killed, at the deadline or because of too much output.
     Killed,
 }
@@ -57,23 +56,23 @@ impl RunningChild {
     /// Reads `output` until the child has ended or the deadline has come.
     fn wait(self, output: OwnedFd, deadline: Instant) -> io::Result<ChildEnd> {
         let latch = LatchGuard;
-        let mut output = ChildOutput::new(File::from(output))?;
+        let mut output = ChildOutput::new(output)?;
         // A process that the child leaves behind may hold the pipe, so that its end is not waited for.
         while !descendants::has_ended(self.0)? {
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || output.is_too_long() {
+            if left.is_zero() || output.is_cut() {
                 return Ok(ChildEnd::Killed);
             }
             if is_stopping() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
-            let pipe = (!output.has_ended).then(|| output.pipe.as_raw_fd());
+            let pipe = output.pipe().map(|pipe| pipe.as_raw_fd());
             wait(&latch, c"HugepagesAsker", pipe, left.min(PAUSE));
             output.read()?;
         }
         let status = end_child().ok_or_else(|| io::Error::other("the child does not end"))?;
         output.read()?;
-        Ok(if output.is_too_long() { ChildEnd::Killed } else { ChildEnd::Ended(status, output.text) })
+        Ok(if output.is_cut() { ChildEnd::Killed } else { ChildEnd::Ended(status, output.into_text()) })
     }
 }
 
@@ -117,19 +116,11 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
         ChildEnd::Ended(status, output) => (status, output),
         ChildEnd::Killed => return Ok(Ending::NoAnswer(too_late("checking the configuration", super::TIME_LIMIT))),
     };
-    if status.success() {
-        return Ok(Ending::Success(String::from_utf8_lossy(&output).into_owned()));
-    }
     // The program writes through a copy of this descriptor, so both have one position.
     errors.rewind()?;
     let mut text = Vec::new();
-    errors.take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
-    let text = String::from_utf8_lossy(&text).trim().to_owned();
-    Ok(if status.signal().is_some() || text.is_empty() {
-        Ending::NoAnswer(format!("the check of the configuration ended with {status}"))
-    } else {
-        Ending::Failure(text)
-    })
+    errors.take(MAX_BYTES as u64).read_to_end(&mut text)?;
+    Ok(Ending::new(status, output, &String::from_utf8_lossy(&text)))
 }
 
 /// Runs `work` in a child, which has no shared memory, and returns what it returns; an error if it has no answer in time.
@@ -159,7 +150,7 @@ pub fn read(what: &str, deadline: Instant, work: impl FnOnce() -> String) -> io:
     }?;
     drop(input);
     match RunningChild::new(pid).wait(output, deadline)? {
-        ChildEnd::Ended(status, text) if status.success() => Ok(String::from_utf8_lossy(&text).into_owned()),
+        ChildEnd::Ended(status, text) if status.success() => Ok(text),
         ChildEnd::Ended(status, _) => Err(io::Error::other(format!("{what} ended with {status}"))),
         ChildEnd::Killed => Err(io::Error::other(too_late(what, super::READ_LIMIT))),
     }
@@ -199,44 +190,6 @@ fn file_for_errors(directory: &Path) -> io::Result<File> {
         #[allow(unsafe_code)]
         Ok(descriptor @ 0..) => Ok(unsafe { File::from_raw_fd(descriptor) }),
         _ => File::options().read(true).write(true).create_new(true).open(directory.join("stderr")),
-    }
-}
-
-/// The output of a child.
-struct ChildOutput {
-    pipe: File,
-    text: Vec<u8>,
-    has_ended: bool,
-}
-
-impl ChildOutput {
-    /// Makes reading from `pipe` return at once.
-    fn new(pipe: File) -> io::Result<Self> {
-        // SAFETY: no pointer; a descriptor of this process.
-        #[allow(unsafe_code)]
-        if unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self { pipe, text: Vec::new(), has_ended: false })
-    }
-
-    /// Reads what is there.
-    fn read(&mut self) -> io::Result<()> {
-        let mut buffer = [0; 4096];
-        while !self.has_ended && !self.is_too_long() {
-            match self.pipe.read(&mut buffer) {
-                Ok(0) => self.has_ended = true,
-                Ok(count) => self.text.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    fn is_too_long(&self) -> bool {
-        self.text.len() as u64 > MAX_OUTPUT_BYTES
     }
 }
 

@@ -19,6 +19,7 @@
 //! ```
 
 mod answer;
+pub mod child_output;
 pub mod data_directory;
 mod errors;
 pub mod libraries;

@@ -1,7 +1,9 @@
 //! The question: the command line of `postgres -C`, and what its end says of a start.
 
 use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 
 use hugepage_kernel::{Bytes, PageSize};
 
@@ -58,6 +60,19 @@ pub enum Ending {
     Failure(String),
     /// The program was not run, or its end says nothing about a start; why.
     NoAnswer(String),
+}
+
+impl Ending {
+    /// What an end with this status and output says. Whoever was killed, or says nothing, did not come to an answer.
+    pub fn new(status: ExitStatus, output: String, errors: &str) -> Self {
+        if status.success() {
+            return Self::Success(output);
+        }
+        match errors.trim() {
+            errors if status.signal().is_none() && !errors.is_empty() => Self::Failure(errors.to_owned()),
+            _ => Self::NoAnswer(format!("the check of the configuration ended with {status}")),
+        }
+    }
 }
 
 impl StartQuestion<'_> {

@@ -74,17 +74,4 @@ impl Outlook {
     }
 }
 
-impl Outlook {
-    /// How much is lost, to compare two outlooks.
-    pub const fn gravity(self) -> u8 {
-        match self {
-            Self::Hugetlb => 0,
-            Self::Unknown => 1,
-            Self::Mixed => 2,
-            Self::Base => 3,
-            Self::Fails => 4,
-        }
-    }
-}
-
 shown_as_serialized!(Outlook);

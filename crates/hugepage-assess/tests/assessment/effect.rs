@@ -21,10 +21,21 @@ pub fn after(plan: &Plan, facts: &Facts) -> Status {
 /// then what the next start or a crash would lose.
 pub fn gravity(status: &Status) -> (u64, bool, u64, u8) {
     let severities = status.findings.iter().map(|(severity, _)| *severity as u64);
-    let outlook = status.outlook.gravity().max(status.crash_outlook().map_or(0, Outlook::gravity));
+    let outlook = lost(status.outlook).max(status.crash_outlook().map_or(0, lost));
     let may_request = status.facts.requested.huge_pages != HugePages::Off || status.facts.may_request_next();
     let lacks_pages = may_request && status.facts.landing() != Landing::Hugetlb;
     (status.verdict().0 as u64, lacks_pages, severities.sum(), outlook)
+}
+
+/// How much is lost, to compare two outlooks.
+pub fn lost(outlook: Outlook) -> u8 {
+    match outlook {
+        Outlook::Hugetlb => 0,
+        Outlook::Unknown => 1,
+        Outlook::Mixed => 2,
+        Outlook::Base => 3,
+        Outlook::Fails => 4,
+    }
 }
 
 /// The facts after one step.

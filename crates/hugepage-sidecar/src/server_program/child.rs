@@ -2,17 +2,15 @@
 //! and with no process left behind.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use hugepage_start::Ending;
+use hugepage_start::child_output::ChildOutput;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group,
@@ -22,8 +20,6 @@ use rustix::thread::set_no_new_privs;
 
 use hugepage_host::readers;
 
-/// Output that is kept of each stream, in bytes; an answer is a number, an error some lines.
-const MAX_OUTPUT_BYTES: usize = 64 << 10;
 /// Limits of the child (getrlimit(2)): bytes of memory and of a file, seconds of processor time. PostgreSQL writes
 /// postmaster.pid, and maps its libraries but no shared memory. It starts no process; without any, none can stay behind.
 const LIMITS: [(Resource, u64); 5] = [
@@ -68,13 +64,10 @@ pub fn ending(output: Result<Output, String>) -> Ending {
         Ok(output) => output,
         Err(why) => return Ending::NoAnswer(why),
     };
-    if status.success() {
-        return Ending::Success(stdout);
-    }
-    // Whatever it said before, it did not come to its answer.
-    if status.signal().is_some() || stderr.trim().is_empty() {
-        return Ending::NoAnswer(format!("the check of the configuration ended with {status}"));
-    }
+    let stderr = match Ending::new(status, stdout, &stderr) {
+        Ending::Failure(stderr) => stderr,
+        ending => return ending,
+    };
     // write_stderr begins with the name of the program where elog has a level.
     let is_of_server = ["FATAL:  ", "ERROR:  "].iter().any(|level| stderr.contains(level))
         || stderr.lines().last().is_some_and(|line| line.starts_with("postgres: "));
@@ -142,8 +135,10 @@ fn answer(mut child: Child, timeout: Duration) -> Result<Output, String> {
 
 /// What the child printed until its end, whoever else keeps its pipes open; `None` if it did not end in time.
 fn read_until_end(child: &mut Child, deadline: Instant) -> io::Result<Option<[String; 2]>> {
-    let (stdout, stderr) = (child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from));
-    let mut streams = [Stream::new(stdout)?, Stream::new(stderr)?];
+    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    };
+    let mut streams = [ChildOutput::new(stdout.into())?, ChildOutput::new(stderr.into())?];
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
     let flags = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     loop {
@@ -152,13 +147,13 @@ fn read_until_end(child: &mut Child, deadline: Instant) -> io::Result<Option<[St
             stream.read()?;
         }
         if has_ended {
-            return Ok(Some(streams.map(Stream::into_text)));
+            return Ok(Some(streams.map(ChildOutput::into_text)));
         }
         if Instant::now() >= deadline {
             return Ok(None);
         }
-        let open: Vec<_> = streams.iter().filter_map(|stream| stream.file.as_ref()).collect();
-        let mut files: Vec<_> = open.iter().map(|file| PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN)).collect();
+        let open = streams.iter().filter_map(ChildOutput::pipe);
+        let mut files: Vec<_> = open.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
         match poll(&mut files, Some(&Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL })) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -166,50 +161,13 @@ fn read_until_end(child: &mut Child, deadline: Instant) -> io::Result<Option<[St
     }
 }
 
-/// A pipe from the child.
-struct Stream {
-    /// `None` at its end, and after the bytes that are kept: a child that prints more gets SIGPIPE.
-    file: Option<File>,
-    bytes: Vec<u8>,
-}
-
-impl Stream {
-    fn new(pipe: Option<OwnedFd>) -> io::Result<Self> {
-        if let Some(pipe) = &pipe {
-            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
-        }
-        Ok(Self { file: pipe.map(File::from), bytes: Vec::new() })
-    }
-
-    /// Reads what is there.
-    fn read(&mut self) -> io::Result<()> {
-        let mut buffer = [0; 8 << 10];
-        while let Some(file) = &mut self.file {
-            match file.read(&mut buffer) {
-                Ok(0) => self.file = None,
-                Ok(count) => {
-                    let left = MAX_OUTPUT_BYTES - self.bytes.len();
-                    self.bytes.extend_from_slice(&buffer[..count.min(left)]);
-                    if self.bytes.len() == MAX_OUTPUT_BYTES {
-                        self.file = None;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    fn into_text(self) -> String {
-        String::from_utf8_lossy(&self.bytes).into_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::fd::AsRawFd;
+    use std::os::unix::process::ExitStatusExt;
+
+    use hugepage_start::child_output::MAX_BYTES;
 
     use super::*;
 
@@ -255,7 +213,7 @@ mod tests {
     #[test]
     fn keep_little_of_endless_output() {
         let output = shell("while :; do echo 0123456789012345678901234567890123456789; done", 20 * SECOND).unwrap();
-        assert_eq!((output.status.success(), output.stdout.len()), (false, MAX_OUTPUT_BYTES));
+        assert_eq!((output.status.success(), output.stdout.len()), (false, MAX_BYTES));
     }
 
     #[test]
