@@ -185,13 +185,3 @@ def test_no_program_that_the_servers_files_name_is_run(cluster, place):
     ran = everybodys(place / "ran")
     of_server(server.data / "postmaster.opts", f'{place}/bin/postgres "-D" "{server.data}"\n')
     assert ask(server.data)["pages_needed"] != 7 and ran.read_text() == ""
-
-
-def test_a_program_on_a_users_file_system_is_not_run(cluster, place):
-    """T7: mounted as users' mounts are, where a file is root's by number alone."""
-    server = cluster(": > \"{place}/ran\"; echo 1793")
-    packaged = f"/usr/lib/postgresql/{(server.data / 'PG_VERSION').read_text().strip()}/bin"
-    script = f'mount --bind {place}/bin {packaged} && mount -o remount,bind,nosuid {packaged} && exec "$@"'
-    through = ["unshare", "--mount", "sh", "-c", script, "sh"]
-    answer = ask(server.data, through=through)
-    assert "without setuid" in answer["reason"], answer

@@ -86,7 +86,7 @@ def test_the_need_of_the_next_start(server, need, sidecar_row, setting):
 REFUSED = {
     "max_connections = many": 'invalid value for parameter "max_connections": "many"',
     "no_such_setting = 1": 'unrecognized configuration parameter "no_such_setting"',
-    "shared_preload_libraries = 'nonesuch'": 'could not access file "nonesuch": No such file or directory',
+    "shared_preload_libraries = 'pg_auth_mon'": 'could not access file "pg_auth_mon": No such file or directory',
     "max_connections = 2": "must be less than max_connections",
     "include 'none.conf'": 'none.conf": No such file or directory',
     "wal_level = minimal": 'requires wal_level "replica" or "logical"',

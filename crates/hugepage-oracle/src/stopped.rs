@@ -165,8 +165,8 @@ fn stands_for(oratab: &HostOratab<'_>, files: &InstanceFiles, running: &NamedOra
     if *sid == entry.sid {
         return true;
     }
-    let canonical = |home: &str| files.canonical(home).unwrap_or_else(|| home.to_owned());
-    let is_home = |home: &String| *home == entry.home || canonical(home) == canonical(&entry.home);
+    let inode = |home: &str| files.root().inode(home);
+    let is_home = |home: &String| *home == entry.home || inode(home).is_some_and(|its| inode(&entry.home) == Some(its));
     if oracle.kind != OracleKind::Database || !oracle.home.as_ref().is_none_or(is_home) {
         return false;
     }

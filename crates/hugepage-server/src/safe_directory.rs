@@ -2,21 +2,20 @@
 //! meanwhile, and no step follows a link.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
 use rustix::process::geteuid;
 
-use hugepage_kernel::Root;
-use hugepage_kernel::host::accounts::{self, Group};
-use hugepage_kernel::stranger::beneath::{self, Place};
+/// The most symbolic links that are followed, as many as the kernel does (path_resolution(7)).
+const MAX_LINKS: usize = 40;
 
 /// An open directory, and what this program does in it.
 #[derive(Debug)]
@@ -34,15 +33,6 @@ pub struct NewFile<'a> {
     pub file: File,
 }
 
-/// Who could put something else in the place of a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OtherWriter {
-    /// The owner of a directory, or of a link, on the way.
-    User(u32),
-    /// A group, or all users.
-    AnyUser,
-}
-
 /// Why nothing is written to a directory.
 #[derive(Debug, thiserror::Error)]
 pub enum UnsafeDirectory {
@@ -50,8 +40,13 @@ pub enum UnsafeDirectory {
     #[error("{}: a symbolic link, or not a directory", .0.display())]
     Link(PathBuf),
     /// The directory could be replaced by others, or the operating system refuses.
-    #[error("{0}")]
-    Other(String),
+    #[error("{}: {why}", at.display())]
+    Other {
+        /// The step of its path.
+        at: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 #[expect(clippy::disallowed_methods, reason = "what this program writes, by descriptors")]
@@ -69,61 +64,35 @@ impl SafeDirectory {
         Ok((Self::open(above.unwrap_or(Path::new(".")), flags)?, name))
     }
 
-    /// Opens the absolute `path`, if no step of it is a link and only root and the current user can change any of them. In
-    /// a sticky directory such as /tmp nobody can replace what belongs to another user.
+    /// Opens the absolute `path`, if no step of it is a link, and only root and the current user can change any of them or
+    /// write to the directory.
     pub fn open_without_links(path: &Path) -> Result<Self, UnsafeDirectory> {
-        let refused = |at: &Path, why: &str| UnsafeDirectory::Other(format!("{}: {why}", at.display()));
-        if !path.is_absolute() {
-            return Err(refused(path, "the path must be absolute"));
-        }
-        let closed = |at: &Path, error| UnsafeDirectory::Other(format!("could not open {}: {error}", at.display()));
-        let owned_safely = |directory: &Self, at: &Path| {
-            let found = directory.metadata().map_err(|error| closed(at, error))?;
-            match found.uid() {
-                owner if owner == 0 || owner == geteuid().as_raw() => Ok(found),
-                owner => Err(refused(at, &format!("the directory belongs to uid {owner}, not to root"))),
-            }
+        let refused = |at: PathBuf, why: &str| Err(UnsafeDirectory::Other { at, why: why.to_owned() });
+        let closed = |error: io::Error| match Errno::from_io_error(&error) {
+            Some(Errno::NOTDIR) => UnsafeDirectory::Link(path.to_owned()),
+            _ => UnsafeDirectory::Other { at: path.to_owned(), why: format!("could not be opened: {error}") },
         };
-        let mut at = PathBuf::from("/");
-        let mut directory = Self::open(&at, OFlags::NOFOLLOW).map_err(|error| closed(&at, error))?;
-        let mut found = owned_safely(&directory, &at)?;
-        for component in path.components() {
-            let name = match component {
-                Component::RootDir => continue,
-                Component::Normal(name) => name,
-                _ => return Err(refused(path, "the path must not contain . or ..")),
-            };
-            if others_may_write(&found) && found.mode() & Mode::SVTX.as_raw_mode() == 0 {
-                let why = "the group or other users may rename files in this directory: use a directory below /var/lib";
-                return Err(refused(&at, why));
-            }
-            at.push(name);
-            directory =
-                directory.directory(name, OFlags::empty()).map_err(|error| match Errno::from_io_error(&error) {
-                    Some(Errno::LOOP | Errno::NOTDIR) => UnsafeDirectory::Link(at.clone()),
-                    _ => closed(&at, error),
-                })?;
-            found = owned_safely(&directory, &at)?;
+        if !path.is_absolute() {
+            return refused(path.to_owned(), "the path must be absolute");
         }
-        match others_may_write(&found) {
-            true if found.mode() & Mode::SVTX.as_raw_mode() != 0 => {
-                Err(refused(&at, "every user may write to the directory: use a directory of root's alone"))
+        if fs::canonicalize(path).map_err(closed)? != path {
+            return Err(UnsafeDirectory::Link(path.to_owned()));
+        }
+        // From the top on: what was found nobody can change any more.
+        match other_writer(path, |uid| uid == 0 || uid == geteuid().as_raw()).map_err(closed)? {
+            Some((at, Some(owner))) => {
+                return refused(at, &format!("the directory belongs to uid {owner}, not to root"));
             }
-            true => Err(refused(&at, "the group or other users may write to the directory: run chmod go-w")),
+            Some((at, None)) => {
+                return refused(at, "the group or other users may write to the directory: run chmod go-w");
+            }
+            None => {}
+        }
+        let directory = Self::open(path, OFlags::NOFOLLOW).map_err(closed)?;
+        match others_may_write(&directory.metadata().map_err(closed)?) {
+            true => refused(path.to_owned(), "every user may write to the directory: use a directory of root's alone"),
             false => Ok(directory),
         }
-    }
-
-    /// Who could put something else in the place of `path`, or of a part of it that leads there: an owner for whom `is_trusted` does
-    /// not hold, or the group or all users by a mode. `None` if nobody.
-    pub fn other_writer_on_the_way(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<Option<OtherWriter>> {
-        let found = beneath::on_this_host(path)?;
-        let mut owners = found.searched().chain([found.place()]).map(|place| place.metadata().uid());
-        if let Some(uid) = found.link_owners.iter().copied().chain(owners.by_ref()).find(|uid| !is_trusted(*uid)) {
-            return Ok(Some(OtherWriter::User(uid)));
-        }
-        let is_shared = found.searched().chain([found.place()]).any(is_shared);
-        Ok(is_shared.then_some(OtherWriter::AnyUser))
     }
 
     fn open_at(at: impl AsFd, name: impl Arg + Copy, flags: OFlags) -> io::Result<Self> {
@@ -231,43 +200,42 @@ pub fn others_may_write(found: &Metadata) -> bool {
     Mode::from_raw_mode(found.mode()).intersects(Mode::WGRP | Mode::WOTH)
 }
 
-/// Whether others may rename what is in a directory. The group of root, and one of the owner's alone, which has its number and no
-/// other member, gives nobody else anything.
-fn is_shared(place: &Place) -> bool {
-    let (found, mode) = (place.metadata(), Mode::from_raw_mode(place.metadata().mode()));
-    let is_private = || {
-        (found.gid() == 0 || found.gid() == found.uid() && is_alone(&Root::live(), found.uid()))
-            && place.is_without_acl()
-    };
-    !mode.contains(Mode::SVTX) && (mode.contains(Mode::WOTH) || (mode.contains(Mode::WGRP) && !is_private()))
-}
-
-/// Whether the group with the number of the user `uid` has no other member.
-fn is_alone(root: &Root, uid: u32) -> bool {
-    let (Ok(accounts), Ok(Some(groups))) = (accounts::accounts(root), accounts::all_groups(root)) else { return false };
-    let has_others = |group: &Group| group.gid == uid && group.members.iter().any(|member| *member != group.name);
-    !accounts.iter().any(|account| account.gid == uid && account.uid != uid) && !groups.iter().any(has_others)
+/// Who could put something else in the place of the absolute `path`, or of a part of it or a link that leads there: the first step
+/// with an owner for whom `is_trusted` does not hold, and that owner, or without one where the mode lets a group or all users write,
+/// as it does with an access control list. `None` if nobody: in a sticky directory such as /tmp nobody replaces what is another's.
+#[expect(clippy::disallowed_methods, reason = "what this program writes to or runs")]
+pub fn other_writer(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<Option<(PathBuf, Option<u32>)>> {
+    let mut path = path.to_owned();
+    'links: for _ in 0..=MAX_LINKS {
+        // Without a slash at the end, which would follow a link.
+        path = path.components().collect();
+        let mut steps: Vec<_> = path.ancestors().map(Path::to_owned).collect();
+        while let Some(step) = steps.pop() {
+            let found = fs::symlink_metadata(&step)?;
+            if !is_trusted(found.uid()) {
+                return Ok(Some((step, Some(found.uid()))));
+            }
+            if found.is_symlink() {
+                let target = fs::read_link(&step)?;
+                let rest = path.strip_prefix(&step).unwrap_or(Path::new("")).to_owned();
+                path = step.parent().unwrap_or(&step).join(target).join(rest);
+                continue 'links;
+            }
+            if others_may_write(&found) && found.mode() & Mode::SVTX.as_raw_mode() == 0 {
+                return Ok(Some((step, None)));
+            }
+        }
+        return Ok(None);
+    }
+    Err(Errno::LOOP.into())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, Permissions};
+    use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
-
-    /// An output of prometheus is no output of postgres, who may be in its group.
-    #[test]
-    fn a_private_group_has_no_other_member() {
-        let tree = tempfile::tempdir().unwrap();
-        let root = Root::at(tree.path());
-        fs::create_dir(tree.path().join("etc")).unwrap();
-        let passwd = "prometheus:x:990:990:::\ngrafana:x:991:991:::\nbackup:x:34:34:::\npostgres:x:26:34:::\n";
-        fs::write(tree.path().join("etc/passwd"), passwd).unwrap();
-        let group = "prometheus:x:990:prometheus\ngrafana:x:991:grafana,postgres\nbackup:x:34:\n";
-        fs::write(tree.path().join("etc/group"), group).unwrap();
-        assert_eq!([990, 991, 34].map(|uid| is_alone(&root, uid)), [true, false, false]);
-    }
 
     #[test]
     fn no_step_is_a_link_or_another_users() {
@@ -279,9 +247,9 @@ mod tests {
         let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         SafeDirectory::open_without_links(&path).unwrap();
         let link = path.parent().unwrap().with_file_name("link");
-        assert_eq!(error(&link.join("b")), format!("{}: a symbolic link, or not a directory", link.display()));
+        assert!(error(&link.join("b")).ends_with("link/b: a symbolic link, or not a directory"));
         assert!(error(&path.join("none")).ends_with("No such file or directory (os error 2)"));
-        assert!(error(Path::new("a/b")).contains("absolute") && error(&path.join("..")).contains("or .."));
+        assert!(error(Path::new("a/b")).contains("absolute") && error(&path.join("..")).contains("symbolic link"));
 
         set(&path, 0o775);
         assert!(error(&path).contains("may write to the directory"));
@@ -290,9 +258,7 @@ mod tests {
         fs::create_dir(path.join("c")).unwrap();
         SafeDirectory::open_without_links(&path.join("c")).unwrap();
         set(&path, 0o757);
-        assert!(
-            error(&path.join("c")).starts_with(&format!("{}: the group or other users may rename", path.display()))
-        );
+        assert!(error(&path.join("c")).starts_with(&format!("{}: the group or other users may write", path.display())));
         set(&path, 0o755);
         if geteuid().is_root() {
             chown(path.parent().unwrap(), Some(12345), None).unwrap();
@@ -308,32 +274,27 @@ mod tests {
         fs::create_dir_all(&path).unwrap();
         let above = path.parent().unwrap();
         symlink(&path, above.join("link")).unwrap();
-        let stranger = |path: &Path| {
-            SafeDirectory::other_writer_on_the_way(path, |uid| uid == 0 || uid == geteuid().as_raw()).unwrap()
-        };
+        symlink("../a/link/", above.join("again")).unwrap();
+        symlink("loop", above.join("loop")).unwrap();
+        let stranger = |path: &Path| other_writer(path, |uid| uid == 0 || uid == geteuid().as_raw()).unwrap();
         let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-        assert_eq!([stranger(&path), stranger(&above.join("link"))], [None, None]);
-        for (mode, found) in
-            [(0o777, Some(OtherWriter::AnyUser)), (0o1777, None), (0o775, None), (0o757, Some(OtherWriter::AnyUser))]
-        {
+        let links = [above.join("link"), above.join("again"), above.join("again/../b")];
+        assert!(links.iter().chain([&path]).all(|path| stranger(path).is_none()));
+        for (mode, is_shared) in [(0o777, true), (0o1777, false), (0o775, true), (0o757, true)] {
             set(above, mode);
-            assert_eq!(stranger(&path), found, "{mode:o}");
+            assert_eq!(stranger(&path), is_shared.then(|| (above.to_owned(), None)), "{mode:o}");
         }
         set(above, 0o755);
         if geteuid().is_root() {
-            chown(above, None, Some(4711)).unwrap();
-            set(above, 0o775);
-            assert_eq!(stranger(&path), Some(OtherWriter::AnyUser));
             chown(above, Some(4711), None).unwrap();
-            assert_eq!(stranger(&path), Some(OtherWriter::User(4711)));
+            assert_eq!(stranger(&path), Some((above.to_owned(), Some(4711))));
             chown(above, Some(0), Some(0)).unwrap();
-            std::os::unix::fs::lchown(above.join("link"), Some(4711), None).unwrap();
-            assert_eq!(stranger(&above.join("link")), Some(OtherWriter::User(4711)));
+            std::os::unix::fs::lchown(&links[0], Some(4711), None).unwrap();
+            assert!(links.iter().all(|path| stranger(path).is_some_and(|(_, owner)| owner == Some(4711))));
         }
-        assert_eq!(
-            SafeDirectory::other_writer_on_the_way(&path.join("none"), |_| true).unwrap_err().kind(),
-            io::ErrorKind::NotFound
-        );
+        let error = |name: &str| other_writer(&above.join(name), |_| true).unwrap_err();
+        assert_eq!(error("none").kind(), io::ErrorKind::NotFound);
+        assert_eq!(error("loop").raw_os_error(), Some(libc::ELOOP));
     }
 
     #[test]

@@ -17,8 +17,8 @@ use hugepage_assess::history::record::Origin;
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::Loss;
 use hugepage_host::{Instance, ServerIdentity, Survey};
+use hugepage_kernel::Root;
 use hugepage_kernel::host::identity;
-use hugepage_kernel::{InstanceFiles, Root};
 use hugepage_server::history::{HistoryError, HistoryFile};
 use humantime::format_rfc3339_micros;
 
@@ -63,11 +63,10 @@ impl HostHistory {
     pub fn open(root: &Root, directory: &Path) -> Self {
         let directory = directory.to_string_lossy();
         // In a tree, no link leads elsewhere.
-        let in_tree = || InstanceFiles::own(root).canonical(&directory);
-        let real = if root.is_tree() { in_tree() } else { None };
+        let real = if root.is_tree() { root.path_without_links(&directory) } else { None };
         Self {
             root: root.clone(),
-            directory: root.path(&real.unwrap_or_else(|| directory.into_owned())),
+            directory: real.unwrap_or_else(|| root.path(&directory)),
             machine: identity::host_name(root).unwrap_or_default(),
             boot_id: identity::boot_id(root).ok().flatten(),
             unwritten: BTreeMap::new(),

@@ -8,12 +8,11 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::ReadError;
 use crate::source::{current_read, live_files, source_tree};
-use crate::stranger::beneath::{self, BeneathFile, Place};
+use crate::stranger::beneath::{self, BeneathFile};
 
 /// How long the machine has been running, including suspended time (proc(5)).
 pub(crate) const UPTIME: &str = "/proc/uptime";
@@ -182,10 +181,10 @@ impl Root {
         self.tree.as_ref().map_or(Ok(None), |directory| source_tree::of_another(directory, found))
     }
 
-    fn top(&self) -> io::Result<Arc<Place>> {
+    fn top(&self) -> io::Result<BeneathFile> {
         match &self.tree {
             Some(directory) if self.prefix.is_empty() => beneath::directory(directory),
-            Some(directory) => Ok(beneath::find(beneath::directory(directory)?, &self.prefix, true)?.into_place()),
+            Some(directory) => beneath::find(beneath::directory(directory)?, &self.prefix, true),
             // The kernel's own link, to where a process has its root.
             None if !self.prefix.is_empty() => beneath::directory(Path::new(&self.prefix)),
             None => beneath::directory(Path::new("/")),
@@ -204,6 +203,11 @@ impl Root {
         }
         let top = self.tree.as_deref().unwrap_or(Path::new("/"));
         top.join(self.full(path).trim_start_matches('/'))
+    }
+
+    /// The real place of what `path` names, without links; `None` if that is nothing.
+    pub fn path_without_links(&self, path: &str) -> Option<PathBuf> {
+        self.find(path, true).ok()?.path().ok()
     }
 
     /// An error that says what is wrong with the content of `path`.

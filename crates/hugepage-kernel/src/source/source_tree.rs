@@ -16,7 +16,7 @@ pub(crate) fn of_another(directory: &Path, found: &BeneathFile) -> io::Result<Op
         return Ok(None);
     }
     let top = beneath::directory(directory)?;
-    let (file, tree) = (&found.metadata, top.metadata());
+    let (file, tree) = (&found.metadata, &top.metadata);
     let is_foreign = file.uid() != tree.uid() && (file.mode() & 0o004 == 0 || (file.uid() != 0 && file.nlink() > 1));
     Ok(is_foreign.then_some("it is another user's than the tree"))
 }

@@ -1,121 +1,80 @@
 //! Finds what a path names below a directory, one step after the other and by descriptors: no link, no `..` and no rename
-//! meanwhile leads out of it.
+//! meanwhile leads out of it, and no link of the kernel's below /proc is followed.
 //!
-//! openat2(2) with RESOLVE_IN_ROOT confines a path as well, from Linux 5.6 on and where no seccomp filter refuses it. It
-//! does not tell which directories and links it went through, and those decide on where something may be written. So every
-//! kernel takes this way. Nothing is opened here but with O_PATH, which has no effect on what is there (open(2)).
+//! openat2(2) confines a path as well, from Linux 5.6 on and where no seccomp filter refuses it; this way every kernel can take.
+//! Nothing is opened here but with O_PATH, which has no effect on what is there (open(2)).
 
 use std::borrow::Cow;
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{CWD, Dir, Mode, OFlags, fstatfs, getxattr, openat, readlinkat};
+use rustix::fs::{CWD, Dir, Mode, OFlags, fstatfs, openat, readlinkat};
 use rustix::io::Errno;
 
 /// The most symbolic links that are followed, as many as the kernel does (path_resolution(7)).
 const MAX_LINKS: usize = 40;
-/// The most steps of a path, links included: more than any path of a server has (PostgreSQL's MAXPGPATH is 1024 bytes).
-const MAX_STEPS: usize = 512;
-/// The most levels of directories: each keeps a descriptor until the end.
-const MAX_DEPTH: usize = 100;
-/// The number of levels that room is made for at once.
-const USUAL_DEPTH: usize = 16;
-
-/// A directory, or something in one, that a path leads to.
-#[derive(Debug)]
-pub struct Place {
-    /// The descriptor, opened with O_PATH.
-    descriptor: File,
-    /// The result of fstat(2).
-    metadata: Metadata,
-}
+/// The most steps of a path, links included: more than any path of a server has. Each directory keeps a descriptor until the end.
+const MAX_STEPS: usize = 200;
 
 /// What a path names.
 #[derive(Debug)]
 pub struct BeneathFile {
-    place: Arc<Place>,
-    /// The directory that holds it, and the name there; `None` for the top.
-    parent: Option<(Arc<Place>, Vec<u8>)>,
+    /// The descriptor, opened with O_PATH.
+    descriptor: File,
     /// The result of fstat(2).
     pub metadata: Metadata,
-    /// Every directory that something was looked up in.
-    searched: Vec<Arc<Place>>,
-    /// The owner of every symbolic link on the way.
-    pub link_owners: Vec<u32>,
-    /// When the newest of those links was made or renamed; `None` if there are none.
-    pub link_changed: Option<SystemTime>,
-    /// The path without links, below the directory; bytes that are not UTF-8 are replaced.
-    pub path: String,
+    /// The last change of it or of a link on the way, the name included: no program can set it (inode(7), ctime).
+    pub changed: SystemTime,
 }
 
-pub(crate) fn directory(path: &Path) -> io::Result<Arc<Place>> {
-    Place::open(CWD, path.as_os_str().as_bytes(), OFlags::DIRECTORY)
-}
-
-/// What `path` names on this host, links followed.
-pub fn on_this_host(path: &Path) -> io::Result<BeneathFile> {
-    find(directory(Path::new("/"))?, &path.to_string_lossy(), true)
+pub(crate) fn directory(path: &Path) -> io::Result<BeneathFile> {
+    BeneathFile::at(CWD, path.as_os_str().as_bytes(), OFlags::DIRECTORY)
 }
 
 /// What `path` names below `top`, where absolute links begin as well; with `follow` what a link at its end points to.
-pub(crate) fn find(top: Arc<Place>, path: &str, follow: bool) -> io::Result<BeneathFile> {
-    let mut way = Way::new(top, path.len());
-    let (mut searched, mut link_owners, mut link_changed) = (Vec::with_capacity(USUAL_DEPTH), Vec::new(), None);
-    let mut rest: Vec<Cow<'_, [u8]>> = Vec::with_capacity(USUAL_DEPTH);
-    rest.extend(parts(path.as_bytes()).map(Cow::Borrowed));
-    while let Some(name) = rest.pop() {
-        let here = Arc::clone(way.here()?);
+pub(crate) fn find(top: BeneathFile, path: &str, follow: bool) -> io::Result<BeneathFile> {
+    let (mut way, mut steps, mut links, mut link_changed) = (vec![top], 0, 0, SystemTime::UNIX_EPOCH);
+    let mut rest: Vec<_> = parts(path.as_bytes()).map(Cow::Borrowed).collect();
+    while let (Some(name), Some(here)) = (rest.pop(), way.last()) {
+        steps += 1;
+        if steps > MAX_STEPS {
+            return Err(Errno::NAMETOOLONG.into());
+        }
         if !here.metadata.is_dir() {
             return Err(Errno::NOTDIR.into());
         }
-        searched.push(Arc::clone(&here));
         match &*name {
             b"" | b"." => continue,
+            // As in `/`, nothing is above the top.
             b".." => {
-                way.up();
+                way.truncate(way.len().saturating_sub(1).max(1));
                 continue;
             }
             _ => {}
         }
-        let place = Place::open(&here.descriptor, &name, OFlags::NOFOLLOW)?;
-        if place.metadata.is_symlink() && (follow || !rest.is_empty()) {
-            link_owners.push(place.metadata.uid());
-            link_changed = link_changed.max(Some(changed(&place.metadata)));
-            if link_owners.len() > MAX_LINKS {
-                return Err(Errno::LOOP.into());
-            }
-            let target = target(&place.descriptor)?;
-            if target.starts_with(b"/") {
-                way.back_to_top();
-            }
-            rest.extend(parts(&target).map(|name| Cow::Owned(name.to_vec())));
-        } else {
-            way.down(&name, place)?;
+        let found = BeneathFile::at(&here.descriptor, &name, OFlags::NOFOLLOW)?;
+        if !found.metadata.is_symlink() || !follow && rest.is_empty() {
+            way.push(found);
+            continue;
         }
+        links += 1;
+        if links > MAX_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        link_changed = link_changed.max(found.changed);
+        let target = found.target()?;
+        if target.starts_with(b"/") {
+            way.truncate(1);
+        }
+        rest.extend(parts(&target).map(|name| Cow::Owned(name.to_vec())));
     }
-    let path = way.path();
-    let place = way.levels.pop().ok_or(Errno::NOENT)?.place;
-    let parent = way.levels.pop().map(|parent| (parent.place, way.path[parent.end + 1..].to_vec()));
-    let metadata = place.metadata.clone();
-    Ok(BeneathFile { place, parent, metadata, searched, link_owners, link_changed, path })
-}
-
-/// The time of the last change of what `metadata` is of, its name included: no program can set it (inode(7), ctime).
-pub fn changed(metadata: &Metadata) -> SystemTime {
-    let seconds = Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or(0));
-    let rest = Duration::from_nanos(u64::try_from(metadata.ctime_nsec()).unwrap_or(0));
-    SystemTime::UNIX_EPOCH.checked_add(seconds.saturating_add(rest)).unwrap_or(SystemTime::UNIX_EPOCH)
-}
-
-/// The text of the symbolic link that `link` is; what the kernel's own links below /proc stand for is never followed.
-fn target(link: &File) -> io::Result<Vec<u8>> {
-    Ok(readlinkat(link, c"", Vec::new())?.into_bytes())
+    let found = way.pop().ok_or(Errno::NOENT)?;
+    Ok(BeneathFile { changed: found.changed.max(link_changed), ..found })
 }
 
 /// The parts of `path`, the last one first. A slash at the end asks for a directory.
@@ -124,67 +83,49 @@ fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|&byte| byte == b'/').rev().filter(move |_| !path.is_empty())
 }
 
-impl Place {
-    /// Opens `name` in the directory `at`.
-    fn open(at: impl AsFd, name: &[u8], flags: OFlags) -> io::Result<Arc<Self>> {
-        let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
-        let descriptor = File::from(openat(at, name, flags, Mode::empty())?);
-        let metadata = descriptor.metadata()?;
-        Ok(Arc::new(Self { descriptor, metadata }))
-    }
-
-    /// Whether the place is a directory.
-    pub fn is_directory(&self) -> bool {
-        self.metadata.is_dir()
-    }
-
-    /// Whether nobody but the owner, the group and all others has rights (acl(5)).
-    pub fn is_without_acl(&self) -> bool {
-        let path = format!("/proc/self/fd/{}", self.descriptor.as_raw_fd());
-        let found = getxattr(path, c"system.posix_acl_access", &mut [0; 0]);
-        matches!(found, Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOENT))
-    }
-
-    /// The result of fstat(2) when it was opened.
-    pub const fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
-
 impl BeneathFile {
-    /// Every directory that something was looked up in.
-    pub fn searched(&self) -> impl Iterator<Item = &Place> {
-        self.searched.iter().map(|place| &**place)
+    /// Opens `name` in the directory `at`.
+    fn at(at: impl AsFd, name: &[u8], flags: OFlags) -> io::Result<Self> {
+        let descriptor = File::from(openat(at, name, OFlags::PATH | OFlags::CLOEXEC | flags, Mode::empty())?);
+        let metadata = descriptor.metadata()?;
+        let part = |number: i64| u64::try_from(number).unwrap_or(0);
+        let since = Duration::from_secs(part(metadata.ctime())) + Duration::from_nanos(part(metadata.ctime_nsec()));
+        Ok(Self {
+            descriptor,
+            metadata,
+            changed: SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH),
+        })
     }
 
-    /// The place of the file.
-    pub fn place(&self) -> &Place {
-        &self.place
+    /// The kernel's own link to it.
+    fn link(&self) -> String {
+        format!("/proc/self/fd/{}", self.descriptor.as_raw_fd())
     }
 
     /// Opens it for reading. It is what was looked at: the descriptor leads there whatever has been renamed since.
     /// Nothing waits: neither for the other end of a pipe nor for the end of a lease (fcntl(2)).
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let place = format!("/proc/self/fd/{}", self.place.descriptor.as_raw_fd());
-        let file: File = match (openat(CWD, place, flags, Mode::empty()), &self.parent) {
-            // Without /proc, as in an empty root directory: by its name, where it may have been replaced.
-            (Err(Errno::NOENT), Some((parent, name))) => {
-                openat(&parent.descriptor, name.as_slice(), flags | OFlags::NOFOLLOW, Mode::empty())?.into()
-            }
-            (opened, _) => opened?.into(),
-        };
+        let file: File = openat(CWD, self.link(), flags, Mode::empty())?.into();
         let metadata = file.metadata()?;
         match (metadata.dev(), metadata.ino()) == (self.metadata.dev(), self.metadata.ino()) {
             true => Ok(file),
-            // Replaced, or what is mounted on /proc is not the kernel's.
+            // What is mounted on /proc is not the kernel's.
             false => Err(Errno::STALE.into()),
         }
     }
 
+    /// Its path on this host, without links.
+    pub fn path(&self) -> io::Result<PathBuf> {
+        fs::read_link(self.link())
+    }
+
     /// The text of a symbolic link that was not followed.
     pub fn target(&self) -> io::Result<Vec<u8>> {
-        if self.metadata.is_symlink() { target(&self.place.descriptor) } else { Err(Errno::INVAL.into()) }
+        match self.metadata.is_symlink() {
+            true => Ok(readlinkat(&self.descriptor, c"", Vec::new())?.into_bytes()),
+            false => Err(Errno::INVAL.into()),
+        }
     }
 
     /// Whether the kernel makes the file up when it is read, as those of /proc: reading some of them has effects.
@@ -197,7 +138,7 @@ impl BeneathFile {
 
     /// The type of its file system (statfs(2)); `None` if unknown.
     pub fn file_system(&self) -> Option<u64> {
-        fstatfs(&self.place.descriptor).ok().and_then(|system| u64::try_from(system.f_type).ok())
+        fstatfs(&self.descriptor).ok().and_then(|system| u64::try_from(system.f_type).ok())
     }
 
     /// The names in it, if it is a directory, without `.` and `..`; bytes that are not UTF-8 are replaced.
@@ -208,71 +149,8 @@ impl BeneathFile {
             Err(error) => Some(Err(error.into())),
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat(&self.place.descriptor, c".", flags, Mode::empty())?;
+        let directory = openat(&self.descriptor, c".", flags, Mode::empty())?;
         Ok(Dir::new(directory)?.filter_map(name))
-    }
-
-    /// The place of the file, from which files below it are found.
-    pub fn into_place(self) -> Arc<Place> {
-        self.place
-    }
-}
-
-/// The directories from the top to where the search is.
-struct Way {
-    levels: Vec<Level>,
-    /// The path from the top without links: each directory's name behind a slash.
-    path: Vec<u8>,
-    steps: usize,
-}
-
-struct Level {
-    place: Arc<Place>,
-    /// How much of the path leads to it.
-    end: usize,
-}
-
-impl Way {
-    fn new(top: Arc<Place>, length: usize) -> Self {
-        let mut levels = Vec::with_capacity(USUAL_DEPTH);
-        levels.push(Level { place: top, end: 0 });
-        Self { levels, path: Vec::with_capacity(length + 1), steps: 0 }
-    }
-
-    fn here(&mut self) -> io::Result<&Arc<Place>> {
-        self.steps += 1;
-        if self.steps > MAX_STEPS {
-            return Err(Errno::NAMETOOLONG.into());
-        }
-        self.levels.last().map(|level| &level.place).ok_or_else(|| Errno::NOENT.into())
-    }
-
-    fn down(&mut self, name: &[u8], place: Arc<Place>) -> io::Result<()> {
-        if self.levels.len() > MAX_DEPTH {
-            return Err(Errno::NAMETOOLONG.into());
-        }
-        self.path.push(b'/');
-        self.path.extend_from_slice(name);
-        self.levels.push(Level { place, end: self.path.len() });
-        Ok(())
-    }
-
-    /// Goes up one level. As in `/`, nothing is above the top.
-    fn up(&mut self) {
-        self.keep(self.levels.len().saturating_sub(1).max(1));
-    }
-
-    fn back_to_top(&mut self) {
-        self.keep(1);
-    }
-
-    fn keep(&mut self, levels: usize) {
-        self.levels.truncate(levels);
-        self.path.truncate(self.levels.last().map_or(0, |level| level.end));
-    }
-
-    fn path(&self) -> String {
-        if self.path.is_empty() { "/".to_owned() } else { String::from_utf8_lossy(&self.path).into_owned() }
     }
 }
 
@@ -329,7 +207,7 @@ mod tests {
             "/../../a/../../a/b/file",
         ] {
             let found = found(&top, path).unwrap();
-            assert_eq!(found.path, "/a/b/file", "{path}");
+            assert_eq!(found.path().unwrap(), top.canonicalize().unwrap().join("a/b/file"), "{path}");
             assert_eq!(io::read_to_string(found.open().unwrap()).unwrap(), "inside", "{path}");
         }
         for (path, errno) in [
@@ -344,21 +222,13 @@ mod tests {
             ("/a/b/file/..", Errno::NOTDIR),
             ("/relative/x", Errno::NOTDIR),
         ] {
-            let error = found(&top, path).map(|found| found.path).unwrap_err();
+            let error = found(&top, path).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(errno.raw_os_error()), "{path}: {error}");
         }
-        assert_eq!(found(&top, "/").unwrap().path, "/");
+        assert_eq!(found(&top, "/").unwrap().path().unwrap(), top.canonicalize().unwrap());
         let link = find(directory(&top).unwrap(), "/up", false).unwrap();
         assert_eq!(link.target().unwrap(), b"../../../../../../../secret");
         assert_eq!(found(&top, "/a").unwrap().target().unwrap_err().raw_os_error(), Some(libc::EINVAL));
-    }
-
-    #[test]
-    fn the_way_is_told() {
-        let tree = tree();
-        let found = found(&tree.path().join("in"), "/a/above/directory_again/file").unwrap();
-        assert_eq!(found.link_owners.len(), 3);
-        assert!(found.searched().count() >= 4 && found.searched().all(Place::is_directory));
     }
 
     #[test]

@@ -8,6 +8,8 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::proc::namespace;
 use crate::stranger::beneath::BeneathFile;
@@ -15,6 +17,8 @@ use crate::{ReadError, Root};
 
 /// More names than any directory has that is listed here.
 const MAX_NAMES: usize = 10_000;
+/// More directories and links than lead to any file of a server.
+const MAX_STEPS_UP: usize = 100;
 
 /// The files of one server, or of one that could be started.
 #[derive(Clone, Debug)]
@@ -122,9 +126,28 @@ impl InstanceFiles {
         Ok(found.metadata.uid())
     }
 
-    /// The path without links of what `path` names; `None` if that is nothing.
-    pub fn canonical(&self, path: &str) -> Option<String> {
-        Some(self.root.find(path, true).ok()?.path)
+    /// The last change of what `path` names or of a link on the way to it, and what has changed: it, or if nothing is there the
+    /// nearest directory that is, from which it may have been removed. `None` if no time of a change can be seen, and for a tree: its
+    /// files have other times than those of its host.
+    pub fn last_change(&self, path: &Path) -> Option<(SystemTime, PathBuf)> {
+        if self.root.is_tree() {
+            return None;
+        }
+        let mut place = path.to_owned();
+        for _ in 0..MAX_STEPS_UP {
+            let name = place.to_string_lossy().into_owned();
+            match self.root.find(&name, true) {
+                Ok(found) => return Some((found.changed, place)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(_) => return None,
+            }
+            let parent = place.parent()?;
+            place = match self.read_link(&name) {
+                Ok(target) => parent.join(target),
+                Err(_) => parent.to_owned(),
+            };
+        }
+        None
     }
 
     /// `Ok(None)` for /dev/null, in whose place a file would be empty: it is not opened either.

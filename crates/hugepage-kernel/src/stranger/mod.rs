@@ -3,7 +3,6 @@
 #[expect(clippy::disallowed_methods, reason = "strangers' paths, one step after the other")]
 pub mod beneath;
 pub mod instance_files;
-mod last_change;
 pub mod limit;
 
 pub use instance_files::InstanceFiles;

@@ -8,8 +8,7 @@ use std::path::Path;
 use hugepage_host::{is_usual_service_account, listed_service_accounts};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
-use hugepage_server::SafeDirectory;
-use hugepage_server::safe_directory::OtherWriter;
+use hugepage_server::safe_directory::other_writer;
 use rustix::process::geteuid;
 
 use crate::server_program::trust;
@@ -18,18 +17,15 @@ use crate::server_program::trust;
 /// not.
 pub fn refusal(directory: &Path) -> Option<String> {
     let path = std::path::absolute(directory).ok()?;
-    let found = path.ancestors().find_map(|at| match SafeDirectory::other_writer_on_the_way(at, is_trusted) {
+    let found = path.ancestors().find_map(|at| match other_writer(at, is_trusted) {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
-        found => Some((at, found.ok()?)),
+        found => Some(found),
     });
-    let (at, stranger) = found?;
-    let who = match stranger? {
-        OtherWriter::User(uid) => trust::user(uid),
-        OtherWriter::AnyUser => "a group or any user".to_owned(),
-    };
+    let (at, owner) = found?.ok()??;
     Some(format!(
-        "nothing is written below {}: {who} could put something else in its place; use a directory of root's or of your own",
-        at.display()
+        "nothing is written below {}: {} could put something else in its place; use a directory of root's or of your own, and chmod go-w",
+        at.display(),
+        owner.map_or("a group or any user".to_owned(), trust::user)
     ))
 }
 

@@ -70,20 +70,13 @@ impl AskedStarts {
             StartProgram::Running(pid) => trust::check_running(pid)?,
             StartProgram::Packaged => trust::check_installed(start.major)?,
         };
-        let mut question = vec![start.major.to_string(), start.wal_segment.0.to_string(), trust::stamp(&program)];
         let text = start.settings.get("shared_preload_libraries").copied().unwrap_or_default();
         let libraries = libraries::names(text)?;
-        for name in &libraries {
-            match libraries::find(&program, name)? {
-                Some(_) if !is_known(name) => {
-                    return Err(format!("the shared memory of the library {name} may depend on more than settings"));
-                }
-                Some(path) => question.push(trust::stamp(&path)),
-                // The server says so.
-                None => {}
-            }
-        }
         let settings = passed(&start.settings, &libraries)?;
+        if let Some(name) = libraries.iter().find(|name| !is_known(name)) {
+            return Err(format!("the shared memory of the library {name} may depend on more than settings"));
+        }
+        let mut question = vec![program.display().to_string(), start.wal_segment.0.to_string()];
         question.extend(settings.iter().map(|(name, value)| format!("{name}={value}")));
         self.state.borrow_mut().ask(question, || {
             let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;

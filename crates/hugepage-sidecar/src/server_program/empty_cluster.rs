@@ -25,14 +25,11 @@ pub struct EmptyCluster {
 impl EmptyCluster {
     /// For the server `program` of version `major`. The error says why there is none.
     pub fn new(program: &Path, major: u32, wal_segment_mb: u32) -> Result<Self, String> {
-        let program = trust::check_program(program)?;
-        let bin = program.parent().unwrap_or(Path::new("/"));
-        // In a package the program is beside it; it is not checked by its name, so by its directory and owner.
-        let reset = trust::check_file(&bin.join("pg_resetwal"))?;
+        let reset = trust::check(&program.with_file_name("pg_resetwal"))?;
         let (directory, control) = create(major).map_err(|error| {
             format!("could not create a data directory in {}: {error}", std::env::temp_dir().display())
         })?;
-        let cluster = Self { program, major, directory };
+        let cluster = Self { program: program.to_owned(), major, directory };
         let wal_segment_size = format!("--wal-segsize={wal_segment_mb}").into();
         let arguments = ["-f".into(), "-D".into(), cluster.path().into(), wal_segment_size];
         let output = child::run(&reset, &arguments, ANSWER_TIMEOUT)?;
