@@ -112,14 +112,20 @@ impl Question {
 
 /// A copy of the tree as the host was that runs systemd and has booted after the last change of its files.
 fn running(tree: &Path) -> tempfile::TempDir {
-    let host = tempfile::tempdir().unwrap();
-    let copied = Command::new("cp").arg("-rP").arg(tree.join(".")).arg(host.path()).status().unwrap();
-    assert!(copied.success(), "{}", tree.display());
+    let host = aged(tree);
     fs::create_dir_all(host.path().join("run/systemd/system")).unwrap();
-    let aged = Command::new("find").arg(host.path()).args(["-exec", "touch", "-hd", "yesterday", "{}", "+"]).status();
-    assert!(aged.unwrap().success(), "{}", tree.display());
     fs::write(host.path().join("proc/uptime"), "3600.00 3600.00\n").unwrap();
     host
+}
+
+/// A copy of what was checked out, without the times of that: each file is old, and was seen now.
+fn aged(directory: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp").arg("-rP").arg(directory.join(".")).arg(copy.path()).status().unwrap();
+    assert!(copied.success(), "{}", directory.display());
+    let age = ["-not", "-path", "*/proc/uptime", "-exec", "touch", "-hd", "@86400", "{}", "+"];
+    assert!(Command::new("find").arg(copy.path()).args(age).status().unwrap().success(), "{}", directory.display());
+    copy
 }
 
 /// `2 | 3`.
@@ -132,8 +138,8 @@ struct Case {
     name: String,
     text: String,
     directory: PathBuf,
-    /// What an archive held, for as long as it is asked.
-    _unpacked: Option<tempfile::TempDir>,
+    /// Where it is for as long as it is asked.
+    _place: Option<tempfile::TempDir>,
 }
 
 impl Case {
@@ -147,14 +153,16 @@ impl Case {
         };
         let text = fs::read_to_string(file).ok().filter(|text| text.contains("\n## Right answer\n"))?;
         let archive = path.with_extension("tar.xz");
-        if directory.is_dir() || !archive.is_file() {
-            return Some(Self { name, text, directory, _unpacked: None });
+        if !archive.is_file() || directory.is_dir() {
+            let place = directory.is_dir().then(|| aged(&directory));
+            let directory = place.as_ref().map_or(directory, |place| place.path().to_owned());
+            return Some(Self { name, text, directory, _place: place });
         }
         let unpacked = tempfile::tempdir().unwrap();
         // Its times count: a tree was seen when its /proc/uptime was written.
         let status = Command::new("tar").arg("-xJf").arg(&archive).arg("-C").arg(unpacked.path()).status();
         assert!(status.unwrap().success(), "{}", archive.display());
-        Some(Self { name, text, directory: unpacked.path().to_owned(), _unpacked: Some(unpacked) })
+        Some(Self { name, text, directory: unpacked.path().to_owned(), _place: Some(unpacked) })
     }
 
     /// All in a directory, by name.

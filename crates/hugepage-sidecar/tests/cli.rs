@@ -80,6 +80,9 @@ impl Host {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
+        // Before the server has started.
+        let conf = fs::File::open(host.0.path().join("data/postgresql.conf")).unwrap();
+        conf.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
         symlink("/data", host.0.path().join("proc/7/cwd")).unwrap();
         host
     }

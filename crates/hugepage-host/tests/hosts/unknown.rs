@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::time::SystemTime;
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
@@ -57,7 +58,11 @@ impl Host {
     fn write(&self, path: &str, text: &str) {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        fs::write(&path, text).unwrap();
+        // What is configured was so when the server started.
+        if path.starts_with(self.0.path().join("data")) || path.starts_with(self.0.path().join("etc")) {
+            fs::File::open(path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
     }
 
     fn survey(&self) -> Survey {
@@ -80,6 +85,17 @@ fn a_server_as_requested() {
     let server = host.server();
     assert_eq!(server.status.facts.landing(), Landing::Hugetlb, "{:?}", server.notes);
     assert_eq!(words(&server.status), (Severity::Ok, Outlook::Hugetlb), "{:?}", server.notes);
+}
+
+/// Its files have another time in a tree of another host, but not of their contents.
+#[test]
+fn a_configuration_that_was_written_since() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "huge_pages = try\nshared_buffers = 900MB\n");
+    fs::File::open(host.0.path().join("data/postgresql.conf")).unwrap().set_modified(SystemTime::now()).unwrap();
+    let server = host.server();
+    assert_eq!((server.status.outlook, server.status.crash_outlook()), (Outlook::Unknown, Some(Outlook::Hugetlb)));
+    assert!(server.notes.iter().any(|note| note.contains("\" has changed since the server")), "{:?}", server.notes);
 }
 
 /// The file is for the next start; a crash keeps what the server has, and no cgroup is involved.

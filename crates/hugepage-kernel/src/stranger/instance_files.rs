@@ -127,11 +127,11 @@ impl InstanceFiles {
     }
 
     /// The last change of what `path` names or of a link on the way to it, and what has changed: it, or if nothing is there the
-    /// nearest directory that is, from which it may have been removed. `None` if no time of a change can be seen, and for a tree: its
-    /// files have other times than those of its host.
+    /// nearest directory that is, from which it may have been removed. `None` if no time of a change can be seen. A copy of a host has
+    /// of its times only those of what is in files.
     pub fn last_change(&self, path: &Path) -> Option<(SystemTime, PathBuf)> {
-        if self.root.is_tree() {
-            return None;
+        if !self.root.shows_processes() {
+            return Some((self.root.modified(&path.to_string_lossy())?, path.to_owned()));
         }
         let mut place = path.to_owned();
         for _ in 0..MAX_STEPS_UP {

@@ -317,11 +317,13 @@ fn changes_that_leave_nothing_behind() {
     }
 }
 
-/// The times of a tree are those of its copying.
+/// A tree that was copied has the times of the contents alone.
 #[test]
-fn changes_that_a_tree_does_not_tell() {
+fn changes_that_a_tree_tells() {
     let tree = tempfile::tempdir().unwrap();
-    fs::write(tree.path().join("a.conf"), "").unwrap();
+    let file = File::create(tree.path().join("a.conf")).unwrap();
+    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+    file.set_modified(then).unwrap();
     let files = InstanceFiles::own(&Root::at(tree.path()));
-    assert_eq!(files.last_change(Path::new("/a.conf")), None);
+    assert_eq!(files.last_change(Path::new("/a.conf")).unwrap(), (then, "/a.conf".into()));
 }
