@@ -1,9 +1,14 @@
 """Who may read, and that nothing depends on the caller's search_path or on the schema."""
 
+import itertools
+import re
+from contextlib import suppress
+
 import psycopg2
 import pytest
 
 from harness.cluster import Cluster, rows
+from harness.oracle_files import REPOSITORY
 from harness.status import EXTENSION, create_extension, steady
 
 # With the pools, of which they compare the numbers.
@@ -126,6 +131,63 @@ def test_overloads_of_a_user(new_cluster):
     rows(other, "CREATE SCHEMA ours")
     rows(other, f"CREATE EXTENSION {EXTENSION} SCHEMA ours")
     assert rows(other, "SELECT verdict FROM ours.hugepage_status")
+
+
+DOCUMENTED = re.compile(r"hugepage_[a-z_]+\((?:'[^()]*|true|)\)")
+"""A call that a user is told to make, without the columns of a result."""
+
+
+def documented() -> list[str]:
+    files = [REPOSITORY / "README.md", *REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("monitoring/**/*.y*ml")]
+    return sorted({call for file in files for call in DOCUMENTED.findall(file.read_text())})
+
+
+def overloads(name: str, arguments: str) -> list[str]:
+    """Functions of this name that take the same arguments, or some, by other types, with more, by default, or any number."""
+    own = [argument.split(" ", 1) for argument in arguments.split(", ") if argument]
+    lists = [list(some) for count in range(len(own) + 1) for some in itertools.combinations(own, count)]
+    lists += [[(argument, {"text": other}.get(kind, kind)) for argument, kind in some] for some in lists for other in ("varchar", "word")]
+    texts = [", ".join(" ".join(argument) for argument in some) for some in lists]
+    texts += [f"{text}, more integer DEFAULT 1".removeprefix(", ") for text in texts]
+    texts += ["any_value anyelement", "VARIADIC many text[]", "VARIADIC many boolean[]", "VARIADIC many integer[]"]
+    return [f"{name}({text})" for text in dict.fromkeys(texts)]
+
+
+def owner_of_called(session, call: str) -> str:
+    """Who owns the function that a call is of; it is not run."""
+    rows(session, f"CREATE TEMP VIEW called AS SELECT * FROM {call} AS made")
+    [found] = rows(session, "SELECT p.proowner::regrole::text AS owner FROM pg_rewrite r JOIN pg_depend d ON d.objid = r.oid "
+                            "JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid WHERE r.ev_class = 'called'::regclass")
+    rows(session, "DROP VIEW called")
+    return found["owner"]
+
+
+@pytest.mark.parametrize(("schema", "path", "is_safe"), [("public", "public, theirs", True), ("theirs", "public, theirs", True),
+                                                         ("theirs", "theirs, public", False)])
+def test_overloads_beside_a_documented_call(server, schema, path, is_safe):
+    """T12: who may create functions in the extension's schema, or in a later one, gets at most an error out of a superuser's call.
+    In an earlier one it gets the call."""
+    server.sql("CREATE ROLE mallory LOGIN")
+    server.sql("GRANT CREATE ON SCHEMA public TO mallory")
+    server.sql("CREATE SCHEMA theirs AUTHORIZATION mallory")
+    session, other = server.connect(user="mallory"), server.connect()
+    rows(session, "CREATE DOMAIN public.word AS text")
+    rows(other, f"SET search_path = {path}")
+    calls, taken, kept = documented(), set(), set()
+    assert {"hugepage_preflight('64GB', huge_page_size => '1GB')", "hugepage_segments(true)", "hugepage_library_version()"} <= set(calls)
+    for member in (member for member in server.sql(MEMBERS, EXTENSION) if member["name"]):
+        for overload in overloads(member["name"], member["arguments"]):
+            try:
+                rows(session, f"CREATE FUNCTION {schema}.{overload} RETURNS bigint {TRAP}")
+            except psycopg2.errors.DuplicateFunction:
+                continue
+            for call in calls:
+                if call.startswith(f"{member['name']}("):
+                    with suppress(psycopg2.errors.AmbiguousFunction):
+                        (taken if owner_of_called(other, call) == "mallory" else kept).add(call)
+            signature = overload.replace(" DEFAULT 1", "")
+            rows(session, f"DROP FUNCTION {schema}.{signature}")
+    assert kept == set(calls) and (not taken if is_safe else taken == set(calls)), (taken, kept)
 
 
 def test_another_schema(new_cluster):
