@@ -103,10 +103,12 @@ impl ServiceAccounts {
         inside == 0 || accounts.iter().any(is_service)
     }
 
-    /// As whom the files are read of what does not run: the service accounts of /etc/passwd, and nobody for the rest.
+    /// As whom the files are read of what does not run: the service accounts of /etc/passwd and those that are listed by uid, and nobody
+    /// for the rest.
     pub(super) fn owners(&self, root: &Root) -> Vec<Owner> {
         let nobody = Owner::nobody(root);
-        let uids: BTreeSet<_> = self.accounts(root).iter().map(|account| account.uid).collect();
+        let listed = self.listed.iter().filter_map(|listed| listed.parse().ok());
+        let uids: BTreeSet<_> = self.accounts(root).iter().map(|account| account.uid).chain(listed).collect();
         let is_one = |uid: &u32| nobody.is_another() && ![0, nobody.uid].contains(uid) && self.is_service(root, *uid);
         uids.into_iter().filter(is_one).map(|uid| Owner::of_account(root, uid)).chain([nobody.clone()]).collect()
     }

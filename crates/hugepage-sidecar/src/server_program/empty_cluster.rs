@@ -1,17 +1,24 @@
 //! A data directory without data, of which `postgres -C` reports the size of shared memory for any settings. It has a version
 //! and a control file, which `pg_resetwal -f` writes; no configuration file is read.
 
-use std::fs::{File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hugepage_kernel::Bytes;
 use hugepage_start::{StartAnswer, StartQuestion, data_directory};
+use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::trust;
 use super::{ANSWER_TIMEOUT, child};
+
+/// How the name of a directory begins.
+const PREFIX: &str = "hugepage-sidecar-";
+/// Longer than any reader lives.
+const LEFT: Duration = Duration::from_secs(600);
 
 /// The directory, and the server that answers for it.
 #[derive(Debug)]
@@ -68,15 +75,46 @@ impl EmptyCluster {
 
 /// The directory, and its control file.
 fn create(major: u32) -> io::Result<(TempDir, File)> {
-    let directory =
-        tempfile::Builder::new().prefix("hugepage-sidecar-").permissions(Permissions::from_mode(0o700)).tempdir()?;
+    remove_left(&std::env::temp_dir());
+    let directory = tempfile::Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(0o700)).tempdir()?;
     let mut made = data_directory::fill(directory.path(), format!("{major}\n").as_bytes(), &[])?;
     Ok((directory, made.pop().ok_or(io::ErrorKind::NotFound)?))
+}
+
+/// Removes from `temporary` what readers of this user had that were killed.
+#[expect(clippy::disallowed_methods, reason = "what this program has made")]
+fn remove_left(temporary: &Path) {
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let is_left = |found: Metadata| {
+            let age = found.modified().ok().and_then(|at| at.elapsed().ok());
+            found.is_dir() && found.uid() == geteuid().as_raw() && age.is_some_and(|age| age > LEFT)
+        };
+        // Not that of a link.
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) && entry.metadata().is_ok_and(is_left) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_reader_left_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        for (name, age) in [("left", LEFT * 2), ("in_use", LEFT / 2)] {
+            let directory = place.path().join(format!("{PREFIX}{name}"));
+            fs::create_dir_all(directory.join("global")).unwrap();
+            let then = std::time::SystemTime::now() - age;
+            File::open(directory).unwrap().set_modified(then).unwrap();
+        }
+        std::os::unix::fs::symlink("/", place.path().join(format!("{PREFIX}link"))).unwrap();
+        remove_left(place.path());
+        let mut names: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [format!("{PREFIX}in_use"), format!("{PREFIX}link")].map(std::ffi::OsString::from));
+    }
 
     /// Where a server is installed.
     #[test]
