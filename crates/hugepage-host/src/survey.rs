@@ -89,11 +89,12 @@ impl Snapshot {
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
         let owners = host.accounts.owners(root);
         let stopped = stopped_readers::stopped_oracle(&owners, &of_starts, &running, &mut unread, &mut notes);
-        // Its user may have laid the way there.
-        let is_exadata = servers.iter().find(|server| server.id.oracle().is_some()).is_some_and(|oracle| {
-            let owner = oracle.id.place.uid.map_or_else(|| Owner::nobody(root), |uid| Owner::of_account(root, uid));
-            readers::read_as(&owner, || root.exists(CELLS_OF_EXADATA)).unwrap_or(false)
-        });
+        // Oracle's user may have laid the way there.
+        let oracle = servers.iter().find(|server| server.id.oracle().is_some());
+        let owner = oracle.and_then(|server| server.id.place.uid);
+        let owner = owner.map_or_else(|| Owner::nobody(root), |uid| Owner::of_account(root, uid));
+        let is_exadata = (oracle.is_some() || !stopped.is_empty())
+            && readers::read_as(&owner, || root.exists(CELLS_OF_EXADATA)).unwrap_or(false);
         let of_holders = || host.holders(&glances);
         // Whoever holds pages can keep this from an answer, and no server has another one by that.
         let of_holders = readers::read_as(&Owner::nobody(root), of_holders).map_err(|why| notes.add(why.to_string()));
