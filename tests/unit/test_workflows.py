@@ -56,6 +56,14 @@ def test_ci_asks_for_advisories_and_compiles_the_fuzz_targets():
     assert "cargo build --locked --manifest-path tests/fuzz/Cargo.toml\n" in text
 
 
+def test_lint_has_the_rust_whose_warnings_are_known():
+    """With the newest, CI failed as soon as there was one with another warning."""
+    oldest = re.search(r'^rust-version = "(.*)"', (REPOSITORY / "Cargo.toml").read_text(), re.MULTILINE).group(1)
+    text = (REPOSITORY / ".github/workflows/ci.yml").read_text()
+    [used] = re.findall(r"rustup toolchain install (\S+) .*rustfmt,clippy && rustup default (\S+)\n", text)
+    assert used == (oldest, oldest) and f'rust: ["{oldest}", stable]' in text
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_nothing_downloaded_goes_to_a_shell(path):
     text = path.read_text().replace("\\\n", " ")
