@@ -1,6 +1,5 @@
 """The commands that the documents print for building, as they stand: make and cargo take them. ./dev dist compiles by one."""
 
-import json
 import os
 import re
 import subprocess
@@ -10,38 +9,12 @@ from machine import REPOSITORY
 
 DOCUMENTS = ["packaging/README.md", "docs/install.md"]
 PRINTED_PG_CONFIG = "/usr/lib/postgresql/17/bin/pg_config"
-PG_CONFIG = """#!/bin/sh
-case $1 in
-    --version) echo "PostgreSQL 17.1" ;;
-    --pgxs) echo "{pgxs}" ;;
-    *) echo /usr/share ;;
-esac
-"""
-PGXS = """MKDIR_P = mkdir -p
-INSTALL_PROGRAM = install
-INSTALL_DATA = install
-INSTALL_SHLIB = install
-datadir = /usr/share
-pkglibdir = /usr/lib
-install uninstall installcheck: ; @:
-.PHONY: install uninstall installcheck
-"""
 
 
 def commands(document: str, program: str) -> list[str]:
     """Lines of the indented blocks that run the program, each with those that continue it."""
     text = (REPOSITORY / document).read_text().replace("\\\n", " ")
     return [line.strip() for line in re.findall(rf"^    +((?:sudo |\w+=\S+ )*{program} .*|{program})$", text, re.MULTILINE)]
-
-
-@pytest.fixture
-def pg_config(tmp_path):
-    """One without a server, and PGXS without rules of its own."""
-    (tmp_path / "pgxs.mk").write_text(PGXS)
-    program = tmp_path / "pg_config"
-    program.write_text(PG_CONFIG.format(pgxs=tmp_path / "pgxs.mk"))
-    program.chmod(0o755)
-    return program
 
 
 @pytest.mark.parametrize(("document", "command"), [(document, command) for document in DOCUMENTS for command in commands(document, "make")])
@@ -67,25 +40,6 @@ def test_cargo_takes_it(command, tmp_path):
 def test_there_are_such_commands():
     assert len(commands("packaging/README.md", "make")) == 2 and len(commands("packaging/README.md", "cargo")) == 1
     assert len(commands("docs/install.md", "make")) == 4
-
-
-@pytest.mark.parametrize(("variables", "resources", "maintainer"), [
-    ({}, None, "the pg_hugepages developers"),
-    ({"PROJECT_URL": "https://example.invalid/pg", "DEBFULLNAME": "A Name", "DEBEMAIL": "name@example.invalid"},
-     {"homepage": "https://example.invalid/pg", "bugtracker": {"web": "https://example.invalid/pg/issues"},
-      "repository": {"url": "https://example.invalid/pg.git", "type": "git"}}, "A Name <name@example.invalid>"),
-])
-def test_metadata_for_pgxn(pg_config, tmp_path, variables, resources, maintainer):
-    for name in ("Makefile", "META.json.in", "Cargo.toml"):
-        (tmp_path / name).write_bytes((REPOSITORY / name).read_bytes())
-    (tmp_path / "src").mkdir()
-    words = [f"{name}={value}" for name, value in {"PG_CONFIG": str(pg_config), **variables}.items()]
-    subprocess.run(["make", "-C", tmp_path, "META.json", *words], check=True, capture_output=True)
-    meta = json.loads((tmp_path / "META.json").read_text())
-    assert meta.get("resources") == resources and meta["maintainer"] == maintainer
-    assert meta["release_status"] == "stable" and meta["license"] == "postgresql"
-    assert meta["version"] == meta["provides"]["pg_hugepages"]["version"]
-    assert re.search(rf'^version = "{re.escape(meta["version"])}"$', (REPOSITORY / "Cargo.toml").read_text(), re.MULTILINE)
 
 
 def test_nothing_names_a_person_who_is_not_there():
