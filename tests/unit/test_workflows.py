@@ -65,6 +65,14 @@ def test_lint_has_the_rust_whose_warnings_are_known():
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_the_trees_of_packages_fit_on_a_runner(path):
+    """Those of all majors and suites are 40 GB with what is compiled for them; a runner has 14."""
+    for job in re.split(r"^  (?=\w+:$)", path.read_text(), flags=re.MULTILINE):
+        assert ("./dev package\n" in job) == ('      DISCARD_TREES: "yes"\n' in job)
+        assert len(re.findall("(?<!trees remove\n {12})PGDG_SUITE=", job)) == 0
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_nothing_downloaded_goes_to_a_shell(path):
     text = path.read_text().replace("\\\n", " ")
     assert [line for line in text.splitlines() if PIPED_TO_A_SHELL.search(line)] == []
