@@ -14,15 +14,15 @@ RUN_BY = {
     "README.md": {
         "scripts/fresh-checks.sh": ["./dev demo", "./dev test"],
         "scripts/tree/try-package": [
-            "apt-get install -s ./", "apt-get install ./postgresql-17", "sudo -u postgres psql -d DATABASE -c 'CREATE",
-            "sudo -u postgres psql -d DATABASE -x", "hugepage-sidecar status", "hugepage-sidecar size", "hugepage-sidecar report"],
+            "apt-get install -s ./", "apt-get install ./postgresql-17", "sudo -u postgres psql -c 'CREATE",
+            "sudo -u postgres psql -xc", "hugepage-sidecar status", "hugepage-sidecar size", "hugepage-sidecar report"],
     },
     "docs/install.md": {
         HERE: ["DEBFULLNAME=", "apt-get install gcc", "make PG_CONFIG", "sudo make install", "make installcheck", "sudo make uninstall", "sed "],
         "scripts/supply.sh": ["tar -xJf", "rpmbuild"],
         "scripts/tree/try-package": [
             "apt-get install -s ./", "apt-get install ./postgresql-17", "apt-get install ./hugepage-sidecar", "apt-get purge",
-            "sudo -u postgres psql -d DATABASE -c 'CREATE", "sudo -u postgres psql -d DATABASE -c 'DROP", "systemctl enable"],
+            "sudo -u postgres psql -d postgres -c 'CREATE", "sudo -u postgres psql -d DATABASE -c 'DROP", "systemctl enable"],
         "scripts/try-rpms": ["rpm -U", "rpm -e"],
         "scripts/try-tar": ["tar -xzf", "tar -tzf"],
     },
@@ -31,7 +31,8 @@ RUN_BY = {
 """How the commands of a page begin, by what runs them. Of the README's ./dev fresh runs whatever it shows."""
 NOT_RUN = {
     "README.md": {"git clone URL": "./dev fresh clones this repository: before a release it has no address"},
-    "docs/install.md": {"systemctl daemon-reload": "systemd does not run in a tree; that the packages call it is looked at"},
+    "docs/install.md": {"dnf": "there is no Enterprise Linux here",
+                        "systemctl daemon-reload": "systemd does not run in a tree; that the packages call it is looked at"},
     "packaging/README.md": {},
 }
 
