@@ -85,7 +85,7 @@ run_lint() {
     # A checked program is not linked: the fuzzer's own library, of C++, need not be there.
     step "the fuzz targets compile" env CUSTOM_LIBFUZZER_PATH=/nonexistent/libfuzzer.a \
         cargo check --locked "${RUST_FLAGS[@]}" --manifest-path tests/fuzz/Cargo.toml --target-dir "$CARGO_TARGET_DIR/fuzz"
-    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/no-glibc scripts/has-manuals scripts/try-rpms scripts/try-role scripts/try-tar scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck packaging/debian/hugepage-sidecar.prerm \
+    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/no-glibc scripts/has-manuals scripts/documented scripts/try-rpms scripts/try-role scripts/try-tar scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck packaging/debian/hugepage-sidecar.prerm \
         tests/fuzz/run
     check_workflows
     step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/prose scripts/pictures scripts/sql scripts/mutants scripts/licences

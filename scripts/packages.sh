@@ -25,7 +25,7 @@ packages_for() {
             walks) printf '%s\n' python3-hypothesis python3-yaml ;;
             # What builds the image of the extension for PostgreSQL 18 and newer, without a daemon.
             image) printf '%s\n' buildah netavark ;;
-            dist) echo xz-utils ;;
+            dist) printf '%s\n' xz-utils rpm ;;
             package) printf '%s\n' debhelper dpkg-dev lintian ;;
             # Debian's tools for packages of PostgreSQL extensions, under their newer name where there is one.
             package-15) echo postgresql-server-dev-all ;;

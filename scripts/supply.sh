@@ -80,29 +80,44 @@ cyclonedx() {    # DIRECTORY
     rm -rf "$copy"
 }
 
-# Makes the source archives of the commit, and compiles the one with the crates as a builder without a network does.
+PRINTED_PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config
+
+# Makes the source archives of the commit, and compiles the one with the crates as a builder without a network does, by the
+# commands that packaging/README.md and docs/install.md print.
 check_dist() {
-    local place=$CACHE/dist name
-    name=pg_hugepages-$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)
-    rm -rf "$place" && mkdir -p "$place"
+    local place=$CACHE/dist version name page=packaging/README.md ours="$PRINTED_PG_CONFIG=$PG_CONFIG"
+    version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)
+    name=pg_hugepages-$version
+    rm -rf "$place" && mkdir -p "$place/rpm"
     step "Making the source archives" make --no-print-directory dist PG_CONFIG="$PG_CONFIG"
     step "Unpacking the one with the crates" tar -xJf "$name-vendored.tar.xz" -C "$place" --strip-components 1
-    step "Compiling it with nothing else" env CARGO_HOME="$place/empty" CARGO_NET_OFFLINE=true CARGO_TARGET_DIR="$place/compiled" \
-        make --no-print-directory -C "$place" PG_CONFIG="$PG_CONFIG" BUILD_PROFILE=quick
-    step "Compiling its library as packaging/README.md says" as_documented "$place"
+    step "Compiling it with nothing else" as_documented "$place" $page 'make PG_CONFIG' "$ours"
+    step "Installing it" as_documented "$place" $page 'make install' "$ours" DESTDIR=...="DESTDIR=$place/installed"
+    [ -s "$place/installed$("$PG_CONFIG" --pkglibdir)/pg_hugepages.so" ] && [ -x "$place/installed/usr/bin/hugepage-sidecar" ]
+    step "Compiling its library alone" as_documented "$place" $page PGRX_PG_CONFIG_PATH "$ours" "pg17=pg$PG_MAJOR"
+    [ -s "$place/compiled/release/libpg_hugepages.so" ]
+    ln -s "$PWD/$name-vendored.tar.xz" "$place/rpm/"
+    step "Making an RPM of it" extension_rpm "$place/rpm" "$version"
     rm -rf "$place"
     stat -c "%s bytes  $PWD/%n" "$name.zip" "$name-vendored.tar.xz"
 }
 
-# as_documented DIRECTORY: runs the cargo command of packaging/README.md there, for our PostgreSQL, and not optimized.
-as_documented() {
+# Runs a command of a page there, without a network, and sooner compiled: not optimized.
+as_documented() {    # DIRECTORY PAGE BEGINNING [FROM=TO]..
     local command
-    command=$(sed -n '/^    PGRX_PG_CONFIG_PATH=/{:more;/\\$/{N;b more};p}' packaging/README.md)
-    [ -n "$command" ]
-    command=${command//\/usr\/lib\/postgresql\/17\/bin\/pg_config/$PG_CONFIG}
-    command=${command//pg17/pg$PG_MAJOR}
-    (cd "$1" && CARGO_HOME=$1/empty CARGO_TARGET_DIR=$1/compiled CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
-        CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 bash -euc "$command" && [ -s "$1/compiled/release/libpg_hugepages.so" ])
+    command=$(scripts/documented "${@:2}") || return
+    (cd "$1" && CARGO_HOME=$1/empty CARGO_NET_OFFLINE=true CARGO_TARGET_DIR=$1/compiled CARGO_PROFILE_RELEASE_LTO=off \
+        CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 bash -euc "$command")
+}
+
+# The RPM of the extension, for the PostgreSQL that is here, whose packages rpm does not know.
+extension_rpm() {    # DIRECTORY VERSION
+    local programs
+    programs=$("$PG_CONFIG" --bindir)
+    as_documented "$1" docs/install.md 'tar -xJf' "VERSION=$2"
+    as_documented "$1" docs/install.md rpmbuild "VERSION=$2" "rpmbuild -bb=rpmbuild -bb --nodeps --define '_topdir $1'" \
+        "pgmajorversion 18=pgmajorversion $PG_MAJOR' --define 'pginstdir ${programs%/bin}"
+    rpm -qpl "$1"/RPMS/*/"pg_hugepages_$PG_MAJOR-$2"-*.rpm | grep -x "$("$PG_CONFIG" --pkglibdir)/pg_hugepages.so"
 }
 
 # Builds twice, in places that have nothing in common but the toolchain, and compares the libraries.

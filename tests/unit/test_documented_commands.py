@@ -1,6 +1,5 @@
-"""The commands that the documents print for building, as they stand: make and cargo take them. ./dev dist compiles by one."""
+"""Each command of the pages that people install by is run as it stands, or is in NOT_RUN, with the reason."""
 
-import json
 import os
 import re
 import subprocess
@@ -10,38 +9,108 @@ from machine import REPOSITORY
 
 DOCUMENTS = ["packaging/README.md", "docs/install.md"]
 PRINTED_PG_CONFIG = "/usr/lib/postgresql/17/bin/pg_config"
-PG_CONFIG = """#!/bin/sh
-case $1 in
-    --version) echo "PostgreSQL 17.1" ;;
-    --pgxs) echo "{pgxs}" ;;
-    *) echo /usr/share ;;
-esac
-"""
-PGXS = """MKDIR_P = mkdir -p
-INSTALL_PROGRAM = install
-INSTALL_DATA = install
-INSTALL_SHLIB = install
-datadir = /usr/share
-pkglibdir = /usr/lib
-install uninstall installcheck: ; @:
-.PHONY: install uninstall installcheck
-"""
+HERE = "tests/unit/test_documented_commands.py"
+RUN_BY = {
+    "README.md": {
+        "scripts/fresh-checks.sh": ["./dev demo", "./dev test"],
+        "scripts/tree/try-package": [
+            "apt-get install -s ./", "apt-get install ./postgresql-17", "sudo -u postgres psql -c 'CREATE",
+            "sudo -u postgres psql -xc", "hugepage-sidecar status", "hugepage-sidecar size", "hugepage-sidecar report"],
+    },
+    "docs/install.md": {
+        HERE: ["DEBFULLNAME=", "apt-get install gcc", "make PG_CONFIG", "sudo make install", "make installcheck", "sudo make uninstall", "sed "],
+        "scripts/supply.sh": ["tar -xJf", "rpmbuild"],
+        "scripts/tree/try-package": [
+            "apt-get install -s ./", "apt-get install ./postgresql-17", "apt-get install ./hugepage-sidecar", "apt-get purge",
+            "sudo -u postgres psql -d postgres -c 'CREATE", "sudo -u postgres psql -d DATABASE -c 'DROP", "systemctl enable"],
+        "scripts/try-rpms": ["rpm -U", "rpm -e"],
+        "scripts/try-tar": ["tar -xzf", "tar -tzf"],
+    },
+    "packaging/README.md": {"scripts/supply.sh": ["make PG_CONFIG", "make install", "PGRX_PG_CONFIG_PATH"]},
+}
+"""How the commands of a page begin, by what runs them. Of the README's ./dev fresh runs whatever it shows."""
+NOT_RUN = {
+    "README.md": {"git clone URL": "./dev fresh clones this repository: before a release it has no address"},
+    "docs/install.md": {"dnf": "there is no Enterprise Linux here",
+                        "systemctl daemon-reload": "systemd does not run in a tree; that the packages call it is looked at"},
+    "packaging/README.md": {},
+}
+
+
+def printed(document: str) -> list[str]:
+    """The commands in the blocks of a page, each with the lines that continue it; not what programs answer, nor configuration."""
+    text = re.sub(r"^> ?", "", (REPOSITORY / document).read_text().replace("\\\n", " "), flags=re.MULTILINE)
+    fenced = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    blocks = fenced.findall(text) + re.findall(r"^ {4}.*$", fenced.sub("", text), re.MULTILINE)
+    lines = [line.strip() for block in blocks if not re.match(r"=# |\d\d:\d\d:", block) for line in block.splitlines()]
+    return [line for line in lines if line != "shared_preload_libraries = 'pg_hugepages'"]
 
 
 def commands(document: str, program: str) -> list[str]:
-    """Lines of the indented blocks that run the program, each with those that continue it."""
-    text = (REPOSITORY / document).read_text().replace("\\\n", " ")
-    return [line.strip() for line in re.findall(rf"^    +((?:sudo |\w+=\S+ )*{program} .*|{program})$", text, re.MULTILINE)]
+    """Those that run a program."""
+    return [line for line in printed(document) if re.match(rf"(sudo |\w+=('[^']*'|\S+) )*{program}( |$)", line)]
 
 
-@pytest.fixture
-def pg_config(tmp_path):
-    """One without a server, and PGXS without rules of its own."""
-    (tmp_path / "pgxs.mk").write_text(PGXS)
-    program = tmp_path / "pg_config"
-    program.write_text(PG_CONFIG.format(pgxs=tmp_path / "pgxs.mk"))
-    program.chmod(0o755)
-    return program
+@pytest.mark.parametrize("document", RUN_BY)
+def test_each_command_is_run(document):
+    beginnings = [beginning for runs in RUN_BY[document].values() for beginning in runs] + list(NOT_RUN[document])
+    found = {command: [beginning for beginning in beginnings if command.startswith(beginning)] for command in printed(document)}
+    assert {command: by for command, by in found.items() if len(by) != 1} == {}
+    assert {beginning for by in found.values() for beginning in by} == set(beginnings)
+
+
+@pytest.mark.parametrize(("document", "script"), [(document, script) for document, runs in RUN_BY.items() for script in runs if script != HERE])
+def test_it_is_read_from_the_page(document, script):
+    text = (REPOSITORY / script).read_text()
+    assert document in text
+    if script != "scripts/fresh-checks.sh":
+        assert [beginning for beginning in RUN_BY[document][script] if beginning not in text] == []
+
+
+def documented(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([REPOSITORY / "scripts/documented", *words], text=True, capture_output=True)
+
+
+@pytest.mark.parametrize("document", RUN_BY)
+def test_the_script_reads_what_is_printed(document):
+    for command in printed(document):
+        assert documented(document, command.split("  ")[0]).stdout.replace("\\\n", " ").strip() == command
+
+
+@pytest.mark.parametrize("words", [
+    ["docs/install.md", "sudo"], ["docs/install.md", "apt-get upgrade"], ["docs/install.md", "rpm -U", "1.0=2.0"], ["docs/nowhere.md", "rpm"],
+])
+def test_the_script_stops_where_the_page_has_changed(words):
+    outcome = documented(*words)
+    assert outcome.returncode != 0 and not outcome.stdout and outcome.stderr
+
+
+def test_the_script_fills_in_what_is_left_to_the_reader():
+    assert documented("docs/install.md", "rpm -U", "VERSION=1.0.0", "x86_64=a&b").stdout == "rpm -U hugepage-sidecar-1.0.0-1.a&b.rpm\n"
+
+
+@pytest.mark.parametrize("command", commands("docs/install.md", r"\./dev"))
+def test_dev_takes_it(command, tmp_path):
+    (tmp_path / "dev").write_text(f"""#!/usr/bin/env bash
+        set -euo pipefail && cd '{REPOSITORY}' && CACHE={tmp_path}
+        . scripts/progress.sh && . scripts/detection.sh && . scripts/arguments.sh && check_arguments "$@" && echo takes "$@\"""")
+    (tmp_path / "dev").chmod(0o755)
+    taken = subprocess.run(["sh", "-c", command], cwd=tmp_path, text=True, capture_output=True)
+    assert taken.stdout.startswith("takes package "), taken
+
+
+def test_what_apt_installs_is_what_dev_installs():
+    """Of Debian's packages those that compiling needs; libc6-dev and zlib1g-dev come with them."""
+    [command] = commands("docs/install.md", "apt-get install gcc")
+    asked = subprocess.run(["bash", "-euc", ". scripts/packages.sh; packages_for build"], cwd=REPOSITORY, check=True, text=True, stdout=subprocess.PIPE)
+    assert set(command.split()[2:]) == set(asked.stdout.split()) - {"libc6-dev", "zlib1g-dev"} | {"postgresql-server-dev-17"}
+
+
+def test_the_unit_starts_what_make_installs(tmp_path):
+    [command] = commands("docs/install.md", "sed")
+    subprocess.run(["sh", "-euc", command.replace("/etc/systemd/system", str(tmp_path))], cwd=REPOSITORY, check=True)
+    unit = (tmp_path / "hugepage-sidecar.service").read_text()
+    assert "\nExecStart=/usr/local/bin/hugepage-sidecar watch\n" in unit and "/usr/bin/" not in unit
 
 
 @pytest.mark.parametrize(("document", "command"), [(document, command) for document in DOCUMENTS for command in commands(document, "make")])
@@ -62,30 +131,6 @@ def test_cargo_takes_it(command, tmp_path):
                              env={**os.environ, "RUSTC_BOOTSTRAP": "1", "CARGO_TARGET_DIR": str(tmp_path)})
     assert planned.returncode == 0, planned.stderr
     assert '"name":"pg_hugepages"' in planned.stdout
-
-
-def test_there_are_such_commands():
-    assert len(commands("packaging/README.md", "make")) == 2 and len(commands("packaging/README.md", "cargo")) == 1
-    assert len(commands("docs/install.md", "make")) == 4
-
-
-@pytest.mark.parametrize(("variables", "resources", "maintainer"), [
-    ({}, None, "the pg_hugepages developers"),
-    ({"PROJECT_URL": "https://example.invalid/pg", "DEBFULLNAME": "A Name", "DEBEMAIL": "name@example.invalid"},
-     {"homepage": "https://example.invalid/pg", "bugtracker": {"web": "https://example.invalid/pg/issues"},
-      "repository": {"url": "https://example.invalid/pg.git", "type": "git"}}, "A Name <name@example.invalid>"),
-])
-def test_metadata_for_pgxn(pg_config, tmp_path, variables, resources, maintainer):
-    for name in ("Makefile", "META.json.in", "Cargo.toml"):
-        (tmp_path / name).write_bytes((REPOSITORY / name).read_bytes())
-    (tmp_path / "src").mkdir()
-    words = [f"{name}={value}" for name, value in {"PG_CONFIG": str(pg_config), **variables}.items()]
-    subprocess.run(["make", "-C", tmp_path, "META.json", *words], check=True, capture_output=True)
-    meta = json.loads((tmp_path / "META.json").read_text())
-    assert meta.get("resources") == resources and meta["maintainer"] == maintainer
-    assert meta["release_status"] == "stable" and meta["license"] == "postgresql"
-    assert meta["version"] == meta["provides"]["pg_hugepages"]["version"]
-    assert re.search(rf'^version = "{re.escape(meta["version"])}"$', (REPOSITORY / "Cargo.toml").read_text(), re.MULTILINE)
 
 
 def test_nothing_names_a_person_who_is_not_there():

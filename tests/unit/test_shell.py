@@ -38,3 +38,17 @@ def test_help_does_nothing_else(command):
     of_all, of_one = (subprocess.run([REPOSITORY / "dev", *words], text=True, capture_output=True, check=True).stdout
                       for words in (["help"], [command, "--help"]))
     assert of_one == of_all
+
+
+def test_dev_may_be_exchanged_while_it_runs(tmp_path):
+    """As by an update of a checkout in which the tests run: bash reads a script as it goes."""
+    (tmp_path / "scripts").mkdir()
+    for path in (REPOSITORY / "scripts").glob("*.sh"):
+        (tmp_path / "scripts" / path.name).write_bytes(path.read_bytes())
+    text = (REPOSITORY / "dev").read_text()
+    (tmp_path / "dev").write_text(text)
+    (tmp_path / "scripts/sql").write_text(f"#!/bin/sh\nprintf '%s' '{'echo wrong;' * (len(text) // 8)}' >dev\n")
+    for name in ("dev", "scripts/sql"):
+        (tmp_path / name).chmod(0o755)
+    outcome = subprocess.run([tmp_path / "dev", "sql"], text=True, capture_output=True)
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "", "")

@@ -48,6 +48,18 @@ def test_each_major_has_its_scope(tmp_path: Path, arguments: str, ran: dict[str,
     assert found == ran and f"{len(ran)} passed, 0 failed" in done.stdout
 
 
+@pytest.mark.parametrize("variable, kept", [("DISCARD_TREES=yes", ["bookworm"]), ("DISCARD_TREES=", ["bookworm", "pg15", "pg16"])])
+def test_a_tree_is_discarded_once_its_packages_were_tried(tmp_path: Path, variable: str, kept: list[str]) -> None:
+    (tmp_path / "bookworm").mkdir()
+    done = bash(f"""{MATRIX} . scripts/package.sh; {variable} DEBFULLNAME=a DEBEMAIL=b
+        release_target() {{ echo musl; }}; TOOLCHAIN=() TOOLCHAIN_ENV=(env)
+        tree_for() {{ mkdir "$TREES/pg$1"; }}; step() {{ shift; "$@"; }}; stat() {{ :; }}
+        in_tree() {{ :; }}
+        run_package 15 16""", tmp_path)
+    assert done.returncode == 0 and "2 passed, 0 failed" in done.stdout, done
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir() and "." not in path.name and path.name != "packages") == kept
+
+
 @pytest.mark.parametrize("change, same", [("true", "yes"), ("echo b >b/file", "no"), ("chmod +x b/file", "no"), ("touch b/new", "no"),
                                           ("ln -sf elsewhere b/link", "no"), ("touch -d 2001-01-01 b/file", "yes")])
 def test_a_copy_of_the_same_is_kept(tmp_path: Path, change: str, same: str) -> None:

@@ -56,6 +56,22 @@ def test_ci_asks_for_advisories_and_compiles_the_fuzz_targets():
     assert "cargo build --locked --manifest-path tests/fuzz/Cargo.toml\n" in text
 
 
+def test_lint_has_the_rust_whose_warnings_are_known():
+    """With the newest, CI failed as soon as there was one with another warning."""
+    oldest = re.search(r'^rust-version = "(.*)"', (REPOSITORY / "Cargo.toml").read_text(), re.MULTILINE).group(1)
+    text = (REPOSITORY / ".github/workflows/ci.yml").read_text()
+    [used] = re.findall(r"rustup toolchain install (\S+) .*rustfmt,clippy && rustup default (\S+)\n", text)
+    assert used == (oldest, oldest) and f'rust: ["{oldest}", stable]' in text
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_the_trees_of_packages_fit_on_a_runner(path):
+    """Those of all majors and suites are 40 GB with what is compiled for them; a runner has 14."""
+    for job in re.split(r"^  (?=\w+:$)", path.read_text(), flags=re.MULTILINE):
+        assert ("./dev package\n" in job) == ('      DISCARD_TREES: "yes"\n' in job)
+        assert len(re.findall("(?<!trees remove\n {12})PGDG_SUITE=", job)) == 0
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_nothing_downloaded_goes_to_a_shell(path):
     text = path.read_text().replace("\\\n", " ")

@@ -35,6 +35,6 @@ impl Notify {
     /// How often `WATCHDOG=1` has to be told, twice in the time after which systemd ends the service.
     pub fn watchdog(&self) -> Option<Duration> {
         let time = std::env::var("WATCHDOG_USEC").ok()?.parse().ok()?;
-        Some(Duration::from_micros(time) / 2).filter(|_| self.0.is_some())
+        self.0.is_some().then_some(Duration::from_micros(time) / 2)
     }
 }

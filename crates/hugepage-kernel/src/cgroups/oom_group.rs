@@ -20,7 +20,7 @@ impl Hierarchy {
             if value == Some(true) {
                 let is_spared = |text: &str| text.trim() == SPARED;
                 let is_spared = root.read_short(&format!("/proc/{process}/oom_score_adj"), is_spared)?;
-                return Ok(Some(file).filter(|_| !is_spared));
+                return Ok((!is_spared).then_some(file));
             }
         }
         Ok(None)

@@ -195,5 +195,5 @@ fn ends_with_line_feed(file: &mut File) -> io::Result<bool> {
     let mut last = [0];
     file.seek(SeekFrom::End(-1))?;
     file.read_exact(&mut last)?;
-    Ok(last == [b'\n'])
+    Ok(last == *b"\n")
 }

@@ -16,7 +16,7 @@ fn victim() {
     let file = HistoryFile::at(std::env::var(FILE).unwrap());
     file.trim(KEPT).unwrap();
     let last = file.last(|_| true).unwrap().map_or(0, |record| record.generation);
-    for number in last + 1.. {
+    for number in last + 1..=i64::MAX {
         file.append(&record(number)).unwrap();
         if number % 10 == 0 {
             file.trim(KEPT).unwrap();

@@ -186,7 +186,7 @@ fn write_files(
     begun: Instant,
 ) -> Vec<anyhow::Error> {
     // What its logs tell is read before anything is written.
-    let next = Some(options.interval).filter(|_| !options.once);
+    let next = (!options.once).then_some(options.interval);
     let snapshot = |directory| (directory, survey_snapshot::from_survey(root, survey, sizings, next, logs));
     let snapshots: Vec<_> = options.oracle_dir.iter().map(snapshot).collect();
     let of_survey = |path| (path, metrics::of_survey(root, survey, options.state_dir(), begun));
