@@ -368,7 +368,7 @@ fn programs_that_hold_the_pool() {
         process(pid, if pid % 2 == 0 { "mysqld" } else { "java" }, 27, 3000);
     }
     let survey = host.survey();
-    let shown: Vec<_> = survey.holders.iter().map(|row| (&*row.name, row.verb(), row.pages.unwrap().0)).collect();
+    let shown: Vec<_> = survey.host.holders.iter().map(|row| (&*row.name, row.verb(), row.pages.unwrap().0)).collect();
     let expected = [("java", "holds up to", 5900), ("mysqld", "holds up to", 5900), ("qemu-system-x86", "holds", 5000)];
     assert_eq!(shown, expected);
 }
