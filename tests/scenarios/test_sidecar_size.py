@@ -11,7 +11,7 @@ from harness.kernel import meminfo
 from harness.oracle import SysV, alert_log
 from harness.sidecar import CRITICAL, OK, UNKNOWN, WARNING
 from harness.traces import made_directory
-from harness.units import KB, MB, pages
+from harness.units import GB, KB, MB, pages
 
 pytestmark = pytest.mark.any_major
 
@@ -100,6 +100,33 @@ def test_a_cluster_that_is_only_planned(new_cluster):
         return
     needed = {size["page_size"]: size["pages_needed"] for size in answer.json()["pages"]}
     assert needed[HUGE] == server.pages_needed(HUGE)
+
+
+def test_another_page_size_on_disk(new_cluster, pool, sized):
+    """What runs in one pool and starts in another one next counts in both."""
+    server = new_cluster(shared_buffers="40MB")
+    wanted = server.pages_needed(HUGE)
+    pool(HUGE, wanted)
+    server.start()
+    server.conf(huge_page_size="1GB")
+    out = sized()
+    assert out["needs"][str(server.data)]["pages_needed"] == wanted
+    gigantic, = (row for row in out["pools"] if row["page_size"] == GB)
+    assert [(need["instance"], need["pages_needed"]) for need in gigantic["needs"]] == [(str(server.data), 1)]
+    assert "1 page of 1 GB" in sidecar.run("size").stdout
+
+
+def test_the_page_size_that_is_advised(new_cluster, pool, sized):
+    """Where the hint is to take pages of another size, the number counts them, and says so."""
+    server = new_cluster(shared_buffers="40MB", huge_page_size="1GB")
+    server.conf(huge_page_size=None)
+    wanted = server.pages_needed(HUGE)
+    server.conf(huge_page_size="1GB")
+    pool(HUGE, wanted)
+    server.start()
+    out = sized()
+    assert out["needs"][str(server.data)]["pages_needed"] == wanted
+    assert any(f"{server.data} counts in pages of 2 MB" in note for note in out["notes"]), out["notes"]
 
 
 def test_a_cluster_as_debian_keeps_it(new_cluster, sized, tmp_path):

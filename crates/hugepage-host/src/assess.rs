@@ -54,6 +54,7 @@ impl InspectedServer {
             pending,
             others_lack: others.lack,
             others_beyond: others.beyond,
+            others_may_ask_for_more: others.may_ask_for_more,
             past: past.clone(),
             crash_recovery: request.crash_recovery.clone(),
             commands: self.id.oracle().and_then(|oracle| oracle.clusterware.as_ref()?.commands()),

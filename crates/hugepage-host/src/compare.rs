@@ -1,7 +1,7 @@
 //! Compares the servers of a host: what they share of memlock and of the pool.
 
 use hugepage_assess::assessment::host::PoolNeed;
-use hugepage_assess::model::OtherPool;
+use hugepage_assess::model::{OtherPool, Pending};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::inspect::InspectedServer;
@@ -17,6 +17,8 @@ pub(super) struct OtherServers {
     pub(super) lack: Option<Pages>,
     /// What they ask for beyond that, which does not fit.
     pub(super) beyond: Pages,
+    /// Whether one may ask for more next than is known.
+    pub(super) may_ask_for_more: bool,
     /// The pools of other page sizes.
     pub(super) other_pools: Vec<OtherPool>,
 }
@@ -33,6 +35,7 @@ impl InspectedServer {
             held_by_user: of_user.map(Self::held).fold(Bytes(0), Bytes::saturating_add),
             lack,
             beyond: beyond.unwrap_or_default(),
+            may_ask_for_more: others().any(|other| other.request.pending == Pending::Unknown),
             other_pools: self.other_pools(all, host, reserve_percent),
         }
     }
@@ -79,7 +82,7 @@ mod tests {
     use std::fs;
 
     use hugepage_assess::advice;
-    use hugepage_kernel::Root;
+    use hugepage_kernel::{Pages, Root};
 
     use crate::survey;
 
@@ -111,6 +114,9 @@ mod tests {
         let survey = survey(&Root::at(tree.path()), 20);
         let hints: Vec<_> = survey.instances.iter().map(|instance| advice::hint(&instance.status).unwrap()).collect();
         assert!(hints[0].starts_with("Reduce shared_buffers"), "{hints:?}");
+        // One number for the pool, whoever is asked.
+        let recommended: Vec<_> = survey.instances.iter().map(|instance| instance.status.recommended).collect();
+        assert_eq!(recommended, [Some(Pages(20)); 2]);
         assert!(hints[1].starts_with("Run \"sysctl -w vm.nr_hugepages=20\""), "{hints:?}");
         let sizing = &survey.sizings(&[], 20)[0];
         assert_eq!(sizing.recommended.map(|pages| pages.0), Some(20));

@@ -33,7 +33,7 @@ pub(super) fn holders(
     devices: &Devices,
     processes: &[(i32, ProcessGlance, bool)],
 ) -> Vec<PoolHolder> {
-    let mut found: BTreeMap<(String, String, bool), (u64, Bytes)> = BTreeMap::new();
+    let mut found: BTreeMap<(String, String, bool), (u64, Bytes, bool)> = BTreeMap::new();
     let is_looked_at = processes.len() <= MAX_PROCESSES;
     let mut mapped = Mapped { is_incomplete: !is_looked_at, ..Mapped::default() };
     let in_use = |row: &PoolRow| row.pool.page_size.times(row.pool.nr.saturating_sub(row.pool.free));
@@ -47,16 +47,18 @@ pub(super) fn holders(
         let touched = process.status.hugetlb_pages.unwrap_or_default().saturating_sub(before);
         let sum = found.entry((escape::line(&process.name).into_owned(), user, *counts)).or_default();
         // Pages that cannot be told apart are counted for each process, but no more than there are.
-        *sum = (sum.0 + 1, sum.1.saturating_add(touched).min(in_use));
+        let all = sum.1.saturating_add(touched);
+        *sum = (sum.0 + 1, all.min(in_use), sum.2 || all > in_use);
     }
     // The kernel does not say of which pool they are.
     let size = size_in_use(pools);
-    let holder = |((name, user, counts), (processes, memory))| PoolHolder {
+    let holder = |((name, user, counts), (processes, memory, is_bound))| PoolHolder {
         name,
         user,
         processes,
         memory,
         pages: size.map(|size| size.pages_within(memory)),
+        is_bound,
         counts,
     };
     let files = mapped.files_of_others(root).into_iter().map(|(point, memory)| PoolHolder {
@@ -65,6 +67,7 @@ pub(super) fn holders(
         processes: 0,
         memory,
         pages: size.map(|size| size.pages_within(memory)),
+        is_bound: false,
         counts: false,
     });
     let mut holders: Vec<_> = found.into_iter().map(holder).chain(files).collect();

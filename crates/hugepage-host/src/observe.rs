@@ -25,8 +25,6 @@ pub struct ObservedMemory {
     pub shared: Option<InstanceMemory>,
     /// The page tables of all processes.
     pub page_tables: PageTables,
-    /// The private memory (`RssAnon`) of the median of the processes; `None` if unknown, as before Linux 4.5.
-    pub private_memory: Option<Bytes>,
     /// The memory that the server may lock.
     pub memlock: Option<Rlimit>,
     /// Whether one of the processes certainly has huge pages (`HugetlbPages` in its status).
@@ -60,7 +58,6 @@ impl InspectContext<'_> {
         let memory = ObservedMemory {
             shared: shared.filter(|memory| !is_empty(memory)),
             page_tables: if found.undecided == 0 { PageTables::sum(processes(), base) } else { PageTables::default() },
-            private_memory: median(processes().filter_map(|process| process.rss_anon)),
             memlock,
             has_hugetlb_pages: processes().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0)),
         };
@@ -149,10 +146,4 @@ impl InspectContext<'_> {
             }
         }
     }
-}
-
-fn median(sizes: impl Iterator<Item = Bytes>) -> Option<Bytes> {
-    let mut sizes: Vec<_> = sizes.collect();
-    sizes.sort_unstable();
-    sizes.get(sizes.len() / 2).copied()
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hugepage_assess::assessment::capacity::HostMemory;
 use hugepage_assess::assessment::host::{PoolNeed, Sizing};
 use hugepage_assess::assessment::{Capacity, Status};
-use hugepage_assess::model::{CurrentStart, Pending, PoolFact, Segment};
+use hugepage_assess::model::{CurrentStart, HugePages, Pending, PoolFact, Segment};
 use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -22,7 +22,8 @@ impl Survey {
             let of_size = |instance: &&Instance| instance.planned().facts.pool_state.huge_page_size == Some(size);
             let running = self.instances.iter().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
-            let mut sizing = self.host.sizing(pool, running.chain(down).collect(), reserve_percent);
+            let next = self.instances.iter().filter_map(|instance| instance.need_next(size));
+            let mut sizing = self.host.sizing(pool, running.chain(next).chain(down).collect(), reserve_percent);
             let is_unknown = |instance: &Instance| instance.status.needed.is_none();
             if !self.host.unread.is_empty() || self.instances.iter().filter(of_size).any(is_unknown) {
                 // One has, or wants, pages that are not visible.
@@ -58,6 +59,28 @@ impl Instance {
     /// The status as if the server asked for the page size that its hint tells to set.
     fn planned(&self) -> Cow<'_, Status> {
         self.status.with_planned_page_size().map_or(Cow::Borrowed(&self.status), Cow::Owned)
+    }
+
+    /// What its next start needs of pages of `size`, if it runs with others.
+    fn need_next(&self, size: PageSize) -> Option<PoolNeed> {
+        let facts = &self.planned().facts;
+        let Pending::Changed(demand, pool_state) = &facts.pending else { return None };
+        let is_other = pool_state.huge_page_size == Some(size) && facts.pool_state.huge_page_size != Some(size);
+        let asks = demand.requested.huge_pages != HugePages::Off && !demand.requested.never_in_huge_pages();
+        (is_other && asks).then(|| PoolNeed {
+            name: self.id.name.clone(),
+            is_running: true,
+            pages: size.pages_to_hold(demand.shared_memory),
+            running: Pages(0),
+            held: Pages(0),
+            movable: Bytes(0),
+        })
+    }
+
+    /// A note on the size of the pages in which it counts, if that is not the one that it asks for.
+    pub fn note_on_size(&self) -> Option<String> {
+        let size = self.status.with_planned_page_size()?.facts.requested_next().huge_page_size?;
+        Some(format!("{} counts in pages of {size}, as its hint in `hugepage-sidecar status` advises", self.id.name))
     }
 
     /// What it needs of the pool of its page size.

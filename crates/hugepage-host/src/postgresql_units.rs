@@ -164,7 +164,9 @@ impl Service {
         let of_variable = |(name, below): &(&str, &str)| Some(format!("{}{below}", self.environment.get(*name)?));
         let told = arguments.iter().find_map(long);
         let told = told.or_else(|| postmaster_opts::letter(&arguments, 'D').map(str::to_owned));
-        Some(match told.or_else(|| VARIABLES.iter().find_map(of_variable)) {
+        let told = told.or_else(|| VARIABLES.iter().find_map(of_variable));
+        // As the file of SUSE's package has it.
+        Some(match told.map(|path| path.replacen("~postgres/", "/var/lib/pgsql/", 1)) {
             Some(path) if path.starts_with('/') && !path.contains(['%', '$']) => Ok(path),
             Some(path) => Err(format!("its data directory {path} is not understood")),
             None => Err("its unit names no data directory".to_owned()),
@@ -184,7 +186,7 @@ impl Service {
 fn starts_server(word: &str) -> bool {
     let program = word.trim_start_matches(['-', '@', ':', '+', '!']);
     let name = program.rsplit('/').next().unwrap_or(program);
-    program.starts_with('/') && (is_postgresql(name) || name == "pg_ctl")
+    program.starts_with('/') && (is_postgresql(name) || name == "pg_ctl" || name == "postgresql-script")
 }
 
 /// A value with what stands for parts of the unit's name; other specifiers are left.
@@ -318,6 +320,16 @@ mod tests {
                 "EnvironmentFile=-/etc/sysconfig/none\nEnvironment=PGDATA=/srv/e\nExecStart=/usr/bin/postgres\n",
                 "/srv/e",
             ),
+            (
+                "postgresql.service",
+                "EnvironmentFile=-/etc/sysconfig/db\nExecStart=/usr/share/postgresql/postgresql-script start\n",
+                "/srv/of file",
+            ),
+            (
+                "postgresql.service",
+                "Environment=POSTGRES_DATADIR=~postgres/data\nExecStart=/usr/share/postgresql/postgresql-script start\n",
+                "/var/lib/pgsql/data",
+            ),
         ] {
             let host = Host::new(&[("etc/sysconfig/db", "# PGDATA=/no\nPGDATA='/srv/of file'\n")]);
             host.write(&format!("etc/systemd/system/{name}"), &format!("[Service]\n{text}"));
@@ -329,6 +341,7 @@ mod tests {
     fn what_is_not_understood_is_said() {
         for (text, why) in [
             ("ExecStart=/usr/bin/postgres\n", "its unit names no data directory"),
+            ("ExecStart=/usr/share/postgresql/postgresql-script start\n", "its unit names no data directory"),
             ("ExecStart=/usr/bin/postgres -D %h/data\n", "its data directory %h/data is not understood"),
             ("ExecStart=/usr/bin/postgres -D ${X}\n", "its data directory ${X} is not understood"),
             ("Environment=PGDATA=data\nExecStart=/usr/bin/postgres\n", "its data directory data is not understood"),

@@ -302,6 +302,24 @@ fn refusals_are_those_of_the_own_cgroup() {
     }
 }
 
+/// Version 1 has a counter for each of the two limits.
+#[test]
+fn refusals_of_version_1() {
+    let mounts = b"30 22 0:26 / /sys/fs/cgroup/hugetlb rw - cgroup cgroup rw,hugetlb\n";
+    for (fault, reservation, refusals) in [("0", "4", ("rsvd.failcnt", 4)), ("5", "0", ("failcnt", 5))] {
+        let (_directory, root) = tree(&[
+            ("proc/self/cgroup", b"5:hugetlb:/a/b\n"),
+            ("proc/self/mountinfo", mounts),
+            ("sys/fs/cgroup/hugetlb/a/b/hugetlb.2MB.failcnt", fault.as_bytes()),
+            ("sys/fs/cgroup/hugetlb/a/b/hugetlb.2MB.rsvd.failcnt", reservation.as_bytes()),
+            ("sys/fs/cgroup/hugetlb/a/hugetlb.2MB.failcnt", b"9\n"),
+        ]);
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut Notes::default());
+        let (file, count) = refusals;
+        assert_eq!(found.refusals, Some((format!("/sys/fs/cgroup/hugetlb/a/b/hugetlb.2MB.{file}"), count)));
+    }
+}
+
 #[test]
 fn a_file_without_end_is_refused() {
     let (_directory, root) = tree(&[("proc/meminfo", &vec![b'x'; 40 << 20])]);

@@ -1,5 +1,5 @@
 //! What a number of sessions takes by the model of [`page_tables`](hugepage_assess::assessment::page_tables), where each has
-//! touched all of shared memory, whether huge pages are worth it for them, and how many fit into memory.
+//! touched all of shared memory, and whether huge pages are worth it for them.
 
 use hugepage_assess::assessment::page_tables::{PageTables, tables};
 use hugepage_assess::model::{HugePages, Product, Requested};
@@ -61,15 +61,6 @@ fn is_worth_it(saving: Bytes, memory: Bytes) -> bool {
     saving.0 as f64 >= memory.0 as f64 * MIN_SHARE_OF_MEMORY
 }
 
-/// How many sessions fit into `memory` beside shared memory in pages of `page_size`, each of which has touched all of it and
-/// has `private` memory with page tables of its own. An upper bound: nothing else takes memory.
-pub fn sessions_that_fit(memory: Bytes, shared_memory: Bytes, private: Bytes, page_size: PageSize) -> u64 {
-    let one = tables(1, shared_memory, page_size);
-    let each = tables(2, shared_memory, page_size).saturating_sub(one);
-    let of_all = page_size.times(page_size.pages_to_hold(shared_memory)).saturating_add(one.saturating_sub(each));
-    memory.saturating_sub(of_all).0 / private.saturating_add(each).0.max(1)
-}
-
 /// Where the shared memory of a server is by choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
@@ -124,7 +115,6 @@ mod tests {
     use super::*;
 
     const KB: u64 = 1 << 10;
-    const MB: u64 = 1 << 20;
     const GB: u64 = 1 << 30;
 
     fn size(kb: u64) -> PageSize {
@@ -155,25 +145,6 @@ mod tests {
         assert_eq!((no_huge.huge, no_huge.saving(), no_huge.is_worth_it), ([None; 2], None, None));
         let unknown = SessionForecast::new(1024, Bytes(GB), &now(None), size(4), &sizes, None);
         assert_eq!(unknown.is_worth_it, None);
-    }
-
-    /// The capacity is where the memory ends: one session more does not fit.
-    #[test]
-    fn the_last_session_that_fits() {
-        for (memory, sga, private, page) in
-            [(8, 4, 4 * MB, 4), (8, 4, 4 * MB, 2048), (512, 300, 6 * MB, 2048), (16, 1, MB, 1 << 20)]
-        {
-            let (memory, sga, page) = (Bytes(memory * GB), Bytes(sga * GB), size(page));
-            let most = sessions_that_fit(memory, sga, Bytes(private), page);
-            let taken =
-                |sessions| sga.saturating_add(tables(sessions, sga, page)).saturating_add(Bytes(private * sessions));
-            assert!(taken(most) <= memory && taken(most + 1) > memory, "{sga} {page}: {most}");
-        }
-        // 8 MB of page tables and 4 MB of its own in base pages; the published numbers were 700 of 8 GB (2002, 4-byte entries).
-        assert_eq!(sessions_that_fit(Bytes(8 * GB), Bytes(4 * GB), Bytes(4 * MB), size(4)), 341);
-        assert_eq!(sessions_that_fit(Bytes(8 * GB), Bytes(4 * GB), Bytes(4 * MB), size(2048)), 1022);
-        assert_eq!(sessions_that_fit(Bytes(GB), Bytes(2 * GB), Bytes(MB), size(4)), 0);
-        assert_eq!(sessions_that_fit(Bytes(GB), Bytes(0), Bytes(0), size(4)), GB);
     }
 
     fn said(sessions: u64, shared: u64, choice: Choice) -> String {

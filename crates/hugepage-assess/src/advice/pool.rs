@@ -10,12 +10,12 @@ pub fn setting(size: PageSize, is_default: bool) -> String {
     if is_default { "vm.nr_hugepages".to_owned() } else { format!("{}/nr_hugepages", size.sysfs_name()) }
 }
 
-/// A clause on the same pool where other servers that may need its pages can't be seen.
+/// A clause on the same pool where not all is known that needs its pages.
 pub fn unused(now: Pages, needed: Pages, size: PageSize) -> String {
     let more = now.saturating_sub(needed);
     format!(
         "The pool has {now} pages of {size}, this server and current users of the pool need {needed}, and whether other \
-         servers need the other {more} is unknown"
+         servers or next starts need the other {more} is unknown"
     )
 }
 

@@ -91,7 +91,7 @@ impl Facts {
     }
 
     /// The pages of the pool that the configuration on disk needs.
-    pub(super) fn needed_pending(&self) -> Option<Pages> {
+    pub(crate) fn needed_pending(&self) -> Option<Pages> {
         match &self.pending {
             Pending::Changed(demand, pool_state)
                 if pool_state.huge_page_size == self.pool_state.huge_page_size

@@ -86,9 +86,16 @@ impl Status {
         let share = facts.pool_state.pool.known().and_then(|pool| Share::of_server(pool, own));
         let by_others = share
             .map(|share| share.others.saturating_sub(strangers).saturating_add(facts.others_lack.unwrap_or_default()));
-        let to_land = by_others.zip(most).map(|(by_others, most)| by_others.saturating_add(most));
+        let with =
+            |pages: Option<Pages>| by_others.zip(pages).map(|(by_others, pages)| by_others.saturating_add(pages));
+        let to_land = with(most);
         let needed_by_all = if wants { to_land } else { by_others };
         let capacity = facts.pool_state.pool.known().and_then(|pool| facts.capacity(pool));
+        // A server that does not fit counts with the smaller of what it runs with and what is on disk, or with what it has.
+        let fits = |pages: &Pages| capacity.is_none_or(|capacity| *pages <= capacity.most);
+        let least = [needed, facts.needed_pending()].into_iter().flatten().min();
+        let counted = needed_by_all.filter(fits).or(with(least).filter(fits)).or(with(Some(own)));
+        let counted = needed_by_all.and(counted);
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
             cause: Cause::of_server(&facts, needed),
@@ -97,7 +104,7 @@ impl Status {
             of_pending,
             crash,
             crash_by_start,
-            recommended: needed_by_all
+            recommended: counted
                 .zip(capacity)
                 .zip(facts.pool_state.pool.known())
                 .map(|((needed, capacity), pool)| capacity.recommended(needed, pool, strangers)),
@@ -231,7 +238,7 @@ impl Status {
             && persistent.0 >= needed.0.saturating_mul(2)
         {
             // Whoever can't be seen may need these pages.
-            let severity = if facts.others_lack.is_some() { Severity::Warning } else { Severity::Notice };
+            let severity = if facts.knows_all_needs() { Severity::Warning } else { Severity::Notice };
             findings.push((severity, Finding::PoolWasted { needed }));
         }
         if wants && (self.outlook == Outlook::Unknown || crash == Some(Outlook::Unknown) && !self.crash_by_start) {

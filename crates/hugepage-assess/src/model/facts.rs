@@ -32,6 +32,8 @@ pub struct Facts {
     pub others_lack: Option<Pages>,
     /// What other servers ask for beyond that, which does not fit now: after a boot whoever starts first gets its pages.
     pub others_beyond: Pages,
+    /// Whether another server may ask for more next than is known here.
+    pub others_may_ask_for_more: bool,
     /// What was recorded when the server started.
     pub past: Past,
     /// Whether the server would recover after a crash.
@@ -71,6 +73,7 @@ impl Facts {
             pending: Pending::Unchanged,
             others_lack: None,
             others_beyond: Pages(0),
+            others_may_ask_for_more: false,
             past: Past::default(),
             crash_recovery: CrashRecovery::default(),
             commands: None,
@@ -119,6 +122,11 @@ impl Facts {
     /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
     pub fn may_request_next(&self) -> bool {
         self.pending.may_request_next(self.requested)
+    }
+
+    /// Whether all servers that may need pages are seen, and what each asks for next.
+    pub fn knows_all_needs(&self) -> bool {
+        self.others_lack.is_some() && !self.others_may_ask_for_more && self.pending != Pending::Unknown
     }
 
     /// The pages that the next start asks for and the server has not; zero where that is unknown.

@@ -18,6 +18,8 @@ pub struct PoolHolder {
     pub memory: Bytes,
     /// In pages; `None` where pools of several sizes are in use.
     pub pages: Option<Pages>,
+    /// Whether `memory` is a bound: what each has may be shared with others.
+    pub is_bound: bool,
     /// Whether it is root or a service account, outside of containers.
     pub counts: bool,
 }
@@ -44,7 +46,9 @@ impl PagesOfStrangers {
     /// Who holds them: `python3 (alice) and others`.
     pub fn holder(&self) -> String {
         match &self.largest {
-            Some(largest) if largest.pages.is_some_and(|pages| pages >= self.pages) => largest.to_string(),
+            Some(largest) if !largest.is_bound && largest.pages.is_some_and(|pages| pages >= self.pages) => {
+                largest.to_string()
+            }
             Some(largest) => format!("{largest} with others"),
             None => "no service account".to_owned(),
         }
@@ -64,7 +68,11 @@ impl PoolHolder {
 impl PoolHolder {
     /// `holds`, of files `hold`.
     pub const fn verb(&self) -> &'static str {
-        if self.processes == 0 { "hold" } else { "holds" }
+        match (self.processes, self.is_bound) {
+            (0, _) => "hold",
+            (_, true) => "holds up to",
+            (_, false) => "holds",
+        }
     }
 }
 

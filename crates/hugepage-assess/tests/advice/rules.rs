@@ -1,13 +1,12 @@
 //! Each rule, where it speaks and where it is silent.
 
-use hugepage_assess::advice::context::AdviceContext;
-use hugepage_assess::advice::recommendation::{Area, Effect, setting};
+use hugepage_assess::advice::recommendation::{Area, setting};
 use hugepage_assess::advice::{self, recommendations};
 use hugepage_assess::model::{HugePages, NodePools};
+use hugepage_kernel::Bytes;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::NodePool;
-use hugepage_kernel::{Bytes, Pages};
 
 use super::{GIB, Host, MIB, page_size};
 
@@ -181,15 +180,6 @@ fn gigantic_pages() {
     assert_eq!(rows[0].saving, Some(Bytes(2 * GIB - size(1024))));
     // A full last page leaves nothing to say.
     check(&Host { shared_buffers: megabytes * MIB, ..gigantic }, &[]);
-    // Connections share the tables of 2 MB pages, all but 8 kB each.
-    let large = Host { shared_buffers: 64 * GIB, memory: 128 * GIB, connections: 1000, ..Host::default() };
-    let needed = super::shared_memory(64 * GIB).div_ceil(2 * MIB);
-    let at_ease =
-        |host: Host, needed: u64| Host { pool: [needed, needed, needed, 0, 9], at_boot: Some(needed), ..host };
-    check(&at_ease(large.clone(), needed), &[]);
-    let needed = super::shared_memory(399 * GIB).div_ceil(2 * MIB);
-    let larger = Host { shared_buffers: 399 * GIB, memory: 768 * GIB, connections: 40_000, ..large };
-    check(&at_ease(larger, needed), &["notice huge_page_size: 2MB -> 1GB"]);
 }
 
 /// What the last page has unused at least, and where the next power of two of the hash tables would take it.
@@ -205,40 +195,6 @@ fn the_last_page_at_its_borders() {
     assert_eq!([128 * MIB - 1, 128 * MIB, GIB - 1, GIB].map(|unused| of(small(), unused)), [false, true, true, false]);
     let large = || Host { shared_buffers: 64 * GIB, memory: 128 * GIB, gigantic: [66, 66, 66, 0, 0], ..small() };
     assert_eq!([150 * MIB, 250 * MIB].map(|unused| of(large(), unused)), [false, true]);
-}
-
-/// Pages of 1 GB for 512 GB, at the borders of what they save: 4 kB of tables for each connection, and for each GB but one.
-#[test]
-fn gigantic_pages_at_their_borders() {
-    let needed = super::shared_memory(399 * GIB).div_ceil(2 * MIB);
-    let pool = [needed, needed, needed, 0, 9];
-    let host = Host { shared_buffers: 399 * GIB, memory: 768 * GIB, pool, at_boot: Some(needed), ..Host::default() };
-    let pays = |connections, size: u64, change: fn(&mut AdviceContext)| {
-        let mut context = host.context();
-        context.status.facts.segment.as_mut().unwrap().size = Bytes(size);
-        context.server.max_connections = connections;
-        change(&mut context);
-        let rows = recommendations(&context);
-        let row = rows.iter().find(|row| row.setting == "huge_page_size");
-        assert!(row.is_none_or(|row| row.takes_effect == Effect::Reboot), "{rows:?}");
-        row.is_some()
-    };
-    let (all, less) = (512 * GIB, 512 * GIB - 128 * MIB);
-    assert_eq!(
-        [32_256, 32_257].map(|connections| pays(connections, all, |_| {})),
-        [false, true],
-        "128 MB are worth it"
-    );
-    assert_eq!([32_258, 32_259].map(|connections| pays(connections, less, |_| {})), [false, true], "128 MB are unused");
-    assert!(!pays(32_257, all, |context| context.pools.retain(|row| row.is_default)), "the machine has none");
-    let short = |context: &mut AdviceContext| {
-        context.status.capacity.as_mut().unwrap().within_reserve = Pages(512 * 512 - 1);
-    };
-    assert!(!pays(32_257, all, short), "the host has no room");
-    let room = |context: &mut AdviceContext| {
-        context.status.capacity.as_mut().unwrap().within_reserve = Pages(512 * 512);
-    };
-    assert!(pays(32_257, all, room));
 }
 
 /// The pool of the host would be spread over a node that the server may not use.

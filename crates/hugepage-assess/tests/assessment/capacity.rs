@@ -2,7 +2,8 @@
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::capacity::{Capacity, HostMemory, saved_per_page};
-use hugepage_assess::assessment::{Finding, Severity};
+use hugepage_assess::assessment::{Finding, Severity, Status};
+use hugepage_assess::model::Facts;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
@@ -150,6 +151,12 @@ fn beyond_the_reserve_a_number_comes_with_a_caution() {
         advice::hint(&touched.clone().status()).as_deref(),
         Some(seen!("Stop the server, run \"sysctl -w vm.nr_hugepages=5120", " and start the server."))
     );
+    // Of several, all have some of it.
+    let of_several = Facts { others_lack: Some(Pages(8)), ..touched.clone().facts() };
+    let hint = advice::hint(&Status::assess(of_several)).unwrap();
+    let is_of_all =
+        hint.starts_with("Stop this server and all others that lack pages, run ") && hint.ends_with(" and start them.");
+    assert!(is_of_all, "{hint}");
     // Other programs have it.
     let full = Server { shmem: 0, ..touched }.status();
     assert!(full.does_not_fit() && full.recommended < Some(Pages(2048)), "{full:?}");

@@ -149,6 +149,7 @@ fn who_else_holds_pages() {
         processes,
         memory: Bytes(GIB),
         pages: pages.map(Pages),
+        is_bound: false,
         counts: true,
     };
     let clause = |pages, others| holder(2, pages).clause(Pages(others));

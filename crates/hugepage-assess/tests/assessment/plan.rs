@@ -92,13 +92,42 @@ fn a_pool_for_servers_that_are_not_seen() {
     assert_eq!(status.verdict(), (Severity::Notice, &Finding::PoolWasted { needed: Pages(512) }));
     assert_eq!(
         advice::message(&status),
-        "The pool has 1024 pages of 2 MB, this server and current users of the pool need 512, and whether other servers need \
-         the other 512 is unknown."
+        "The pool has 1024 pages of 2 MB, this server and current users of the pool need 512, and whether other servers or \
+         next starts need the other 512 is unknown."
     );
     assert_eq!(advice::hint(&status), None);
+    // Who has enlarged it for a configuration that is not running yet is not told to take the pages away again.
+    let next_starts: [fn(&mut Facts); 2] =
+        [|facts| facts.pending = Pending::Unknown, |facts| facts.others_may_ask_for_more = true];
+    for change in next_starts {
+        let mut facts = seen.facts.clone();
+        change(&mut facts);
+        let status = Status::assess(facts);
+        assert_eq!(status.severity_of("pool_wasted"), Severity::Notice);
+        let wasted = Finding::PoolWasted { needed: Pages(512) };
+        assert_eq!(advice::message::hint_of_finding(&status, &wasted), None);
+        assert!(advice::message::of_finding(&status, &wasted).ends_with("is unknown."));
+    }
     // No command leaves no page.
     let off = Server { huge_pages: HugePages::Off, pool: known(pool(512, 512, 0)), ..Server::in_base_pages() };
     assert_eq!(hint(off).as_deref(), Some("Reduce the pool, unless a stopped server needs these pages."));
+}
+
+/// What is needed now and a pool for more on disk are told apart, and the recommended number counts what fits.
+#[test]
+fn more_on_disk_than_the_host_holds() {
+    let short = Server { pool: known(pool(1, 1, 0)), ..Server::in_base_pages() };
+    let mut facts = pending(short, HugePages::Try, 1000 * GIB);
+    if let Pending::Changed(demand, _) = &mut facts.pending {
+        demand.requested.shared_buffers = Bytes(999 * GIB);
+    }
+    let status = Status::assess(facts);
+    let message = advice::message(&status);
+    let parts = "512 are needed (511 missing), and with the configuration on disk a pool of 512000 pages exceeds";
+    assert!(message.contains(parts), "{message}");
+    assert_eq!(status.recommended, Some(Pages(512)));
+    let hint = advice::hint(&status).unwrap();
+    assert!(hint.contains(" (once that is reduced, all servers seen here;"), "{hint}");
 }
 
 /// Row 25: off until the next start.
@@ -310,6 +339,7 @@ fn pages_of_strangers() {
         processes: 1,
         memory: Bytes(GIB),
         pages: Some(Pages(100)),
+        is_bound: false,
         counts: false,
     };
     for (nr, recommended, steps) in [

@@ -21,8 +21,10 @@ fn messages_and_hints() {
             "Shared memory (15 GB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is empty; \
              7680 are needed, and a pool of 7680 pages exceeds the 6553 that this host can hold with 20% of memory in base \
              pages.",
-            Some(seen!("Reduce shared_buffers to at most 11232MB, run \"sysctl -w vm.nr_hugepages=6553", " and \
-                  restart the server, or set huge_pages = off.")),
+            Some(
+                "Reduce shared_buffers to at most 11232MB, run \"sysctl -w vm.nr_hugepages=6553\" (once that is reduced, all servers \
+                 seen here; `hugepage-sidecar size` counts all of the host) and restart the server, or set huge_pages = off.",
+            ),
         ),
         (
             Server { pool: known(pool(6600, 0, 0)), ..base.clone() },
@@ -34,7 +36,11 @@ fn messages_and_hints() {
         (
             Server { huge_pages: HugePages::Off, ..base.clone() },
             "Shared memory (1 GB) is in 4 kB pages because huge_pages = off.",
-            Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", ", set huge_pages = try and restart the server to use huge pages.")),
+            // Other numbers leave out who asks for no huge pages.
+            Some(
+                "Run \"sysctl -w vm.nr_hugepages=512\" (with this one, all servers seen here; `hugepage-sidecar size` counts all of \
+                 the host), set huge_pages = try and restart the server to use huge pages.",
+            ),
         ),
         (
             Server { huge_pages: HugePages::Off, size: 15 * GIB, ..base.clone() },

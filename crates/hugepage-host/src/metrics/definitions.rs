@@ -43,7 +43,7 @@ fn of_instance(instance: &InstanceMetrics, of: &mut Measured<'_>) {
         number "hugepage_pages_needed" "Huge pages that the running segment has or would need." = pages(status.needed);
         number "hugepage_pages_missing" "Of these, pages that are unavailable now; 0 in huge pages." = pages(status.missing);
         number "hugepage_recommended_nr_hugepages"
-            "Recommended pool of the whole host, in pages of the size that this instance uses." = pages(status.recommended);
+            "Recommended pool for this instance and all others that are seen, in pages of the size that it uses." = pages(status.recommended);
         number "hugepage_cgroup_limit_bytes"
             "The hugetlb cgroup limit of the instance with the least room; no sample without a limit."
             = bytes(limit.map(|limit| limit.limit));

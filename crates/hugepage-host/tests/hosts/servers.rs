@@ -70,7 +70,7 @@ const CASES: &[Case] = &[
         words: ["base", "warning", "cgroup_limit", "base"],
         pages: [Some(1060), Some(548), Some(2000), Some(14_747)],
         message: "Shared memory (2118 MB) is in 4 kB pages although huge pages were asked for: a cgroup allows only 1 GB of \
-                  the 2118 MB needed.",
+                  the 2120 MB needed.",
         hint: Some("Set /sys/fs/cgroup/hugetlb.2MB.rsvd.max to at least 2222981120 bytes and restart the server."),
         notes: &[HIDDEN],
     },

@@ -362,6 +362,15 @@ fn programs_that_hold_the_pool() {
     host.write("etc/hugepage-sidecar/service-accounts", "libvirt-qemu\n27\n");
     let [sizing] = &host.survey().sizings(&[], 20)[..] else { panic!() };
     assert_eq!((sizing.others.0, sizing.strangers.pages.0), (5388, 0));
+
+    // Two programs, each of which seems to have more than there is: at most one of them has all.
+    for pid in 82..88 {
+        process(pid, if pid % 2 == 0 { "mysqld" } else { "java" }, 27, 3000);
+    }
+    let survey = host.survey();
+    let shown: Vec<_> = survey.host.holders.iter().map(|row| (&*row.name, row.verb(), row.pages.unwrap().0)).collect();
+    let expected = [("java", "holds up to", 5900), ("mysqld", "holds up to", 5900), ("qemu-system-x86", "holds", 5000)];
+    assert_eq!(shown, expected);
 }
 
 /// Eight processes with one shared mapping of 2000 pages, and one that has pages of its own.

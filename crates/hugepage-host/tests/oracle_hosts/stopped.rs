@@ -61,7 +61,7 @@ fn no_waste_beside_an_unknown_need() {
     let status = &running(&survey, "run").status;
     assert_eq!(advice::hint(status), None);
     assert!(
-        advice::message(status).ends_with("whether other servers need the other 3000 is unknown."),
+        advice::message(status).ends_with("whether other servers or next starts need the other 3000 is unknown."),
         "{}",
         advice::message(status)
     );

@@ -102,7 +102,7 @@ pub struct CgroupLimits {
     pub reservation: Vec<CgroupLimit>,
     /// The limits of memory cgroups, where those count huge pages; empty where they do not.
     pub memory: Vec<MemoryLimit>,
-    /// The file that counts how often a limit refused huge pages to processes of the cgroup, and its number (`events`, Linux 5.6).
+    /// The file that counts how often a limit refused huge pages to processes of the cgroup, and its number (`events`, Linux 5.6; `failcnt` of version 1).
     /// `None` where there is no such file, as in v1.
     pub refusals: Option<(String, u64)>,
     /// Whether there may be limits that are not visible.
@@ -188,7 +188,8 @@ impl Hierarchy {
             return CgroupLimits { hidden_levels: true, ..CgroupLimits::default() };
         };
         let mut limits = CgroupLimits { hidden_levels: self.hidden_levels, ..CgroupLimits::default() };
-        let below_mount = |mount_root, path| below(mount_root, path).ok_or_else(|| outside(root, &file, path));
+        let outside = |path| root.content(&file, format!("its cgroup {path} is outside what is mounted"));
+        let below_mount = |mount_root, path| below(mount_root, path).ok_or_else(|| outside(path));
         let path = membership(&memberships).map_or("/", |(_, path)| path);
         let Some(path) = notes.keep(below_mount(&self.mount_root, path)) else {
             return CgroupLimits { hidden_levels: true, ..limits };
@@ -217,12 +218,15 @@ impl Hierarchy {
         let prefix = format!("{}{level}/hugetlb.{}", self.mount_point, size.cgroup_name());
         let [fault, reservation] = self.version.files();
         let ([fault_limit, _], [_, promised_file]) = (fault, reservation);
+        let is_first = limits.refusals.is_none();
         // The first level that has the controller is the cgroup whose processes they were (mm/hugetlb_cgroup.c, `hugetlb_event`).
-        if limits.refusals.is_none() && self.version == Version::V2 {
-            let path = format!("{prefix}.events");
-            let events = if_there(root.read_short(&path, str::to_owned))?.unwrap_or_default();
-            limits.refusals =
-                events.lines().find_map(|line| Some((path.clone(), line.strip_prefix("max ")?.parse().ok()?)));
+        let counters: &[_] = if self.version == Version::V1 { &["failcnt", "rsvd.failcnt"] } else { &["events"] };
+        for file in counters.iter().filter(|_| is_first) {
+            let path = format!("{prefix}.{file}");
+            let count = |line: &str| line.strip_prefix("max ").unwrap_or(line).parse::<u64>().ok();
+            let count = if_there(root.read_short(&path, |text| text.lines().find_map(count)))?.flatten();
+            let found = count.map(|count| (path, count));
+            limits.refusals = limits.refusals.take().into_iter().chain(found).max_by_key(|(_, count)| *count);
         }
         for ([limit_file, usage_file], into) in [(fault, &mut limits.fault), (reservation, &mut limits.reservation)] {
             let path = format!("{prefix}.{limit_file}");
@@ -259,10 +263,6 @@ pub(super) fn below(mount_root: &str, path: &str) -> Option<String> {
         mount_root => path.strip_prefix(mount_root).filter(|below| below.is_empty() || below.starts_with('/'))?,
     };
     (!below.split('/').any(|part| part == "..")).then(|| below.trim_matches('/').to_owned())
-}
-
-fn outside(root: &Root, file: &str, path: &str) -> ReadError {
-    root.content(file, format!("its cgroup {path} is outside what is mounted"))
 }
 
 /// `a/b`, `a` and the topmost, which is empty.

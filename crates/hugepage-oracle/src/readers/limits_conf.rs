@@ -28,10 +28,14 @@ pub fn memlock(root: &Root, account: &Account) -> Result<Option<Rlimit>, String>
                 _ => Some(false),
             };
             let rank = u8::from(domain != account.name) + u8::from(domain == "*");
-            let limit = match is_for {
-                Some(true) => Ok(Some(limit)),
-                Some(false) => continue,
-                None => {
+            let limit = match (is_for, limit) {
+                (Some(false), _) => continue,
+                (_, None) if domain == "*" => continue,
+                (_, None) => {
+                    return Err(format!("\"{domain} -\" in {path} may exempt {} from all limits", account.name));
+                }
+                (Some(true), limit) => Ok(limit),
+                (None, _) => {
                     Err(format!("whether the memlock limit of {domain} in {path} is for {} is unknown", account.name))
                 }
             };
@@ -53,15 +57,21 @@ pub fn memlock(root: &Root, account: &Account) -> Result<Option<Rlimit>, String>
     }
 }
 
-/// Domain, type and limit of a line such as `oracle soft memlock 134217728`, which is in kB.
-fn limit(line: &str) -> Option<(&str, &str, Rlimit)> {
+/// Domain, type and limit of a line such as `oracle soft memlock 134217728`, which is in kB; `oracle -` has no limit.
+fn limit(line: &str) -> Option<(&str, String, Option<Rlimit>)> {
     let mut words = line.split('#').next()?.split_ascii_whitespace();
-    let (domain, kind, item, value) = (words.next()?, words.next()?, words.next()?, words.next()?);
-    let limit = match value {
-        "unlimited" | "infinity" | "-1" => Rlimit::Unlimited,
-        value => Rlimit::At(Bytes(value.parse::<u64>().ok()?.saturating_mul(1024))),
+    let (domain, kind) = (words.next()?, words.next()?.to_ascii_lowercase());
+    let (item, value) = (words.next().map(str::to_ascii_lowercase), words.next().map(str::to_ascii_lowercase));
+    let limit = match value.as_deref() {
+        None => return (item.is_none() && kind == "-").then_some((domain, kind, None)),
+        Some("unlimited" | "infinity" | "-1" | "-") => Rlimit::Unlimited,
+        // As strtoull(3) reads it.
+        Some(value) => {
+            let digits = value.split(|c: char| !c.is_ascii_digit()).next()?;
+            Rlimit::At(Bytes(digits.parse::<u64>().ok()?.saturating_mul(1024)))
+        }
     };
-    (item == "memlock").then_some((domain, kind, limit))
+    (item? == "memlock").then_some((domain, kind, Some(limit)))
 }
 
 #[cfg(test)]
@@ -95,6 +105,7 @@ mod tests {
         write("limits.conf", "* - memlock 1\noracle soft memlock 64 # kB\noracle hard memlock unlimited\n");
         assert_eq!(memlock(&root, &oracle).unwrap(), Some(Rlimit::At(Bytes(64 << 10))));
         write("limits.d/90-oracle.conf", "@dba - memlock 5\noracle  -  memlock  unlimited\noracle soft nofile 3\n");
+        write("limits.d/95-oracle.conf", "oracle - memlock -\n");
         write("limits.d/readme", "oracle - memlock 7\n");
         assert_eq!(memlock(&root, &oracle).unwrap(), Some(Rlimit::Unlimited));
     }
@@ -111,6 +122,9 @@ mod tests {
             // For maxlogins alone.
             ("%dba - memlock 5\n% - memlock 5\n", None),
             ("@other - memlock 6\ngrid - memlock 7\noracle hard memlock 8\n", None),
+            ("* SOFT memlock Unlimited\n* Hard MEMLOCK 7\n", Some(7)),
+            ("oracle - memlock 128g\n", Some(128)),
+            ("grid -\n@other -\n* -\n* - memlock 5\n", Some(5)),
             // Nobody knows better than the account's own line.
             ("oracle - memlock 4\n@ldap - memlock 5\n500: - memlock 6\n", Some(4)),
         ] {
@@ -121,6 +135,9 @@ mod tests {
             "500: - memlock 6\n",
             "@500:600 - memlock 6\n",
             "oracle soft memlock 4\n",
+            "oracle -\n* - memlock unlimited\n",
+            "@dba - # as it is\n* - memlock unlimited\n",
+            "oracle - memlock unlimited\n@ldap -\n",
         ] {
             assert!(of(lines).is_err(), "{lines}");
         }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use hugepage_assess::advice::recommendation::counted;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::PoolHolder;
 use hugepage_host::host_advice::HostRecommendation;
@@ -14,7 +13,7 @@ use hugepage_kernel::{Pages, Root};
 use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
 use crate::oracle::columns::PoolRecord;
-use crate::output::host_rows::{HostOutput, host};
+use crate::output::host_rows::{HostOutput, NO_POOLS, RECOMMENDED_COUNTS, host};
 use crate::output::rows::{InstanceRow, PoolOutput, StoppedRow};
 use crate::output::stream::{say, stdout};
 use crate::output::table::{colored, or_unknown, table, wrapped, wrapped_instruction};
@@ -205,11 +204,11 @@ fn print_pools(pools: &[PoolOutput]) {
         ]);
     }
     match pools.is_empty() {
-        true => say!("This kernel has no huge page pools, or they are not visible."),
+        true => say!("{NO_POOLS}"),
         false => say!("{}", rows.trim_fmt()),
     }
     if pools.iter().any(|row| row.recommended_nr_hugepages.is_some()) {
-        say!("{}", wrapped(&format!("RECOMMENDED counts {}.", counted(Some(Pages(0)))), 0, 2));
+        say!("{}", wrapped(&format!("RECOMMENDED {RECOMMENDED_COUNTS}."), 0, 2));
     }
 }
 

@@ -12,6 +12,13 @@ use serde::Serialize;
 
 use super::rows::{InstanceRow, PoolOutput, StoppedRow, instance, pool, stopped, time};
 
+/// What is said of a host without any pool.
+pub const NO_POOLS: &str = "This kernel has no huge page pools, or they are not visible.";
+
+/// Whom the recommended number of a pool counts, behind its name.
+pub const RECOMMENDED_COUNTS: &str = "counts all servers seen here, with what they run with where their next start is unknown, \
+                                      and is never less than the pool keeps; `hugepage-sidecar size` counts all of the host";
+
 /// The host's memory (/proc/meminfo).
 #[derive(Debug, Serialize)]
 pub struct MemoryOutput {

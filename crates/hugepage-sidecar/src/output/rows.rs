@@ -86,9 +86,9 @@ pub struct PageSizeShare {
 pub struct PoolOutput {
     #[serde(flatten)]
     pub pool: PoolRecord,
-    /// Pages that the instances hold; null for a node.
+    /// Pages that the instances hold; null for a node, and where one could not be inspected.
     pub held_by_instances: Option<Pages>,
-    /// Pages that other processes hold or have reserved; null for a node.
+    /// Pages that other processes hold or have reserved; likewise.
     pub held_by_others: Option<Pages>,
     /// Those of them that no service account holds, which are no reason for more pages; null for a node.
     pub held_by_strangers: Option<Pages>,
@@ -130,10 +130,12 @@ fn of_sizes(memory: &InstanceMemory) -> Vec<PageSizeShare> {
 pub fn pool(row: &PoolRow, sizings: &[Sizing]) -> PoolOutput {
     let sizing = Sizing::of_size(sizings, row.pool.page_size).filter(|_| row.node.is_none());
     let held = |sizing: &Sizing| sizing.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
+    // Without a number, somebody's pages are not known.
+    let known = sizing.filter(|sizing| sizing.recommended.is_some());
     PoolOutput {
         pool: pool_record(row),
-        held_by_instances: sizing.map(held),
-        held_by_others: sizing.map(|sizing| sizing.others),
+        held_by_instances: known.map(held),
+        held_by_others: known.map(|sizing| sizing.others),
         held_by_strangers: sizing.map(|sizing| sizing.strangers.pages),
         recommended_nr_hugepages: sizing.and_then(|sizing| sizing.recommended),
     }

@@ -4,14 +4,12 @@
 //! here compute the charts; the templates render text and charts. Templates escape all values (askama, by the extension
 //! .html), because directories and process titles are not trusted.
 
-mod capacity_table;
 mod memory_chart;
 mod page_tables_chart;
 mod scale;
 mod timeline;
 
 use askama::Template;
-use capacity_table::CapacityTable;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
 use hugepage_host::Survey;
@@ -32,7 +30,6 @@ struct ReportPage<'a> {
     in_huge_pages: usize,
     memory: Option<MemoryChart>,
     page_tables: Vec<PageTableChart>,
-    capacities: Vec<CapacityTable>,
     histories: Vec<InstanceHistory>,
 }
 
@@ -53,11 +50,6 @@ pub fn render(
         in_huge_pages: survey.instances.iter().filter(|one| one.landed_in() == Landing::Hugetlb).count(),
         memory: MemoryChart::new(survey, output),
         page_tables: instances().map(|(instance, row)| PageTableChart::new(instance, row, base, connections)).collect(),
-        capacities: survey
-            .instances
-            .iter()
-            .filter_map(|instance| CapacityTable::new(survey, instance, base, connections))
-            .collect(),
         histories: output
             .instances
             .iter()

@@ -103,9 +103,9 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
         Finding::PoolWasted { needed } => {
             let now = status.share.map(|share| share.persistent).unwrap_or_default();
             let Some(size) = status.facts.pool_state.huge_page_size else { return String::new() };
-            match status.facts.others_lack {
-                Some(_) => format!("{}.", pool::excess(now, *needed, size)),
-                None => format!("{}.", pool::unused(now, *needed, size)),
+            match status.facts.knows_all_needs() {
+                true => format!("{}.", pool::excess(now, *needed, size)),
+                false => format!("{}.", pool::unused(now, *needed, size)),
             }
         }
         Finding::HostMemoryUnknown => format!(
@@ -121,9 +121,10 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
             status.facts.oom_group.as_deref().unwrap_or_default()
         ),
         Finding::LimitHit { path, count } => format!(
-            "{} is in {}, but a limit has refused huge pages to processes of its control group ({path}: max {count}).",
+            "{} is in {}, but a limit has refused huge pages to processes of its control group ({path}: {}{count}).",
             text.memory(),
-            text.current_pages()
+            text.current_pages(),
+            if path.ends_with("events") { "max " } else { "" }
         ),
         Finding::BootLoses => text.at_boot(),
         Finding::LandingUnknown => "The pages of shared memory could not be determined.".to_owned(),

@@ -65,21 +65,22 @@ impl StatusText<'_> {
         let nr = pool.map_or(Pages(0), |pool| pool.nr);
         let available = pool.and_then(|pool| pool.available()).unwrap_or_default().saturating_add(self.0.own);
         let missing = self.0.missing.unwrap_or_default();
+        let are = if needed == Pages(1) { "is" } else { "are" };
         let reason = match cause {
             _ if self.could_land_now() => self.reason_at_start(cause),
             Cause::Disabled => return format!(" because {}{}", self.setting(), self.requested_on_disk()),
-            Cause::PoolEmpty => format!("the pool of {size} pages is empty; {needed} are needed"),
+            Cause::PoolEmpty => format!("the pool of {size} pages is empty; {needed} {are} needed"),
             Cause::PoolTooSmall => {
                 let s = if nr == Pages(1) { "" } else { "s" };
-                format!("the pool has {nr} page{s} of {size}; {needed} are needed ({missing} missing)")
+                format!("the pool has {nr} page{s} of {size}; {needed} {are} needed ({missing} missing)")
             }
             Cause::PoolTaken => format!(
-                "only {available} of the pool's {nr} pages of {size} are available; {needed} are needed ({missing} missing){}",
+                "only {available} of the pool's {nr} pages of {size} are available; {needed} {are} needed ({missing} missing){}",
                 self.largest_holder()
             ),
             Cause::CgroupLimit => {
                 let room = self.reservation_limit().map_or(Bytes(0), CgroupLimit::room);
-                format!("a cgroup allows only {room} of the {} needed", self.size())
+                format!("a cgroup allows only {room} of the {} needed", self.needed_bytes().unwrap_or_default())
             }
             Cause::Unknown => "the cause could not be determined".to_owned(),
             cause => {
@@ -88,8 +89,10 @@ impl StatusText<'_> {
             }
         };
         if is_of_pool(cause) && self.0.does_not_fit() {
+            let is_later = self.0.facts.needed_pending() > self.0.needed;
+            let with = if is_later { " with the configuration on disk" } else { "" };
             format!(
-                ": {reason}, and a pool of {} pages exceeds the {}",
+                ": {reason}, and{with} a pool of {} pages exceeds the {}",
                 self.0.to_land.unwrap_or_default(),
                 self.0.capacity.map(pool::held).unwrap_or_default()
             )

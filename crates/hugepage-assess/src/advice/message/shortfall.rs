@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hugepage_kernel::{Bytes, PageSize};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::product::ProductTerms;
 use super::status_text::page_size;
@@ -77,7 +77,8 @@ impl fmt::Display for Shortfall<'_> {
             }
             (Some(Cause::MemoryLimit), _) => f.write_str("a memory cgroup that counts huge pages allows less"),
             (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
-                write!(f, "only {guaranteed} of the {needed} pages of {size} needed are guaranteed")
+                let s = if needed == Pages(1) { "" } else { "s" };
+                write!(f, "only {guaranteed} of the {needed} page{s} of {size} needed are guaranteed")
             }
             (Some(Cause::Unknown), _) => match lock_limit {
                 Some(LockLimit::Either { .. }) => f.write_str(

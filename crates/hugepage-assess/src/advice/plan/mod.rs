@@ -203,7 +203,7 @@ impl Plan {
         let (size, in_use) = (facts.pool_state.huge_page_size?, facts.pool_state.pool.known()?.in_use()?);
         // What goes may be of the nodes that it may use.
         let is_free = !facts.pool_state.nodes.as_ref().is_some_and(NodePools::is_restricted);
-        let is_for_sure = facts.others_lack.is_some() && pages >= in_use && pages > Pages(0) && is_free;
+        let is_for_sure = facts.knows_all_needs() && pages >= in_use && pages > Pages(0) && is_free;
         let step = Step::SetPool { size, is_default: facts.is_default(size), pages, after_stop: false, leaves: None };
         is_for_sure.then(|| Self { steps: vec![step] })
     }

@@ -1,6 +1,6 @@
 //! A plan as one sentence.
 
-use hugepage_kernel::Bytes;
+use hugepage_kernel::{Bytes, Pages};
 
 use super::{Plan, Step};
 use crate::advice::command;
@@ -15,23 +15,36 @@ impl Plan {
         let terms = ProductTerms::of_product(status.facts.requested.product);
         let server = terms.server;
         let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
+        let is_reduced = self.steps.iter().any(|step| matches!(step, Step::Reduce { .. }));
         let commands = status.facts.commands.as_ref();
         let with = |command: Option<&str>| command.map_or(String::new(), |command| format!(" with \"{command}\""));
         let (stop, start) = (commands.map(|all| &*all.stop), commands.map(|all| &*all.start));
         let restart = commands.map(|all| format!("{} && {}", all.stop, all.start));
+        // The memory is there when all have stopped that are to move.
+        let (whom, them) = match status.facts.others_lack {
+            Some(Pages(1..)) if commands.is_none() => {
+                (format!("this {server} and all others that lack pages"), "them".to_owned())
+            }
+            _ => (format!("the {server}"), format!("the {server}")),
+        };
         let mut texts = Vec::new();
         for step in &self.steps {
             if waits && step.waits() {
-                texts.push(format!("stop the {server}{}", with(stop)));
+                texts.push(format!("stop {whom}{}", with(stop)));
             }
             texts.push(match step {
-                Step::Restart if waits => format!("start the {server}{}", with(start)),
+                Step::Restart if waits => format!("start {them}{}", with(start)),
                 Step::Restart => step.text(terms) + &with(restart.as_deref()),
                 step if step.is_setting() && status.of_pending && status.facts.landing() == Landing::Hugetlb => {
                     step.text(terms) + " in the configuration"
                 }
                 step if step.sets_pages() && !matches!(finding, Finding::PoolWasted { .. }) => {
-                    format!("{} ({})", step.text(terms), counted(status.facts.others_lack))
+                    let with_it = match self.steps.contains(&Step::SetHugePagesTry) {
+                        _ if is_reduced => "once that is reduced, ",
+                        true => "with this one, ",
+                        false => "",
+                    };
+                    format!("{} ({with_it}{})", step.text(terms), counted(status.facts.others_lack))
                 }
                 step => step.text(terms),
             });
@@ -48,7 +61,7 @@ impl Plan {
         } else if self.steps.iter().any(|step| matches!(step, Step::RaiseMemlock { .. })) {
             text += " (MOS 2049901.1)";
         }
-        if self.steps.iter().any(|step| matches!(step, Step::Reduce { .. })) {
+        if is_reduced {
             text += &format!(", or set {}", terms.setting(HugePages::Off));
         }
         if let Finding::PoolWasted { .. } = finding {

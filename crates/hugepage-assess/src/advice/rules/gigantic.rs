@@ -1,15 +1,14 @@
-//! Pages of 1 GB: where they save memory, and how full the last one is.
+//! Pages of 1 GB: how full the last one is.
 
 use hugepage_kernel::{Bytes, PageSize};
 
 use crate::advice::context::AdviceContext;
-use crate::advice::recommendation::{Effect, Recommendation, setting};
+use crate::advice::recommendation::{Recommendation, setting};
 use crate::advice::shared_buffers;
 use crate::assessment::{Severity, Status};
 use crate::model::HugePages;
-use crate::pools;
 
-/// The smallest saving, in the last page or in page tables, that is recommended.
+/// The smallest saving in the last page that is recommended.
 const MIN_SAVING: Bytes = Bytes(128 << 20);
 const GIGANTIC: PageSize = PageSize::new(1 << 30).unwrap();
 
@@ -42,35 +41,4 @@ pub fn last_page(context: &AdviceContext) -> Option<Recommendation> {
         ),
         Some(unused),
     ))
-}
-
-/// Page tables for 2 MB pages matter from tens of gigabytes and hundreds of connections on.
-pub fn would_pay(context: &AdviceContext) -> Option<Recommendation> {
-    let status = status(context)?;
-    let size = status.facts.pool_state.huge_page_size?;
-    let there = pools::of_size(&context.pools, GIGANTIC).is_some();
-    let less = context.tables_at_most(size).saturating_sub(context.tables_at_most(GIGANTIC));
-    let pages = GIGANTIC.pages_to_hold(context.segment());
-    let wasted = GIGANTIC.times(pages).saturating_sub(context.segment());
-    // The pages of the current size are returned to the host first.
-    let fits = size.pages_to_hold(GIGANTIC.times(pages))
-        <= status.capacity?.within_reserve.min(status.capacity?.most).saturating_sub(status.share?.others);
-    if !there || !fits || less < MIN_SAVING || less <= wasted {
-        return None;
-    }
-    Some(Recommendation {
-        takes_effect: Effect::Reboot,
-        ..Recommendation::of_server(
-            Severity::Notice,
-            "huge_page_size",
-            size.setting(),
-            Some("1GB".to_owned()),
-            format!(
-                "With {} connections, {pages} pages of 1 GB reserved at boot would save {less} of page tables; {wasted} would be \
-                 unused.",
-                context.server.max_connections
-            ),
-            Some(less.saturating_sub(wasted)),
-        )
-    })
 }

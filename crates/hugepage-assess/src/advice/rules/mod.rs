@@ -12,22 +12,20 @@ use std::cmp::Reverse;
 use crate::advice::context::AdviceContext;
 use crate::advice::plan::rows;
 use crate::advice::recommendation::Recommendation;
-use crate::assessment::page_tables::tables;
 use crate::model::Landing;
-use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_kernel::{Bytes, Pages};
 
 type Rule = fn(&AdviceContext) -> Option<Recommendation>;
 
 /// All recommendations, the gravest first: the steps that findings lead to, then what the rules add.
 pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
-    const RULES: [Rule; 8] = [
+    const RULES: [Rule; 7] = [
         container::limit,
         spare_pages::overcommit,
         huge_pages::with_on,
         boot::at_boot,
         boot::fragmented,
         gigantic::last_page,
-        gigantic::would_pay,
         kernel::transparent,
     ];
     let steps = rows::of_findings(&context.status).into_iter();
@@ -47,10 +45,6 @@ pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
 
 /// Facts that several rules use.
 impl AdviceContext {
-    fn segment(&self) -> Bytes {
-        self.status.facts.segment_size().unwrap_or_default()
-    }
-
     fn in_huge_pages(&self) -> bool {
         self.status.facts.landing() == Landing::Hugetlb
     }
@@ -58,11 +52,6 @@ impl AdviceContext {
     /// Page tables that huge pages would save now; `None` if the server has huge pages, or if unknown.
     fn saving(&self) -> Option<Bytes> {
         self.server.page_tables.of_shared_memory.filter(|_| !self.in_huge_pages())
-    }
-
-    /// Page tables of max_connections backends that have each touched all of shared memory.
-    fn tables_at_most(&self, size: PageSize) -> Bytes {
-        tables(self.server.max_connections, self.segment(), size)
     }
 
     /// The pages of the pool without surplus pages.

@@ -25,6 +25,7 @@ fn holder(name: &str, pages: u64) -> PoolHolder {
         processes: 1,
         memory: Bytes(pages * 2 * MIB),
         pages: Some(Pages(pages)),
+        is_bound: false,
         counts: false,
     }
 }
@@ -366,16 +367,6 @@ fn of_page_sizes() -> Vec<State> {
         of_host(
             "a pool of 1 GB pages where a larger pool does not fit",
             Host { gigantic: [9, 9, 0, 0, 0], shared_buffers: 7 * GIB, ..base([0; 5]) },
-        ),
-        of_host(
-            "1 GB pages would save page tables",
-            Host {
-                connections: 2000,
-                shared_buffers: 40 * GIB,
-                memory: 128 * GIB,
-                at_boot: Some(20950),
-                ..huge([20950, 20950, 20950, 0, 9])
-            },
         ),
     ]
 }

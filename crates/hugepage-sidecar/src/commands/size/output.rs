@@ -36,6 +36,9 @@ pub struct PoolSizing {
     pub page_size: PageSize,
     pub is_default: bool,
     pub nr_hugepages: Pages,
+    /// Those of them that are surplus.
+    #[serde(skip)]
+    pub surplus: Pages,
     /// The recommended size of the pool; null if the need of an instance is unknown, because any number may be too
     /// small.
     pub recommended_nr_hugepages: Option<Pages>,
@@ -77,6 +80,7 @@ impl SizeOutput {
         let release = survey.host.kernel_release.as_ref();
         let counts_memlock = release.and_then(|release| Advisories::known().affects("shm_memlock", release));
         let mut notes = [&host.by_hand[..], &host.notes].concat();
+        notes.extend(survey.instances.iter().filter_map(Instance::note_on_size));
         notes.extend(survey.host.notes.iter().cloned());
         notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
         // Why a need is unknown is said where it is not counted.
@@ -98,11 +102,12 @@ impl SizeOutput {
 fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizing {
     let size = sizing.page_size;
     let is_default = default == Some(size);
-    let nr = survey.host.pool(size).map_or(Pages(0), |pool| pool.nr);
+    let pool = survey.host.pool(size);
     PoolSizing {
         page_size: size,
         is_default,
-        nr_hugepages: nr,
+        nr_hugepages: pool.map_or(Pages(0), |pool| pool.nr),
+        surplus: pool.and_then(|pool| pool.surplus).unwrap_or_default(),
         recommended_nr_hugepages: sizing.recommended,
         needed_in_all: sizing.total,
         capacity: sizing.capacity.map(|capacity| capacity.most),
@@ -141,6 +146,9 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
             Some(_) if instance.need().pages > Pages(0) => return None,
             Some(_) if facts.requested.never_in_huge_pages() => {
                 ("its kind of shared memory cannot be in huge pages", true)
+            }
+            Some(_) if facts.may_request_next() && facts.pool_state.pool.known().is_none() => {
+                ("this kernel has no pool of the pages that it asks for", false)
             }
             Some(_) => ("huge pages are turned off in its configuration", true),
         };

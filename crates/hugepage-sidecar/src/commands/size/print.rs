@@ -4,6 +4,7 @@ use hugepage_kernel::Pages;
 
 use super::output::{PoolSizing, SizeOutput};
 use crate::output::escape;
+use crate::output::host_rows::NO_POOLS;
 use crate::output::stream::{say, stdout};
 use crate::output::table::{or_unknown, table, wrapped};
 
@@ -30,6 +31,9 @@ pub fn csv(output: &SizeOutput) -> anyhow::Result<()> {
 pub fn print(output: &SizeOutput) {
     for pool in &output.pools {
         print_pool(pool);
+    }
+    if output.pools.is_empty() {
+        say!("{NO_POOLS}");
     }
     if let Some(sessions) = &output.sessions {
         sessions.print();
@@ -61,15 +65,18 @@ fn print_pool(pool: &PoolSizing) {
     };
     let of = pool.by_stopped.as_ref().map_or(String::new(), |clause| format!(", {clause}"));
     let more = format!("; {needed}all of the host{}{of}", if pool.does_not_fit.is_empty() { "" } else { " that fits" });
+    // The kernel's parameter is without surplus pages.
+    let now = match pool.surplus {
+        Pages(0) => pool.nr_hugepages.to_string(),
+        surplus => format!("{} and {surplus} surplus", pool.nr_hugepages.saturating_sub(surplus)),
+    };
     match pool.recommended_nr_hugepages {
         Some(Pages(0)) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
         Some(pages) if pool.is_default => {
-            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {}{more})", pool.nr_hugepages)
+            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})")
         }
-        Some(pages) => say!("{pages} pages of {size}   (now {}{more})", pool.nr_hugepages),
-        None => {
-            say!("pages of {size}: no recommendation, the need of an instance is unknown (now {})", pool.nr_hugepages)
-        }
+        Some(pages) => say!("{pages} page{} of {size}   (now {now}{more})", if pages == Pages(1) { "" } else { "s" }),
+        None => say!("pages of {size}: no recommendation, the need of an instance is unknown (now {now})"),
     }
     let mut rows = table(&["  INSTANCE", "STATE", "NEEDED", "HELD"], 2);
     for need in &pool.needs {
@@ -82,7 +89,9 @@ fn print_pool(pool: &PoolSizing) {
     }
     if pool.held_by_others > pool.held_by_strangers {
         let held = pool.held_by_others.saturating_sub(pool.held_by_strangers).to_string();
-        rows.add_row(vec!["  (others)".to_owned(), String::new(), held.clone(), held]);
+        let is_known = pool.recommended_nr_hugepages.is_some();
+        let who = if is_known { "  (others)" } else { "  (others, or not inspected)" };
+        rows.add_row(vec![who.to_owned(), String::new(), held.clone(), held]);
     }
     if rows.row_count() > 0 {
         say!("{}", rows.trim_fmt());
@@ -98,7 +107,7 @@ fn print_pool(pool: &PoolSizing) {
     for misfit in &pool.does_not_fit {
         let capacity = or_unknown(pool.capacity);
         let text = format!(
-            "{} does not fit: its {} pages are {} more than this host can provide; the capacity is {capacity} pages; it counts with {}",
+            "{} does not fit: its {} pages are {} more than this host can provide beside the others; the capacity is {capacity} pages; it counts with {}",
             misfit.name, misfit.pages, misfit.over, misfit.counted
         );
         say!("{}", wrapped(&text, 2, 4));
