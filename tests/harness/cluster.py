@@ -200,7 +200,12 @@ class Cluster:
         try:
             self.stop("immediate")
         finally:
-            shutil.rmtree(self.root, ignore_errors=True)
+            until(f"the end of {self.root}", self._is_removed)
+
+    def _is_removed(self) -> bool:
+        # What a process of the server still writes at its end can keep a directory from going at once.
+        shutil.rmtree(self.root, ignore_errors=True)
+        return not self.root.exists()
 
     @property
     def postmaster(self) -> int:
