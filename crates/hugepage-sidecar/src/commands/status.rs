@@ -73,6 +73,11 @@ fn field(value: &serde_json::Value) -> String {
 
 fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
     say!("{}  {}\n", escape::line(out.host_name.as_deref().unwrap_or("unknown host")), out.taken_at);
+    say!("{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), verdict.state()), 0, 2));
+    if let Some(hint) = &verdict.hint {
+        say!("{}", wrapped_instruction(hint, 2, 2));
+    }
+    say!();
     if !out.instances.is_empty() {
         let mut rows =
             table(&["INSTANCE", "LANDED", "MEMORY", "NEEDED", "HELD", "MISSING", "PAGE TABLES", "MEMLOCK"], 2);
@@ -115,14 +120,6 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
     }
     for note in &out.notes {
         say!("{}", wrapped(&format!("note: {note}"), 0, 2));
-    }
-    // Without a known effect there is nothing to do; the JSON has every advisory.
-    for one in out.kernel_advisories.iter().filter(|one| one.applies == Some(true)) {
-        say!("{}", wrapped(&format!("kernel: {}", one.detail), 0, 2));
-    }
-    say!("\n{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), verdict.state()), 0, 2));
-    if let Some(hint) = &verdict.hint {
-        say!("{}", wrapped_instruction(hint, 2, 2));
     }
 }
 
