@@ -103,7 +103,7 @@ impl Host {
         let mapping = Mapping {
             start,
             end: start + size,
-            access: Access::READ_WRITE,
+            access: Access { read: true, write: true, execute: false },
             inaccessible: Bytes(0),
             shared: true,
             offset: 0,

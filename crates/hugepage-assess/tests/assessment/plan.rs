@@ -113,6 +113,18 @@ fn a_pool_for_servers_that_are_not_seen() {
     assert_eq!(hint(off).as_deref(), Some("Reduce the pool, unless a stopped server needs these pages."));
 }
 
+/// Whatever its files ask for by now, what runs needs these pages.
+#[test]
+fn base_pages_beside_files_that_have_changed() {
+    let short = Server { pool: known(pool(1, 1, 0)), ..Server::in_base_pages() }.status();
+    let status = Status::assess(Facts { pending: Pending::Unknown, ..short.facts });
+    assert_eq!(status.outlook, Outlook::Unknown);
+    assert_eq!(
+        advice::hint(&status).as_deref(),
+        Some(seen!("Run \"sysctl -w vm.nr_hugepages=512", " and restart the server."))
+    );
+}
+
 /// What is needed now and a pool for more on disk are told apart, and the recommended number counts what fits.
 #[test]
 fn more_on_disk_than_the_host_holds() {

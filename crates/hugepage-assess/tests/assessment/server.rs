@@ -67,7 +67,7 @@ impl Server {
         let mapping = Mapping {
             start,
             end: start + self.size,
-            access: Access::READ_WRITE,
+            access: Access { read: true, write: true, execute: false },
             inaccessible: Bytes(0),
             shared: true,
             offset: 0,

@@ -42,9 +42,6 @@ impl fmt::Display for Access {
 }
 
 impl Access {
-    /// Reading and writing, as shared memory has it.
-    pub const READ_WRITE: Self = Self { read: true, write: true, execute: false };
-
     /// Parses `rw-s`; whether it is shared comes second.
     fn parse(text: &str) -> Option<(Self, bool)> {
         let [read, write, execute, kind] = text.as_bytes() else { return None };
@@ -225,7 +222,7 @@ mod tests {
         let huge = huge.unwrap();
         assert_eq!((huge.name(), huge.size(), huge.shared), ("anon_hugepage", Bytes(0x4320_0000), true));
         assert_eq!((huge.device, huge.inode), ((0, 16), 12345));
-        assert_eq!((huge.access, huge.memory()), (Access::READ_WRITE, Bytes(0x4320_0000)));
+        assert_eq!((&*huge.access.to_string(), huge.memory()), ("rw-", Bytes(0x4320_0000)));
         for (line, name) in [
             ("7f00-7f01 rw-s 00000000 00:01 1028   /dev/zero (deleted)", "zero"),
             ("7f00-7f01 rw-s 00000000 00:01 0   /SYSV009b2220 (deleted)", "SYSV009b2220"),
@@ -273,7 +270,7 @@ mod tests {
         let mappings = read(&Root::at(directory.path()), SELF, |_| true).unwrap();
         let sizes: Vec<_> = mappings.iter().map(|mapping| (mapping.size(), mapping.memory())).collect();
         assert_eq!(sizes, [(Bytes(0x220_0000), Bytes(0xa0_0000)), (Bytes(0x20_0000), Bytes(0))]);
-        assert_eq!(mappings[0].access, Access::READ_WRITE);
+        assert_eq!(mappings[0].access.to_string(), "rw-");
         let segment = parse("1000-3000 ---s 00000000 00:01 5 /SYSV00000000 (deleted)").unwrap();
         assert_eq!(segment.memory(), Bytes(0x2000), "the kernel reserves all of it");
     }

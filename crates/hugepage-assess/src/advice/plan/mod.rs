@@ -10,7 +10,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 pub(super) use self::start::Start;
 use crate::assessment::{Finding, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Landing, NodePools, PagesOfStrangers};
+use crate::model::{Cause, CrashRecovery, Landing, NodePools, PagesOfStrangers, Pending};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,6 +163,8 @@ impl Plan {
             Finding::RestartFails | Finding::RestartLoses => {
                 restart().map(|steps| steps.into_iter().filter(|step| *step != Step::Restart).collect())
             }
+            // What it runs with needs these pages, whatever its files ask for by now.
+            _ if status.facts.pending == Pending::Unknown => crash(),
             _ => restart(),
         };
         // Limits that harm the server are raised, where something else is in the way that no step removes.
