@@ -63,7 +63,7 @@ FROM hugepage_status
         "page_size_bytes": "Page size of the main segment.",
         "pages_needed": "Huge pages that the running segment has or would need.",
         "pages_missing": "Of these, pages that are unavailable now; 0 in huge pages.",
-        "recommended_nr_hugepages": "Recommended pool of the whole host, in pages of the size that this instance uses.",
+        "recommended_nr_hugepages": "Recommended pool for this instance and all others that are seen, in pages of the size that it uses.",
         "allocations_total": "Allocations of shared memory by this postmaster; no sample unless the library is preloaded.",
     }),
     Query("hugepage_instance", f"""\

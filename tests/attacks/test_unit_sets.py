@@ -120,18 +120,18 @@ def watching(place: Path, *arguments: str | Path) -> Iterator[subprocess.Popen]:
 @pytest.mark.parametrize("with_oracle", [False, True])
 def test_watch_keeps_what_is_documented(place, with_oracle):
     effective, permitted = documented("in effect"), documented("until it has become")
-    besides = documented("watch --oracle-dir") | documented("one that writes files")
+    besides = documented("watch --oracle-dir") | documented("a command that writes files")
     with watching(place, *(["--oracle-dir", place / "state/oracle"] if with_oracle else [])) as process:
         lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
     status = dict(line.split(":\t") for line in lines if ":\t" in line)
     found = {name: int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd", "CapInh", "CapAmb")}
-    permitted = bits(effective | permitted | (besides if with_oracle else documented("one that writes files")))
+    permitted = bits(effective | permitted | (besides if with_oracle else documented("a command that writes files")))
     assert found == {"CapEff": bits(effective), "CapPrm": permitted, "CapBnd": permitted, "CapInh": 0, "CapAmb": 0}
     assert status["NoNewPrivs"] == "1"
 
 
 def test_the_unit_grants_what_is_documented():
-    rows = ("in effect", "until it has become", "one that writes files", "watch --oracle-dir")
+    rows = ("in effect", "until it has become", "a command that writes files", "watch --oracle-dir")
     assert set(systemd_unit.capabilities()) == set.union(*map(documented, rows))
 
 

@@ -77,7 +77,7 @@ def test_unsafe_parent_directory(directory, root):
     inner = directory / "open" / "inner"
     inner.mkdir(parents=True)
     inner.parent.chmod(0o777)
-    assert "may rename" in refused(inner)
+    assert "may write" in refused(inner)
     inner.parent.chmod(0o755)
     os.chown(inner.parent, 65534, -1)
     assert "belongs to uid 65534" in refused(inner)
@@ -87,7 +87,7 @@ def test_unsafe_parent_directory(directory, root):
 
 
 def test_invalid_paths(directory):
-    assert "absolute" in refused(directory.parent / directory.name / "..").replace("must not contain . or ..", "absolute")
+    assert "symbolic link" in refused(directory.parent / directory.name / "..")
     done = subprocess.run([binary(), "oracle", "prepare", directory.name], cwd=directory.parent, capture_output=True, text=True)
     assert done.returncode == 3 and "absolute" in done.stderr
     assert "No such file" in refused(directory / "nothing")

@@ -50,8 +50,11 @@ def test_without_proc_and_sys_it_says_what_is_missing(empty):
     assert 'could not open "/proc' in text and "UNKNOWN: /proc of this host could not be read. " in text
 
 
-def test_a_tree_is_read_there(empty):
-    """The files of one machine can be examined on one that has nothing else."""
+def test_a_tree_is_read_there(request, root, empty):
+    """The files of one machine can be examined on one that has nothing else but /proc."""
+    (empty / "proc").mkdir()
+    subprocess.run(["mount", "--bind", "/proc", empty / "proc"], check=True)
+    request.addfinalizer(lambda: subprocess.run(["umount", empty / "proc"], check=True))
     tree = Host(empty / "tree")
     tree.postgresql("/data", 64 * MB, 4 * KB)
     outside = run("--root", tree.directory, "status", "--format", "json", "--state-dir", "/none")
