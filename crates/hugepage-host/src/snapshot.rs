@@ -92,6 +92,8 @@ pub struct StoppedClusters {
     pub found: Vec<StoppedCluster>,
     /// What could not be read of them.
     pub notes: Vec<String>,
+    /// The users of whom something was not read for them alone; the notes say it, too.
+    pub unread: Vec<Unread>,
 }
 
 impl HostFacts {

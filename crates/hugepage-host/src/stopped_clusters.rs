@@ -52,8 +52,7 @@ impl Snapshot {
             Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
         };
         let found = units.iter().filter_map(of_unit).chain(found).collect();
-        self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec() };
-        unread.into_iter().for_each(|unread| unread.add_to(&mut self.host.unread));
+        self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec(), unread };
     }
 }
 

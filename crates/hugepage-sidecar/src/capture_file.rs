@@ -17,10 +17,8 @@ pub struct Capture<S> {
     snapshot: S,
 }
 
-impl Capture<Snapshot> {
-    pub fn of(snapshot: Snapshot) -> Self {
-        Self { hugepage_sidecar: VERSION.to_owned(), snapshot }
-    }
+pub fn of(snapshot: Snapshot) -> Capture<Snapshot> {
+    Capture { hugepage_sidecar: VERSION.to_owned(), snapshot }
 }
 
 /// The snapshot in a file.

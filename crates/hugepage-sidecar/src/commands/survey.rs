@@ -54,7 +54,7 @@ pub struct ShowOptions {
     #[command(flatten)]
     pub survey: SurveyOptions,
     /// Show the host of FILE, which `capture` wrote, as it was then
-    #[arg(long, value_name = "FILE", conflicts_with = "root")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["root", "state_dir", "service_account"])]
     pub snapshot: Option<PathBuf>,
 }
 

@@ -29,7 +29,7 @@ pub struct SizeOptions {
     #[command(flatten)]
     show: ShowOptions,
     /// Data directory of a stopped PostgreSQL server, in addition to those in the directories of packages
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "snapshot")]
     postgresql_data: Vec<PathBuf>,
     /// Count running servers only
     #[arg(long)]

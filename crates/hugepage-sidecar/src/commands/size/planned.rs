@@ -23,7 +23,7 @@ use crate::server_program::trust;
 pub struct PlannedOptions {
     /// Show the pages of a PostgreSQL server that is only planned, with this shared_buffers, such as 8GB
     #[arg(long, value_name = "SIZE", requires = "major", value_parser = shared_buffers)]
-    #[arg(conflicts_with_all = ["postgresql_data", "running_only", "sessions", "root"])]
+    #[arg(conflicts_with_all = ["postgresql_data", "running_only", "sessions", "root", "snapshot"])]
     shared_buffers: Option<String>,
     /// Number of its max_connections
     #[arg(long, value_name = "N", requires = "shared_buffers", default_value_t = 100)]

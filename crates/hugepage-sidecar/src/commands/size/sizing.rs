@@ -19,13 +19,14 @@ pub struct HostSizing {
 impl HostSizing {
     /// Sizes the pools of a host. `counts_stopped`: whether servers count that do not run. `reserve_percent`: the percentage of memory
     /// that stays in base pages.
-    pub fn new(survey: Survey, counts_stopped: bool, reserve_percent: u32) -> Self {
+    pub fn new(mut survey: Survey, counts_stopped: bool, reserve_percent: u32) -> Self {
         let (mut down, mut notes) = (Vec::new(), Vec::new());
         if counts_stopped {
             let clusters = &survey.host.stopped_clusters;
             down.extend(survey.host.stopped.iter().map(StoppedOracle::database));
             down.extend(clusters.found.iter().map(|cluster| cluster.database.clone()));
             notes.extend(clusters.notes.iter().cloned());
+            clusters.unread.iter().cloned().for_each(|unread| unread.add_to(&mut survey.host.unread));
         }
         let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
         let sizings = survey.sizings(&needs, reserve_percent);
