@@ -45,7 +45,7 @@ python_unit_tests() {    # [NAME]
     echo "$status" >"$RESULTS/unit.xml.status"
 }
 
-# Without arguments in two lanes; --all with those that take long. Files among the arguments are all that is run.
+# Without arguments in lanes; --all with those that take long. Files among the arguments are all that is run.
 scenarios() {    # [--all | PYTEST ARGUMENT...]
     local where=(tests/scenarios tests/attacks tests/oracle) argument
     for argument in "$@"; do [[ $argument != */* || ! -e ${argument%%::*} ]] || where=(); done
@@ -55,6 +55,14 @@ scenarios() {    # [--all | PYTEST ARGUMENT...]
         --all) in_lanes '' "${where[@]}" ;;
         *) pytest_on_clusters scenarios "${where[@]}" "$@" ;;
     esac
+}
+
+# The unit tests beside the scenarios: both wait more than they compute.
+tests_in_python() {    # [--all]
+    python_unit_tests >"$RESULTS/unit.log" 2>&1 &
+    scenarios "$@"
+    wait
+    cat "$RESULTS/unit.log"
 }
 
 in_lanes() {    # MARKS PYTEST ARGUMENT...

@@ -22,7 +22,7 @@ from harness.shared_server import SharedServer
 from harness.shmem_thp import ShmemThp
 from harness.signals import unwind_on_signals
 from harness.status import EXTENSION
-from harness.undisturbed import BESIDE, LANE, undisturbed
+from harness.undisturbed import BESIDE, HOST, LANE, undisturbed
 
 
 def pytest_sessionstart() -> None:
@@ -60,9 +60,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Those of this process's lane, if it runs one: first those beside which any of the other lane may run, then those that need the
     host alone, and those that do not care."""
     lane = os.environ.get(LANE)
-    others = [item for item in items if lane and (lane == BESIDE) != is_beside(item)]
-    config.hook.pytest_deselected(items=others)
-    items[:] = sorted((item for item in items if item not in others), key=lambda item: not shares_the_host(item))
+    if lane:
+        files = sorted({item.path for item in items if is_beside(item)})
+        lanes = {file: BESIDE[number % len(BESIDE)] for number, file in enumerate(files)}
+        others = [item for item in items if lane != (lanes[item.path] if is_beside(item) else HOST)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
+    items.sort(key=lambda item: not shares_the_host(item))
 
 
 def needs_nothing(item: pytest.Item) -> bool:
@@ -82,7 +86,7 @@ def needs_the_pools(item: pytest.Item) -> bool:
 
 
 def is_beside(item: pytest.Item) -> bool:
-    """Whether it is in the lane beside that of the pools."""
+    """Whether it is in a lane beside that of the pools."""
     return needs_nothing(item) or (shares_the_host(item) and not needs_the_pools(item))
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The scenarios in two lanes, which run at the same time: lanes.py RESULTS MARKS PYTEST_ARGUMENT...
+"""The scenarios in three lanes, which run at the same time: lanes.py RESULTS MARKS PYTEST_ARGUMENT...
 
-`beside` has the tests of which others see nothing, and which need no pool of huge pages, `host` all others: tests/conftest.py decides
-by their marks and fixtures. The locks of tests/harness/lock.py keep tests apart that would see each other. MARKS is an expression
+Two lanes beside have the tests of which others see nothing, and which need no pool of huge pages, `host` has all others:
+tests/conftest.py decides by their marks and fixtures. The locks of tests/harness/lock.py keep tests apart that would see each other. MARKS is an expression
 for pytest's -m, or empty. Leaves LANE.xml and LANE.xml.status in RESULTS for scripts/tally, and lanes.status with 0 if the host is
 as before.
 """
@@ -37,19 +37,22 @@ def stop(process: subprocess.Popen) -> None:
 
 
 def main(results: Path, marks: str, arguments: list[str]) -> int:
-    """Both lanes; what the other one printed follows when it has ended. The exit status is that of a lane that failed, else 0."""
-    printed, statuses = results / f"{BESIDE}.log", []
+    """All lanes; what the others printed follows when they have ended. The exit status is that of a lane that failed, else 0."""
+    statuses = []
     with ExitStack() as scope:
         scope.enter_context(undisturbed(lambda: print("Waiting for another run of tests on this host.", flush=True)))
-        output = scope.enter_context(open(printed, "w"))
-        running = {BESIDE: start(BESIDE, results, marks, arguments, output.fileno()), HOST: start(HOST, results, marks, arguments, None)}
+        printed = {lane: scope.enter_context(open(results / f"{lane}.log", "w+")) for lane in BESIDE}
+        running = {lane: start(lane, results, marks, arguments, output.fileno()) for lane, output in printed.items()}
+        running = {HOST: start(HOST, results, marks, arguments, None), **running}
         for process in running.values():
             scope.callback(stop, process)
-        for lane, process in reversed(running.items()):
+        for lane, process in running.items():
             status = process.wait()
             (results / f"{lane}.xml.status").write_text(f"{status}\n")
             statuses.append(status)
-        print(f"\nThe other lane:\n{printed.read_text()}", flush=True)
+            if lane in printed:
+                printed[lane].seek(0)
+                print(f"\nThe lane {lane}:\n{printed[lane].read()}", flush=True)
     (results / "lanes.status").write_text("0\n")
     return next((status for status in statuses if status not in (0, NO_TESTS_COLLECTED)), 0)
 

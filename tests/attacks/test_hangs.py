@@ -23,7 +23,7 @@ from harness.units import MB
 
 pytestmark = pytest.mark.any_major
 
-SECONDS = 2
+SECONDS = 1
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def test_watch_goes_on(home, tmp_path, attack, path):
         return [note for note in answer["notes"] if "were not read" in note]
 
     with log.open("w") as stderr:
-        watch = sidecar.start("--timeout", f"{SECONDS}s", "watch", "--interval", "1s", "--state-dir", tmp_path / "state", "--json", written,
+        watch = sidecar.start("--timeout", f"{SECONDS}s", "watch", "--interval", "200ms", "--state-dir", tmp_path / "state", "--json", written,
                               stderr=stderr)
         try:
             look()

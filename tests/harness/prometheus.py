@@ -74,9 +74,9 @@ def _answers(url: str) -> bool:
 
 
 @contextmanager
-def postgres_exporter(cluster: Cluster, user: str) -> Iterator[str]:
+def postgres_exporter(cluster: Cluster, user: str, port: int | None = None) -> Iterator[str]:
     """prometheus-postgres-exporter on a cluster, with only the project's queries; its address."""
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{port or free_port()}"
     source = f"user={user} host={cluster.root} port=5432 dbname=postgres sslmode=disable"
     with service("prometheus-postgres-exporter", f"--web.listen-address={address}", "--disable-default-metrics",
                  "--disable-settings-metrics",
@@ -137,9 +137,9 @@ class Textfile:
 
 
 @contextmanager
-def node_exporter(textfile: Textfile) -> Iterator[str]:
+def node_exporter(textfile: Textfile, port: int | None = None) -> Iterator[str]:
     """prometheus-node-exporter with only its textfile collector; its address."""
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{port or free_port()}"
     with service("prometheus-node-exporter", f"--web.listen-address={address}", "--collector.disable-defaults",
                  "--collector.textfile", f"--collector.textfile.directory={textfile.directory}",
                  url=f"http://{address}/metrics", log=textfile.directory.parent / "node_exporter.log"):
@@ -163,7 +163,12 @@ class Prometheus:
         """The names of the alerts that fire for the targets of a job."""
         alerts = json.loads(get(f"{self.url}/api/v1/alerts"))["data"]["alerts"]
         return {alert["labels"]["alertname"] for alert in alerts
-                if alert["state"] == "firing" and alert["labels"]["job"] == job}
+                if alert["state"] == "firing" and alert["labels"].get("job") == job}
+
+    def forget(self) -> None:
+        """Delete all samples."""
+        matching = urllib.parse.urlencode({"match[]": "{__name__=~'.+'}"})
+        urllib.request.urlopen(f"{self.url}/api/v1/admin/tsdb/delete_series", data=matching.encode(), timeout=30).close()
 
     def history(self, job: str) -> list[tuple[str, str]]:
         """When the alerts of a job fired and ended, oldest first: `on` or `off`, each with the alert's name."""
@@ -203,7 +208,7 @@ def prometheus(directory: Path, targets: dict[str, str], hold: str = "0s") -> It
     url = f"http://127.0.0.1:{free_port()}"
     with service("prometheus", f"--config.file={home}/prometheus.yml", f"--storage.tsdb.path={home}/data",
                  f"--web.listen-address={url.removeprefix('http://')}", "--log.level=warn",
-                 "--web.console.templates=/nonexistent", url=f"{url}/-/ready", log=home / "log"):
+                 "--web.console.templates=/nonexistent", "--web.enable-admin-api", url=f"{url}/-/ready", log=home / "log"):
         yield Prometheus(url)
 
 

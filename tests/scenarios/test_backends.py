@@ -87,9 +87,9 @@ def test_show_every_process_once(new_cluster):
 @pytest.mark.whole_host
 @pytest.mark.any_major
 def test_explain_the_page_tables_of_the_host(new_cluster, pool):
-    """30 backends access 2 GB: the host's PageTables grow as the view shows in base pages, and little in huge pages. Each
+    """10 backends access 2 GB: the host's PageTables grow as the view shows in base pages, and little in huge pages. Each
     page of each backend is touched, twice."""
-    size, backends, total = 2 * GB, 30, {}
+    size, backends, total = 2 * GB, 10, {}
     server = new_cluster(shared_buffers=f"{size // MB}MB", max_connections=backends + 10, **STILL,
                          huge_pages=False, max_wal_size="64MB")
     needed = server.pages_needed(2 * MB)

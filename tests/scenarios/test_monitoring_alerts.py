@@ -1,7 +1,7 @@
 """The alerts of a live cluster, seen through Prometheus: what goes on and off, and in what order."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,7 +11,7 @@ from harness import next_boot
 from harness.cluster import Cluster
 from harness.poll import until
 from harness.preloaded import PRELOADED
-from harness.prometheus import Prometheus, Textfile, node_exporter, postgres_exporter, prometheus
+from harness.prometheus import Prometheus, Textfile, free_port, node_exporter, postgres_exporter, prometheus
 from harness.status import create_extension
 from harness.units import MB
 
@@ -43,25 +43,32 @@ class Watch:
         return {each["metric"]["job"] for each in self.watcher.query(expression)} == {"postgres_exporter", "node"}
 
 
-@contextmanager
-def watch(server: Cluster) -> Iterator[Watch]:
-    """A running server with the extension, watched."""
-    server.sql("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
-    with ExitStack() as services:
-        textfile = Textfile(server, Path(services.enter_context(TemporaryDirectory(prefix="pg_hugepages-textfile-"))))
-        textfile.write()
-        targets = {"postgres_exporter": services.enter_context(postgres_exporter(server, "monitor")),
-                   "node": services.enter_context(node_exporter(textfile))}
-        watcher = services.enter_context(prometheus(server.root, targets))
-        watching = Watch(watcher, textfile)
-        until("the first samples", lambda: watching.samples("hugepage_verdict"))
-        yield watching
+@pytest.fixture(scope="module")
+def watch(tmp_path_factory) -> Iterator[Callable[[Cluster], AbstractContextManager[Watch]]]:
+    """Watches a running server with the extension. Prometheus takes 5 s to find its targets, so that all tests share one."""
+    ports = {job: free_port() for job in ("postgres_exporter", "node")}
+    addresses = {job: f"127.0.0.1:{port}" for job, port in ports.items()}
+    with prometheus(tmp_path_factory.mktemp("alerts"), addresses) as watcher:
+        @contextmanager
+        def watch(server: Cluster) -> Iterator[Watch]:
+            server.sql("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
+            with ExitStack() as services:
+                textfile = Textfile(server, Path(services.enter_context(TemporaryDirectory(prefix="pg_hugepages-textfile-"))))
+                textfile.write()
+                watching = Watch(watcher, textfile)
+                services.enter_context(postgres_exporter(server, "monitor", ports["postgres_exporter"]))
+                services.enter_context(node_exporter(textfile, ports["node"]))
+                until("the first samples", lambda: watching.samples("hugepage_verdict"))
+                yield watching
+            until("scrapes without an answer", lambda: not watcher.query("hugepage_verdict"))
+            watcher.forget()
+            until("the end of its alerts", lambda: not any(map(watcher.firing, ports)))
+        yield watch
 
 
 @pytest.mark.parametrize("settings", [PRELOADED, {}], ids=["preloaded", "not preloaded"])
-def test_pool_shrunk_then_crash(new_cluster, pool, settings):
-    """First the warning of what would be lost, then of what is; each ends with its reason, and in that order.
-    Prometheus takes 5 s to find its targets."""
+def test_pool_shrunk_then_crash(new_cluster, pool, watch, settings):
+    """First the warning of what would be lost, then of what is; each ends with its reason, and in that order."""
     server = new_cluster(**settings)
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -87,7 +94,7 @@ def test_pool_shrunk_then_crash(new_cluster, pool, settings):
                 ("off", "HugepagesLostAtNextRestart"), ("off", "HugepagesLost")], steps
 
 
-def test_next_start_fails(new_cluster, pool):
+def test_next_start_fails(new_cluster, pool, watch):
     """With huge_pages = on a crash takes the server away, and monitoring said so before."""
     server = new_cluster(huge_pages=True)
     borrowed = pool(2 * MB, server.pages_needed(2 * MB))
@@ -99,7 +106,7 @@ def test_next_start_fails(new_cluster, pool):
         assert not server.crash()
 
 
-def test_cgroup_below_segment(new_cluster, pool, cgroup):
+def test_cgroup_below_segment(new_cluster, pool, cgroup, watch):
     server, group = new_cluster(), cgroup()
     needed = server.pages_needed(2 * MB)
     pool(2 * MB, needed)
@@ -112,7 +119,7 @@ def test_cgroup_below_segment(new_cluster, pool, cgroup):
         watched.await_alerts(*AT_BOOT)
 
 
-def test_pool_wasted(new_cluster, pool):
+def test_pool_wasted(new_cluster, pool, watch):
     server = new_cluster()
     needed = server.pages_needed(2 * MB)
     borrowed = pool(2 * MB, needed)
@@ -125,7 +132,7 @@ def test_pool_wasted(new_cluster, pool):
         watched.await_alerts(*AT_BOOT)
 
 
-def test_base_pages_though_asked_for(new_cluster, pool):
+def test_base_pages_though_asked_for(new_cluster, pool, watch):
     """From 1 GB of shared memory on."""
     server = new_cluster(shared_buffers="1GB")
     pool(2 * MB, 0)

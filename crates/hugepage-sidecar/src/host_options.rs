@@ -41,8 +41,8 @@ impl ReadingOptions {
 /// A time with its unit, from 1 s to 1 day.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
-        Ok(time) if (Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&time) => Ok(time),
-        Ok(_) => Err("give a time from 1s to 1d".to_owned()),
+        Ok(time) if (Duration::from_millis(100)..=Duration::from_secs(86_400)).contains(&time) => Ok(time),
+        Ok(_) => Err("give a time from 100ms to 1d".to_owned()),
         Err(_) if text.parse::<f64>().is_ok() => Err(format!("give a unit: {text}s, {text}min or {text}h")),
         Err(_) => Err("give a time with its unit, such as 30s, 5min or 1h".to_owned()),
     }

@@ -144,7 +144,7 @@ fn wrong_values_in_own_words() {
     for (arguments, words) in [
         (["status", "--timeout", "5"], "'--timeout <TIME>': give a unit: 5s, 5min or 5h"),
         (["watch", "--interval", "soon"], "'--interval <TIME>': give a time with its unit, such as 30s, 5min or 1h"),
-        (["check", "--timeout", "2d"], "'--timeout <TIME>': give a time from 1s to 1d"),
+        (["check", "--timeout", "2d"], "'--timeout <TIME>': give a time from 100ms to 1d"),
         (["status", "--reserve-percent", "120"], "'--reserve-percent <PERCENT>': give a whole number from 0 to 90"),
         (["size", "--sessions", "many"], "'--sessions <N>': give a whole number from 1 to 1000000"),
     ] {

@@ -58,7 +58,7 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
     let default = meminfo.and_then(|meminfo| meminfo.huge_page_size);
     let running = |name| sysctl::running(root, name).ok().flatten();
     HostRecord {
-        interval_seconds: interval.map(|interval| interval.as_secs()),
+        interval_seconds: interval.map(|interval| interval.as_secs().max(1)),
         sidecar_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         verdict: survey
             .instances
