@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # What ./dev fresh reads out of README.md, cargo's configuration, and the output of ./dev demo and ./dev test.
 
-# Prints the commands of the first block under "Try it" in README.md, which it reads; the clone is there already.
+# Prints the commands of the first block under "Try it" in README.md, which it reads.
 readme_commands() {
-    awk '/^## /{in_section = /^## Try it/} in_section && /^```/{in_block = !in_block; if (!in_block) exit; next} in_block && !/^git clone /'
+    awk '/^## /{in_section = /^## Try it/} in_section && /^```/{in_block = !in_block; if (!in_block) exit; next} in_block'
 }
 
 # Prints the sections of a cargo configuration that lead to the crates; the others are this machine's own matter.

@@ -6,6 +6,7 @@ Run as a program, it keeps of the system calls those of the unit, and becomes th
 import ctypes
 import errno
 import os
+import shlex
 import sys
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,16 @@ def values(name: str) -> list[str]:
     """Of each line that sets `name`."""
     lines = UNIT.read_text().splitlines()
     return [line.removeprefix(f"{name}=") for line in lines if line.startswith(f"{name}=")]
+
+
+def command(*drop_ins: str) -> list[str]:
+    """The program with its arguments, with these drop-ins beside the unit."""
+    lines = [line for name in (UNIT.name, *drop_ins) for line in (UNIT.parent / name).read_text().splitlines()]
+    assigned = [word.split("=", 1) for line in lines if line.startswith("Environment=")
+                for word in shlex.split(line.removeprefix("Environment="))]
+    variables = {f"${name}": value for name, value in assigned}
+    [words] = values("ExecStart")
+    return " ".join(variables.get(word, word) for word in words.split()).split()
 
 
 def capabilities() -> list[str]:

@@ -72,7 +72,8 @@ def test_files_of_the_packages_exist(directory):
     assert "install-sidecar-share" in (REPOSITORY / "packaging/debian/rules").read_text()
     drop_in = (REPOSITORY / "packaging/systemd" / source.rpartition("/")[2]).read_text()
     [watch] = [line for line in INSTALLATION if line.startswith("hugepage-sidecar watch")]
-    assert f"ExecStart=/usr/bin/{watch.removesuffix(' --interval 60s')}\n" in drop_in
+    options = watch.removeprefix("hugepage-sidecar watch ").removesuffix(" --interval 60s")
+    assert f'Environment="ORACLE_OPTIONS={options}"\n' in drop_in
 
 
 def test_steps_of_a_cluster(directory, root):

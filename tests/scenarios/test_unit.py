@@ -9,7 +9,7 @@ import pytest
 from harness import sidecar
 from harness.cluster import Cluster
 from harness.processes import run
-from harness.systemd_unit import UNIT, capabilities
+from harness.systemd_unit import UNIT, capabilities, command
 from harness.units import MB
 
 pytestmark = pytest.mark.any_major
@@ -48,23 +48,29 @@ def test_its_capabilities_are_enough_and_needed(new_cluster, pool):
         assert (less.get(name) == own) == (needless not in ("CAP_SETUID", "CAP_SETGID")), needless
 
 
-@pytest.mark.parametrize("drop_in", sorted(UNIT.parent.glob("*.conf")), ids=lambda path: path.name)
-def test_systemd_understands_it_with_a_drop_in(root, tmp_path, drop_in):
+def test_systemd_understands_it_with_its_drop_ins(root, tmp_path):
     unit = tmp_path / UNIT.name
     place = tmp_path / f"{UNIT.name}.d"
     place.mkdir()
-    for path, source in ((unit, UNIT), (place / drop_in.name, drop_in)):
+    drop_ins = sorted(UNIT.parent.glob("*.conf"))
+    for path, source in ((unit, UNIT), *((place / drop_in.name, drop_in) for drop_in in drop_ins)):
         path.write_text(source.read_text().replace("/usr/bin/hugepage-sidecar", str(sidecar.binary())))
     verify = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
     assert (verify.returncode, verify.stderr) == (0, "")
 
 
+def test_drop_ins_add_up():
+    with_both = command("oracle.conf", "textfile.conf")
+    assert command() == ["/usr/bin/hugepage-sidecar", "watch"]
+    assert with_both == [*command("oracle.conf"), *command("textfile.conf")[2:]] and len(with_both) == 6
+
+
 def test_everybody_can_read_the_text_file_of_the_drop_in(root, tmp_path):
     """node_exporter has an account of its own. The directory is one that the unit may write to."""
     lines = (UNIT.parent / "textfile.conf").read_text().splitlines()
-    [command] = [line.split()[1:] for line in lines if line.startswith("ExecStart=/usr/bin/hugepage-sidecar")]
+    words = command("textfile.conf")[1:]
     [directory] = [line.removeprefix("ReadWritePaths=") for line in lines if line.startswith("ReadWritePaths=")]
-    assert f"{directory}/hugepages.prom" in command
+    assert f"{directory}/hugepages.prom" in words
     tmp_path.chmod(0o755)
-    sidecar.run(*(word.replace(directory, str(tmp_path)) for word in command), "--once", "--state-dir", tmp_path / "state")
+    sidecar.run(*(word.replace(directory, str(tmp_path)) for word in words), "--once", "--state-dir", tmp_path / "state")
     assert (tmp_path / "hugepages.prom").stat().st_mode & 0o777 == 0o644

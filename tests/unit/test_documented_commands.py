@@ -8,30 +8,34 @@ import pytest
 from machine import REPOSITORY
 
 DOCUMENTS = ["packaging/README.md", "docs/install.md"]
-PRINTED_PG_CONFIG = "/usr/lib/postgresql/17/bin/pg_config"
+PRINTED_PG_CONFIG = re.compile("/usr/(lib/postgresql/17|pgsql-17)/bin/pg_config")
 HERE = "tests/unit/test_documented_commands.py"
 RUN_BY = {
     "README.md": {
+        HERE: ["DEBFULLNAME="],
         "scripts/fresh-checks.sh": ["./dev demo", "./dev test"],
         "scripts/tree/try-package": [
             "apt-get install -s ./", "apt-get install ./postgresql-17", "sudo -u postgres psql -c 'CREATE",
             "sudo -u postgres psql -xc", "hugepage-sidecar status", "hugepage-sidecar size", "hugepage-sidecar report"],
     },
     "docs/install.md": {
-        HERE: ["DEBFULLNAME=", "apt-get install gcc", "make PG_CONFIG", "sudo make install", "make installcheck", "sudo make uninstall", "sed "],
+        HERE: ["DEBFULLNAME=", "apt-get install gcc", "make PG_CONFIG", "make WITH_SIDECAR", "sudo make install", "make installcheck",
+               "sudo make uninstall", "sed "],
         "scripts/supply.sh": ["tar -xJf", "rpmbuild"],
         "scripts/tree/try-package": [
-            "apt-get install -s ./", "apt-get install ./postgresql-17", "apt-get install ./hugepage-sidecar", "apt-get purge",
+            "apt-get install -s ./", "apt-get install ./postgresql-17", "apt-get install ./hugepage-sidecar",
+            "apt-get purge postgresql", "apt-get purge hugepage-sidecar",
             "sudo -u postgres psql -d postgres -c 'CREATE", "sudo -u postgres psql -d DATABASE -c 'DROP", "systemctl enable"],
-        "scripts/try-rpms": ["rpm -U", "rpm -e"],
+        "scripts/try-rpms": ["rpm -U", "rpm -e hugepage-sidecar"],
         "scripts/try-tar": ["tar -xzf", "tar -tzf"],
     },
     "packaging/README.md": {"scripts/supply.sh": ["make PG_CONFIG", "make install", "PGRX_PG_CONFIG_PATH"]},
 }
 """How the commands of a page begin, by what runs them. Of the README's ./dev fresh runs whatever it shows."""
 NOT_RUN = {
-    "README.md": {"git clone URL": "./dev fresh clones this repository: before a release it has no address"},
-    "docs/install.md": {"dnf": "there is no Enterprise Linux here",
+    "README.md": {},
+    "docs/install.md": {"sudo dnf": "there is no Enterprise Linux here",
+                        "rpm -e pg_hugepages": "its RPM needs PostgreSQL's of Enterprise Linux",
                         "systemctl daemon-reload": "systemd does not run in a tree; that the packages call it is looked at"},
     "packaging/README.md": {},
 }
@@ -89,14 +93,14 @@ def test_the_script_fills_in_what_is_left_to_the_reader():
     assert documented("docs/install.md", "rpm -U", "VERSION=1.0.0", "x86_64=a&b").stdout == "rpm -U hugepage-sidecar-1.0.0-1.a&b.rpm\n"
 
 
-@pytest.mark.parametrize("command", commands("docs/install.md", r"\./dev"))
+@pytest.mark.parametrize("command", sorted({*commands("README.md", r"\./dev"), *commands("docs/install.md", r"\./dev")}))
 def test_dev_takes_it(command, tmp_path):
     (tmp_path / "dev").write_text(f"""#!/usr/bin/env bash
         set -euo pipefail && cd '{REPOSITORY}' && CACHE={tmp_path}
         . scripts/progress.sh && . scripts/detection.sh && . scripts/arguments.sh && check_arguments "$@" && echo takes "$@\"""")
     (tmp_path / "dev").chmod(0o755)
     taken = subprocess.run(["sh", "-c", command], cwd=tmp_path, text=True, capture_output=True)
-    assert taken.stdout.startswith("takes package "), taken
+    assert taken.stdout == "takes " + command.split("./dev ")[1] + "\n", taken
 
 
 def test_what_apt_installs_is_what_dev_installs():
@@ -110,12 +114,12 @@ def test_the_unit_starts_what_make_installs(tmp_path):
     [command] = commands("docs/install.md", "sed")
     subprocess.run(["sh", "-euc", command.replace("/etc/systemd/system", str(tmp_path))], cwd=REPOSITORY, check=True)
     unit = (tmp_path / "hugepage-sidecar.service").read_text()
-    assert "\nExecStart=/usr/local/bin/hugepage-sidecar watch\n" in unit and "/usr/bin/" not in unit
+    assert "\nExecStart=/usr/local/bin/hugepage-sidecar watch $ORACLE_OPTIONS $TEXTFILE_OPTIONS\n" in unit and "/usr/bin/" not in unit
 
 
 @pytest.mark.parametrize(("document", "command"), [(document, command) for document in DOCUMENTS for command in commands(document, "make")])
 def test_make_takes_it(document, command, pg_config, tmp_path):
-    words = command.removeprefix("sudo ").replace(PRINTED_PG_CONFIG, str(pg_config)).replace("DESTDIR=...", f"DESTDIR={tmp_path}")
+    words = PRINTED_PG_CONFIG.sub(str(pg_config), command.removeprefix("sudo ")).replace("DESTDIR=...", f"DESTDIR={tmp_path}")
     made = subprocess.run(["sh", "-c", words.replace("make", "make --dry-run", 1)], cwd=REPOSITORY, text=True,
                           env={**os.environ, "CARGO_TARGET_DIR": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert made.returncode == 0, made.stdout
