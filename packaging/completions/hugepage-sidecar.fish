@@ -40,7 +40,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "e
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "completions" -d 'Print what completes commands in a shell'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "oracle" -d 'Write files for Oracle Database, and print the SQL that reads them'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
@@ -50,12 +50,12 @@ csv\t'Comma-separated values with a header line (RFC 4180), one line per instanc
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l postgresql-data -d 'Data directory of a stopped PostgreSQL server, in addition to those in the directories of packages' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l sessions -d 'Foretell the page tables of N sessions of each server, in base pages and in huge pages' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l sessions -d 'Predict the page tables of N sessions of each server, in 4 kB pages and in huge pages' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l shared-buffers -d 'Show the pages of a PostgreSQL server that is only planned, with this shared_buffers, such as 8GB' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l max-connections -d 'Number of its max_connections' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l major -d 'Its major version, 15 or later, whose program is installed here' -r
@@ -66,7 +66,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" 
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l running-only -d 'Count running servers only'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
@@ -74,7 +74,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check"
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -s h -l help -d 'Print help'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l interval -d 'Time between two surveys' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l state-dir -d 'Directory for the history of each instance; with --root below that directory, and nothing is kept without this option [default: /var/lib/hugepage-sidecar]' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
@@ -89,7 +89,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch"
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l once -d 'Survey once and exit with the status of `status`'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -s h -l help -d 'Print help'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
@@ -97,7 +97,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metric
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -s h -l help -d 'Print help'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
@@ -108,7 +108,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l pages -d 'Set the pool to N pages' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l page-size -d 'Page size of the pool, such as 2MB or 1GB [default: the kernel\'s default size]' -r
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l reserve-percent -d 'Keep this share of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l reserve-percent -d 'Keep this share of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l recommended -d 'Set the pool to what the servers of this host need, and never reduce it'
@@ -116,7 +116,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply"
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l yes -d 'Change the pool without a question; required where there is no terminal to ask on'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l dry-run -d 'Print what would be done, and change nothing'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -s h -l help -d 'Print help'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
@@ -140,14 +140,14 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l owner -d 'Owner of the files, a name or a number [default: the current user]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l group -d 'Group of the files, a name or a number [default: the group of the directory]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l mode -d 'Permissions of the files, octal [default: 640]' -r
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l records -d 'Write snapshots from standard input instead: one JSON object per line'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -s h -l help -d 'Print help'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l reserve-percent -d 'Keep this much of the host\'s memory for base pages, in percent' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F

@@ -16,7 +16,7 @@ use crate::host_options::within;
 /// Options of every survey.
 #[derive(Clone, Debug, Args)]
 pub struct SurveyOptions {
-    /// Keep this much of the host's memory for base pages, in percent
+    /// Keep this much of the host's memory for 4 kB pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = within::<u32, 0, 90>)]
     pub reserve_percent: u32,
     /// Directory where `watch` keeps the history of each instance

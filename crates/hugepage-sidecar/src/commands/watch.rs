@@ -42,7 +42,7 @@ const MAX_HISTORY_AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 /// Options of `watch`.
 #[derive(Debug, Args)]
 pub struct WatchOptions {
-    /// Keep this much of the host's memory for base pages, in percent
+    /// Keep this much of the host's memory for 4 kB pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = within::<u32, 0, 90>)]
     reserve_percent: u32,
     /// Time between two surveys

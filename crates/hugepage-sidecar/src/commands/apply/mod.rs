@@ -48,7 +48,7 @@ pub struct ApplyOptions {
     /// Page size of the pool, such as 2MB or 1GB [default: the kernel's default size]
     #[arg(long, value_name = "SIZE", value_parser = page_size::parse)]
     page_size: Option<PageSize>,
-    /// Keep this share of the host's memory for base pages, in percent
+    /// Keep this share of the host's memory for 4 kB pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = within::<u32, 0, 100>)]
     reserve_percent: u32,
     #[command(flatten)]

@@ -34,7 +34,7 @@ pub struct SizeOptions {
     /// Count running servers only
     #[arg(long)]
     running_only: bool,
-    /// Foretell the page tables of N sessions of each server, in base pages and in huge pages
+    /// Predict the page tables of N sessions of each server, in 4 kB pages and in huge pages
     #[arg(long, value_name = "N", value_parser = within::<u64, 1, 1_000_000>)]
     sessions: Option<u64>,
     #[command(flatten)]
