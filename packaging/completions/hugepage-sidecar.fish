@@ -25,7 +25,7 @@ function __fish_hugepage_sidecar_using_subcommand
 end
 
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -s V -l version -d 'Print version'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "status" -d 'Show every instance, the pools, and one verdict'
@@ -35,9 +35,9 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "w
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "metrics" -d 'Print metrics as OpenMetrics text, for node_exporter\'s textfile collector'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "report" -d 'Write an HTML report with charts and the history'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "apply" -d 'Set the size of a pool; restore it if the kernel does not provide all pages'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "capture" -d 'Print what is read of this host as JSON: what other commands show with --snapshot'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "capture" -d 'Print the facts read from this host as JSON, for --snapshot of other commands'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "explain" -d 'Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "completions" -d 'Print what completes commands in a shell'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "completions" -d 'Print the completions for a shell'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "oracle" -d 'Write files for Oracle Database, and print the SQL that reads them'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
@@ -48,7 +48,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status
 json\t'One JSON document'
 csv\t'Comma-separated values with a header line (RFC 4180), one line per instance'"
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
@@ -63,7 +63,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" 
 json\t'One JSON document'
 csv\t'Comma-separated values with a header line (RFC 4180), one line per instance'"
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -l running-only -d 'Count running servers only'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand size" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
@@ -72,7 +72,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check"
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l instance -d 'Check only this instance: a SID, or a data directory' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand check" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l interval -d 'Time between two surveys' -r
@@ -86,7 +86,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch"
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l group -d 'Group of the files, a name or a number [default: the group of the directory]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l mode -d 'Permissions of the files, octal [default: 640]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l once -d 'Survey once and exit with the status of `status`'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
@@ -95,7 +95,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metric
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l snapshot -d 'Show the host of FILE, which `capture` wrote, as it was then' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l textfile -d 'Write to FILE instead of standard output; the file is replaced atomically' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand metrics" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
@@ -104,13 +104,13 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l html -d 'Write the report to FILE, or to standard output if FILE is "-"' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l connections -d 'Show page tables for up to N connections' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand report" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l pages -d 'Set the pool to N pages' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l page-size -d 'Page size of the pool, such as 2MB or 1GB [default: the kernel\'s default size]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l reserve-percent -d 'Keep this share of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l recommended -d 'Set the pool to what the servers of this host need, and never reduce it'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l persist -d 'Also set it for the next boot: in sysctl.d, or in tmpfiles.d for sizes other than the default'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand apply" -l yes -d 'Change the pool without a question; required where there is no terminal to ask on'
@@ -120,7 +120,7 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand captur
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand capture" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand completions" -s h -l help -d 'Print help'
@@ -144,14 +144,14 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l records -d 'Write snapshots from standard input instead: one JSON object per line'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l state-dir -d 'Directory where `watch` keeps the history of each instance' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l service-account -d 'Count the instances of this user, too: a name or uid; see also /etc/hugepage-sidecar/service-accounts' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l timeout -d 'End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]' -r
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from print" -s h -l help -d 'Print help'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from install-sql" -l schema -d 'Schema to create' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from install-sql" -l role -d 'Role that may read the views' -r
@@ -198,9 +198,9 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; 
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "metrics" -d 'Print metrics as OpenMetrics text, for node_exporter\'s textfile collector'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "report" -d 'Write an HTML report with charts and the history'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "apply" -d 'Set the size of a pool; restore it if the kernel does not provide all pages'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "capture" -d 'Print what is read of this host as JSON: what other commands show with --snapshot'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "capture" -d 'Print the facts read from this host as JSON, for --snapshot of other commands'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "explain" -d 'Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "completions" -d 'Print what completes commands in a shell'
+complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "completions" -d 'Print the completions for a shell'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "oracle" -d 'Write files for Oracle Database, and print the SQL that reads them'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and not __fish_seen_subcommand_from status size check watch metrics report apply capture explain completions oracle help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand help; and __fish_seen_subcommand_from oracle" -f -a "prepare" -d 'Create files without rows in DIR, so that the first SELECT works'

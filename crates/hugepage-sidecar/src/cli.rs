@@ -68,13 +68,13 @@ pub enum Command {
     /// Set the size of a pool; restore it if the kernel does not provide all pages
     #[command(after_help = examples!("apply --recommended --dry-run", "apply --recommended --persist", "apply --pages 4300 --yes"))]
     Apply(With<ReadingOptions, apply::ApplyOptions>),
-    /// Print what is read of this host as JSON: what other commands show with --snapshot
+    /// Print the facts read from this host as JSON, for --snapshot of other commands
     #[command(after_help = examples!("capture >host.json", "status --snapshot host.json"))]
     Capture(With<HostOptions, capture::CaptureOptions>),
     /// Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do
     #[command(after_help = examples!("explain", "explain pool_empty"))]
     Explain(explain::ExplainOptions),
-    /// Print what completes commands in a shell
+    /// Print the completions for a shell
     #[command(after_help = examples!("completions bash >~/.local/share/bash-completion/completions/hugepage-sidecar"))]
     Completions {
         /// The shell

@@ -21,7 +21,7 @@ pub struct HostOptions {
 /// Options of every command that reads this host.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct ReadingOptions {
-    /// End with the answer unknown if reading the host takes longer; `watch` goes on without what does not answer [default: 10s]
+    /// Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
 }
