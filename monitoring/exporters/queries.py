@@ -57,12 +57,12 @@ SELECT {INSTANCE},
        generation AS allocations_total
 FROM hugepage_status
 """, ("kind", "name"), {
-        "verdict": "Gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.",
+        "verdict": "Most severe finding: 0 ok, 1 notice, 2 warning, 3 critical.",
         "shared_buffers_bytes": "Size of the buffer pool.",
         "shared_memory_bytes": "Size of the main shared memory segment.",
         "page_size_bytes": "Page size of the main segment.",
         "pages_needed": "Huge pages that the running segment has or would need.",
-        "pages_missing": "Of these, pages that are unavailable now; 0 in huge pages.",
+        "pages_missing": "Needed pages that are unavailable now; 0 in huge pages.",
         "recommended_nr_hugepages": "Recommended pool for this instance and all others that are seen, in pages of the size that it uses.",
         "allocations_total": "Allocations of shared memory by this postmaster; no sample unless the library is preloaded.",
     }),
@@ -91,7 +91,7 @@ WHERE regression
 HAVING count(*) > 0
 """, ("kind", "name"), {
         "regression_timestamp_seconds":
-            "When the history has the last loss of huge pages, in seconds since 1970; no sample without one.",
+            "Time of the last loss of huge pages in the history, in seconds since 1970; no sample without one.",
     }),
     Query("hugepage_finding", f"""\
 SELECT {INSTANCE},
@@ -148,7 +148,7 @@ JOIN hugepage_status s ON p.page_size = s.huge_page_size
 WHERE cgroup_limit IS NOT NULL
 """, ("kind", "name"), {
         "limit_bytes": "The hugetlb cgroup limit of the instance with the least room; no sample without a limit.",
-        "usage_bytes": "Usage that counts against that limit.",
+        "usage_bytes": "Usage that counts against the hugetlb cgroup limit.",
     }),
     Query("hugepage_page_tables", f"""\
 SELECT {INSTANCE},
@@ -178,7 +178,7 @@ SELECT page_size::text AS page_size,
 FROM hugepage_pools
 """, ("page_size",), {
         "nr_hugepages": "Pages in the pool of the host, surplus included.",
-        "free_hugepages": "Of these, pages not yet touched; they may be reserved.",
+        "free_hugepages": "Pages of the pool that are not yet touched; they may be reserved.",
         "resv_hugepages": "Of the free pages, those reserved by a mapping.",
         "surplus_hugepages": "Pages above the configured pool size; they are freed when their user stops.",
         "nr_overcommit_hugepages": "Maximum of surplus pages that the kernel may add.",
@@ -194,7 +194,7 @@ SELECT page_size::text AS page_size,
 FROM hugepage_nodes
 """, ("page_size", "node"), {
         "nr_hugepages": "Pages of the pool on this NUMA node.",
-        "free_hugepages": "Of these, pages not yet touched.",
+        "free_hugepages": "Pages of the pool on this NUMA node that are not yet touched.",
         "surplus_hugepages": "Pages of this node above the configured pool size.",
     }),
     Query("hugepage_host", """\

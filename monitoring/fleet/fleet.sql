@@ -4,7 +4,7 @@
 --   SELECT hugepage_fleet.add('orders', host => 'db1.example.org', username => 'monitor', password => '...');
 --   SELECT * FROM hugepage_fleet.status;
 --
--- For up to some ten servers: they are queried one after the other, and one that is down takes 5 seconds. For more, use Prometheus.
+-- For up to ten servers: they are queried one after the other, and one that is down takes 5 seconds. For more, use Prometheus.
 -- Run it as a superuser in a database of any server; it may be run again. On each server, the role needs pg_monitor, and
 -- the database needs the extension. Without a password, use a role that pg_hba.conf there accepts by certificate, or a
 -- passfile of this server's user. Members of pg_monitor may read the view.

@@ -19,7 +19,7 @@ ONE = '{job=~"$job", instance="$instance", name="$name"}'
 HOST = '{job=~"$job", instance="$instance"}'
 HUGETLB = '"hugetlb"'
 MAX_ROWS = 100
-"""Servers in a table, the gravest first: a browser shows no more of them at once."""
+"""Servers in a table, the most severe first: a browser shows no more of them at once."""
 
 
 LEVELS = {"0": ("ok", "green"), "1": ("notice", "blue"), "2": ("warning", "orange"), "3": ("critical", "red")}
@@ -27,7 +27,7 @@ YES = {"0": ("no", "transparent"), "1": ("yes", "blue")}
 
 
 def once(metric: str, more: str = "") -> str:
-    """The metric of each server of the fleet, by host and name: the gravest of what several exporters of the host say."""
+    """The metric of each server of the fleet, by host and name: the most severe of what several exporters of the host say."""
     selector = FLEET if not more else FLEET.replace("{", "{" + more + ", ")
     return f'max by (host, kind, name) (label_replace({metric}{selector}, "host", "$1", "instance", "(.*?)(:[0-9]+)?"))'
 

@@ -23,7 +23,7 @@ fn of_instance(instance: &InstanceMetrics, of: &mut Measured<'_>) {
     let page_size = facts.pool_state.huge_page_size.map_or(String::new(), page_size);
     let settings = vec![("huge_pages", facts.requested.huge_pages.to_string()), ("huge_page_size", page_size)];
     gauges! { of:
-        number "hugepage_verdict" "Gravest finding: 0 ok, 1 notice, 2 warning, 3 critical." = Some(status.verdict().0 as u8);
+        number "hugepage_verdict" "Most severe finding: 0 ok, 1 notice, 2 warning, 3 critical." = Some(status.verdict().0 as u8);
         each "hugepage_finding_severity" "Severity of each possible finding: 0 not found, 1 notice, 2 warning, 3 critical."
             = Finding::NAMES.iter().map(found);
         states "hugepage_landed_in" "Pages that shared memory is in: 1 for the present state, else 0."
@@ -41,20 +41,20 @@ fn of_instance(instance: &InstanceMetrics, of: &mut Measured<'_>) {
         number "hugepage_shared_memory_bytes" "Size of the main shared memory segment." = bytes(facts.segment_size());
         number "hugepage_page_size_bytes" "Page size of the main segment." = bytes(facts.page_size().map(PageSize::bytes));
         number "hugepage_pages_needed" "Huge pages that the running segment has or would need." = pages(status.needed);
-        number "hugepage_pages_missing" "Of these, pages that are unavailable now; 0 in huge pages." = pages(status.missing);
+        number "hugepage_pages_missing" "Needed pages that are unavailable now; 0 in huge pages." = pages(status.missing);
         number "hugepage_recommended_nr_hugepages"
             "Recommended pool for this instance and all others that are seen, in pages of the size that it uses." = pages(status.recommended);
         number "hugepage_cgroup_limit_bytes"
             "The hugetlb cgroup limit of the instance with the least room; no sample without a limit."
             = bytes(limit.map(|limit| limit.limit));
-        number "hugepage_cgroup_usage_bytes" "Usage that counts against that limit." = bytes(limit.map(|limit| limit.usage));
+        number "hugepage_cgroup_usage_bytes" "Usage that counts against the hugetlb cgroup limit." = bytes(limit.map(|limit| limit.usage));
         number "hugepage_page_tables_processes" "Processes of the instance." = Some(tables.processes);
         number "hugepage_page_tables_bytes" "Page tables of all processes of the instance." = bytes(tables.total);
         number "hugepage_page_tables_max_bytes" "Page tables of the process with the most." = bytes(tables.max);
         number "hugepage_page_tables_saving_bytes"
             "Lower bound of what huge pages would free of the instance's page tables." = bytes(tables.of_shared_memory);
         number "hugepage_last_regression_timestamp_seconds"
-            "When the history has the last loss of huge pages, in seconds since 1970; no sample without one."
+            "Time of the last loss of huge pages in the history, in seconds since 1970; no sample without one."
             = instance.last_regression.and_then(|at| Some(at.duration_since(UNIX_EPOCH).ok()?.as_secs()));
     }
 }
@@ -64,13 +64,13 @@ fn of_stopped(stopped: &StoppedMetrics, of: &mut Measured<'_>) {
     gauges! { of:
         states "hugepage_stopped_state" "An instance that is configured and does not run: 1 for its state, else 0."
             = &StoppedState::ALL, Some(stopped.state);
-        number "hugepage_stopped_verdict" "How severe that is: 0 ok, 1 notice, 2 warning, 3 critical."
+        number "hugepage_stopped_verdict" "Severity of an instance that does not run: 0 ok, 1 notice, 2 warning, 3 critical."
             = Some(stopped.severity as u8);
         states "hugepage_stopped_restart_outlook" "Pages that its next start would get: 1 for the expected state, else 0."
             = &Outlook::ALL, Some(stopped.outlook);
         number "hugepage_stopped_pages_needed" "Huge pages that its next start needs; 0 if it asks for none."
             = pages(stopped.needed);
-        number "hugepage_stopped_pages_missing" "Of these, pages that the pool could not give it now." = pages(stopped.missing);
+        number "hugepage_stopped_pages_missing" "Huge pages of its next start that the pool could not give it now." = pages(stopped.missing);
     }
 }
 
@@ -78,7 +78,7 @@ fn of_pool(row: &PoolRow, of: &mut Measured<'_>) {
     let pool = &row.pool;
     gauges! { of:
         number "hugepage_pool_nr_hugepages" "Pages in the pool of the host, surplus included." = pages(Some(pool.nr));
-        number "hugepage_pool_free_hugepages" "Of these, pages not yet touched; they may be reserved." = pages(Some(pool.free));
+        number "hugepage_pool_free_hugepages" "Pages of the pool that are not yet touched; they may be reserved." = pages(Some(pool.free));
         number "hugepage_pool_resv_hugepages" "Of the free pages, those reserved by a mapping." = pages(pool.resv);
         number "hugepage_pool_surplus_hugepages"
             "Pages above the configured pool size; they are freed when their user stops." = pages(pool.surplus);
@@ -93,7 +93,7 @@ fn of_node(row: &PoolRow, of: &mut Measured<'_>) {
     let pool = &row.pool;
     gauges! { of:
         number "hugepage_node_nr_hugepages" "Pages of the pool on this NUMA node." = pages(Some(pool.nr));
-        number "hugepage_node_free_hugepages" "Of these, pages not yet touched." = pages(Some(pool.free));
+        number "hugepage_node_free_hugepages" "Pages of the pool on this NUMA node that are not yet touched." = pages(Some(pool.free));
         number "hugepage_node_surplus_hugepages" "Pages of this node above the configured pool size." = pages(pool.surplus);
     }
 }
