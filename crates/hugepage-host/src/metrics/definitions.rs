@@ -66,11 +66,11 @@ fn of_stopped(stopped: &StoppedMetrics, of: &mut Measured<'_>) {
             = &StoppedState::ALL, Some(stopped.state);
         number "hugepage_stopped_verdict" "Severity of an instance that does not run: 0 ok, 1 notice, 2 warning, 3 critical."
             = Some(stopped.severity as u8);
-        states "hugepage_stopped_restart_outlook" "Pages that its next start would get: 1 for the expected state, else 0."
+        states "hugepage_stopped_restart_outlook" "Pages that the next start of a stopped instance would get: 1 for the expected state, else 0."
             = &Outlook::ALL, Some(stopped.outlook);
-        number "hugepage_stopped_pages_needed" "Huge pages that its next start needs; 0 if it asks for none."
+        number "hugepage_stopped_pages_needed" "Huge pages that the next start of a stopped instance needs; 0 if it asks for none."
             = pages(stopped.needed);
-        number "hugepage_stopped_pages_missing" "Huge pages of its next start that the pool could not give it now." = pages(stopped.missing);
+        number "hugepage_stopped_pages_missing" "Huge pages that the next start of a stopped instance needs and the pool does not have now." = pages(stopped.missing);
     }
 }
 
