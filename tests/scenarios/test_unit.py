@@ -65,12 +65,15 @@ def test_drop_ins_add_up():
     assert with_both == [*command("oracle.conf"), *command("textfile.conf")[2:]] and len(with_both) == 6
 
 
-def test_everybody_can_read_the_text_file_of_the_drop_in(root, tmp_path):
-    """node_exporter has an account of its own. The directory is one that the unit may write to."""
-    lines = (UNIT.parent / "textfile.conf").read_text().splitlines()
-    words = command("textfile.conf")[1:]
-    [directory] = [line.removeprefix("ReadWritePaths=") for line in lines if line.startswith("ReadWritePaths=")]
-    assert f"{directory}/hugepages.prom" in words
+def test_who_can_read_the_files_of_the_drop_ins(root, tmp_path):
+    """node_exporter has an account of its own; Oracle has the group of its directory. The unit may write to both directories."""
+    places = {"/var/lib/prometheus/node-exporter": tmp_path / "metrics", "/var/lib/hugepage-sidecar/oracle": tmp_path / "oracle"}
+    assert list(places)[0] in (UNIT.parent / "textfile.conf").read_text().split("ReadWritePaths=")[1].split()
+    words = command("oracle.conf", "textfile.conf")[1:]
     tmp_path.chmod(0o755)
-    sidecar.run(*(word.replace(directory, str(tmp_path)) for word in words), "--once", "--state-dir", tmp_path / "state")
-    assert (tmp_path / "hugepages.prom").stat().st_mode & 0o777 == 0o644
+    for named, place in places.items():
+        place.mkdir(mode=0o755)
+        words = [word.replace(named, str(place)) for word in words]
+    sidecar.run(*words, "--once", "--state-dir", tmp_path / "state")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("*/h*")}
+    assert (modes["hugepages.prom"], modes["hp_host.dat"]) == (0o644, 0o640)
