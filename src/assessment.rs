@@ -93,12 +93,12 @@ fn other_pools(root: &Root, own: &OwnServer, pending: &Pending, view: CgroupView
     if is_landed && *pending == Pending::Unchanged {
         return Vec::new();
     }
+    let has_free = |size| pool::counter(root, size, "free_hugepages").is_ok_and(|free| free > Pages(0));
     let sizes = pool::sizes(root).unwrap_or_default().into_iter();
-    let others = sizes.filter(|size| Some(*size) != own.pool_state.huge_page_size);
+    let others = sizes.filter(|size| Some(*size) != own.pool_state.huge_page_size && has_free(*size));
     // What is unknown of these limits is unknown of the server's own, which has the notes.
     let state = |size| pool_state(root, Some(size), own.meminfo.as_ref(), view, &mut Notes::default());
-    let with_pages = others.map(state).filter(|state| state.pool.known().is_some_and(|pool| pool.free > Pages(0)));
-    with_pages.map(|pool_state| OtherPool { pool_state, others_lack: None, can_be_set: true }).collect()
+    others.map(|size| OtherPool { pool_state: state(size), others_lack: None, can_be_set: true }).collect()
 }
 
 /// What the answer about the next start comes to. `changed`: the start with a demand that the running server does not

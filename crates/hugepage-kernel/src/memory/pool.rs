@@ -100,18 +100,16 @@ pub fn from_meminfo(meminfo: &Meminfo) -> Option<Pool> {
 pub fn of_one_moment(root: &Root, page_size: PageSize, meminfo: Option<&Meminfo>) -> Result<Pool, ReadError> {
     if let Some(found) = meminfo.and_then(from_meminfo)
         && (found.page_size, found.resv.is_some(), found.surplus.is_some()) == (page_size, true, true)
-        && let Ok(overcommit) = overcommit(root, page_size)
+        && let Ok(overcommit) = counter(root, page_size, "nr_overcommit_hugepages")
     {
         return Ok(Pool { overcommit: Some(overcommit), ..found });
     }
     pool(root, page_size)
 }
 
-/// `nr_overcommit_hugepages` of the host's pool of one size, the only counter that /proc/meminfo does not have.
-pub fn overcommit(root: &Root, page_size: PageSize) -> Result<Pages, ReadError> {
-    let path = format!("{SIZES}/{}/nr_overcommit_hugepages", page_size.sysfs_name());
-    let parsed = root.read_short(&path, |text| text.trim().parse().map(Pages).map_err(|_| text.trim().to_owned()))?;
-    parsed.map_err(|text| root.content(&path, format!("\"{text}\" is not a number")))
+/// One counter of the host's pool of one size, such as `free_hugepages`.
+pub fn counter(root: &Root, page_size: PageSize, name: &str) -> Result<Pages, ReadError> {
+    root.read_number(&format!("{SIZES}/{}/{name}", page_size.sysfs_name())).map(Pages)
 }
 
 /// The memory in the pools of all sizes, for kernels before 4.19, whose /proc/meminfo has no line `Hugetlb`.
