@@ -6,6 +6,7 @@ pub mod capacity;
 mod cause;
 mod compared;
 mod excesses;
+pub mod find;
 pub mod finding;
 pub mod forecast;
 pub mod host;

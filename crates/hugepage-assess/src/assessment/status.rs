@@ -1,12 +1,9 @@
 //! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
-use hugepage_kernel::{Bytes, Pages};
+use hugepage_kernel::Pages;
 
-use crate::assessment::{Capacity, Finding, Forecast, NodeRoom, Outlook, Severity, Share, Threat};
-use crate::model::{Cause, CrashRecovery, Facts, HugePages, Landing, NodePools, Product};
-
-/// Below this much shared memory, base pages are only a notice.
-pub const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
+use crate::assessment::{Capacity, Finding, Forecast, Outlook, Severity, Share, Threat};
+use crate::model::{Cause, CrashRecovery, Facts, HugePages, Landing, Product};
 
 /// One server's status. `None` is unknown.
 #[derive(Clone, Debug)]
@@ -58,17 +55,7 @@ impl Status {
         let with_at_least = forecast_of(at_least);
         let restart_of = |own| if own == at_least { with_at_least.clone() } else { forecast_of(own) };
         let unchanged = either(restart_of(at_least), restart_of(own));
-        let crash = unchanged.clone();
-        let crash_by_start = facts.hides_settings_of(&crash);
-        let crash = match crash_by_start || facts.may_keep_rings(&crash) {
-            true => Forecast { outlook: Outlook::Unknown, ..crash },
-            false => crash,
-        };
-        let crash = match facts.crash_recovery {
-            CrashRecovery::Possible => crash,
-            CrashRecovery::Refused(_) => Forecast { outlook: Outlook::Fails, ..crash },
-            CrashRecovery::Unknown(_) => Forecast { outlook: Outlook::Unknown, ..crash },
-        };
+        let (crash, crash_by_start) = crash_of(&facts, &unchanged);
         let needed = unchanged.needed;
         let pending_of = |own| facts.pending.forecast(pool_state.huge_page_size, own);
         let pending = pending_of(at_least).zip(pending_of(own));
@@ -95,7 +82,6 @@ impl Status {
         let fits = |pages: &Pages| capacity.is_none_or(|capacity| *pages <= capacity.most);
         let least = [needed, facts.needed_pending()].into_iter().flatten().min();
         let counted = needed_by_all.filter(fits).or(with(least).filter(fits)).or(with(Some(own)));
-        let counted = needed_by_all.and(counted);
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
             cause: Cause::of_server(&facts, needed),
@@ -104,7 +90,8 @@ impl Status {
             of_pending,
             crash,
             crash_by_start,
-            recommended: counted
+            recommended: needed_by_all
+                .and(counted)
                 .zip(capacity)
                 .zip(facts.pool_state.pool.known())
                 .map(|((needed, capacity), pool)| capacity.recommended(needed, pool, strangers)),
@@ -169,116 +156,19 @@ impl Status {
     pub fn crash_outlook(&self) -> Option<Outlook> {
         (self.facts.requested.product == Product::PostgreSql).then_some(self.crash.outlook)
     }
+}
 
-    /// The same, if a finding of its own may be about it: a server in huge pages has them to lose, and findings on the
-    /// restart do not cover it.
-    fn crash_outlook_apart(&self) -> Option<Outlook> {
-        let is_apart = self.of_pending || self.crash.outlook != self.outlook;
-        self.crash_outlook().filter(|_| is_apart && self.facts.landing() == Landing::Hugetlb)
-    }
-
-    fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
-        let facts = &self.facts;
-        let landing = facts.landing();
-        let size = facts.segment_size().unwrap_or_default();
-        let wants = facts.wants_huge_pages();
-        let mut findings = Vec::new();
-
-        for excess in self.excesses() {
-            let finding = excess.kind.finding();
-            if !findings.iter().any(|(_, found)| *found == finding) {
-                findings.push((excess.severity, finding));
-            }
-        }
-        if self.outlook == Outlook::Fails && !facts.requested.is_automatic_asm() {
-            findings.push((Severity::Critical, Finding::RestartFails));
-        }
-        if let Some(loss) = &facts.past.loss
-            && self.cause != Some(Cause::Disabled)
-            && (!loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base))
-        {
-            findings.push((Severity::Warning, Finding::Regressed(loss.clone())));
-        }
-        match landing {
-            // Its default, and huge pages would gain nothing.
-            Landing::Base if facts.requested.is_automatic_asm() => {}
-            Landing::Base | Landing::Mixed | Landing::PartialThp => {
-                // Off by choice until a restart, whatever the configuration on disk asks for.
-                let requested = facts.requested.huge_pages != HugePages::Off;
-                let severity = if requested && size >= MIN_WARNING_SIZE { Severity::Warning } else { Severity::Notice };
-                findings.push((severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown))));
-            }
-            Landing::Thp if wants => findings.push((Severity::Notice, Finding::TransparentHugePages)),
-            Landing::Thp => findings.push((Severity::Notice, Finding::BasePages(Cause::Disabled))),
-            Landing::Unknown => findings.push((Severity::Notice, Finding::LandingUnknown)),
-            Landing::Hugetlb if matches!(self.outlook, Outlook::Mixed | Outlook::Base) => {
-                findings.push((Severity::Warning, Finding::RestartLoses));
-            }
-            Landing::Hugetlb => {}
-        }
-        let crash = self.crash_outlook_apart();
-        match crash {
-            Some(Outlook::Fails) => findings.push((Severity::Critical, Finding::CrashLoses)),
-            Some(Outlook::Mixed | Outlook::Base) => findings.push((Severity::Warning, Finding::CrashLoses)),
-            // It goes on in base pages with "try", and ends with "on": they are lost either way.
-            Some(Outlook::Unknown) if self.crash_by_start && self.of_pending => {
-                findings.push((Severity::Warning, Finding::CrashLoses))
-            }
-            _ => {}
-        }
-        if facts.page_tables_exceed(10) {
-            findings.push((Severity::Critical, Finding::PageTables));
-        } else if facts.page_tables_exceed(5) {
-            findings.push((Severity::Warning, Finding::PageTables));
-        }
-        if let (Some(needed), Some(share)) = (needed_by_all, self.share)
-            // Pages of nodes that the server may not use are there for others.
-            && let persistent = facts.pool_state.nodes.as_ref().and_then(NodePools::persistent).unwrap_or(share.persistent)
-            && persistent > Pages(0)
-            && persistent.0 >= needed.0.saturating_mul(2)
-        {
-            // Whoever can't be seen may need these pages.
-            let severity = if facts.knows_all_needs() { Severity::Warning } else { Severity::Notice };
-            findings.push((severity, Finding::PoolWasted { needed }));
-        }
-        if wants && (self.outlook == Outlook::Unknown || crash == Some(Outlook::Unknown) && !self.crash_by_start) {
-            findings.push((Severity::Notice, Finding::OutlookUnknown));
-        }
-        if let (Some(NodeRoom::Short(_)), true) = (self.needed.and_then(|needed| facts.node_room(needed)), wants) {
-            let severity = if landing == Landing::Hugetlb || size >= MIN_WARNING_SIZE {
-                Severity::Warning
-            } else {
-                Severity::Notice
-            };
-            findings.push((severity, Finding::NodeLimit));
-        }
-        if facts.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
-            findings.push((Severity::Notice, Finding::HostMemoryUnknown));
-        }
-        // What is not there, or a restart loses already, the next boot does not lose.
-        let is_kept = matches!(self.outlook, Outlook::Hugetlb | Outlook::Unknown);
-        let has_what_to_lose = facts.landing() == Landing::Hugetlb && is_kept;
-        match self.at_boot().filter(|_| has_what_to_lose) {
-            Some(boot)
-                if boot.server_lacks()
-                    && facts.requested_next().huge_pages == HugePages::On
-                    && !self.may_get_more(&boot) =>
-            {
-                findings.push((Severity::Warning, Finding::BootLoses));
-            }
-            Some(boot) if boot.pages < boot.needed => findings.push((Severity::Notice, Finding::BootLoses)),
-            _ => {}
-        }
-        if facts.oom_group.is_some() {
-            findings.push((Severity::Notice, Finding::OomGroup));
-        }
-        if let Some((path, count @ 1..)) = facts.pool_state.limits.as_ref().and_then(|limits| limits.refusals.clone()) {
-            findings.push((Severity::Notice, Finding::LimitHit { path, count }));
-        }
-        // The sort is stable, so findings of one severity keep the order above.
-        findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
-        findings
-    }
+/// The restart after a crash, and whether it is unknown because files have changed since the start. `unchanged`: a restart with the
+/// running settings.
+fn crash_of(facts: &Facts, unchanged: &Forecast) -> (Forecast, bool) {
+    let by_start = facts.hides_settings_of(unchanged);
+    let outlook = match facts.crash_recovery {
+        CrashRecovery::Refused(_) => Outlook::Fails,
+        CrashRecovery::Unknown(_) => Outlook::Unknown,
+        CrashRecovery::Possible if by_start || facts.may_keep_rings(unchanged) => Outlook::Unknown,
+        CrashRecovery::Possible => unchanged.outlook,
+    };
+    (Forecast { outlook, ..unchanged.clone() }, by_start)
 }
 
 /// The forecast of a start of which it is unknown whether it finds the pages of `with`, or only those of `without`.

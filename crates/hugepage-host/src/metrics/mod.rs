@@ -11,8 +11,8 @@ mod openmetrics;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
+use hugepage_assess::assessment::find::MIN_WARNING_SIZE;
 use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_assess::assessment::status::MIN_WARNING_SIZE;
 use hugepage_assess::assessment::stopped::{StoppedState, severity};
 use hugepage_assess::assessment::{Outlook, Severity, Status};
 use hugepage_assess::model::Landing;

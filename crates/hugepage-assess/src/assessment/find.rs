@@ -1,0 +1,152 @@
+//! Which findings an assessment has: one function for each.
+
+use std::cmp::Reverse;
+
+use hugepage_kernel::{Bytes, Pages};
+
+use crate::assessment::{Finding, NodeRoom, Outlook, Severity, Status};
+use crate::model::{Cause, HugePages, Landing, NodePools};
+
+/// Below this much shared memory, base pages are only a notice.
+pub const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
+
+type Found = Option<(Severity, Finding)>;
+
+impl Status {
+    /// All findings, the most severe first; those of one severity in the order of this list.
+    pub(super) fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
+        let mut findings = Vec::new();
+        for excess in self.excesses() {
+            let finding = excess.kind.finding();
+            if !findings.iter().any(|(_, found)| *found == finding) {
+                findings.push((excess.severity, finding));
+            }
+        }
+        let others = [
+            self.restart_fails(),
+            self.regressed(),
+            self.of_landing(),
+            self.crash_loses(),
+            self.page_tables(),
+            self.pool_wasted(needed_by_all),
+            self.outlook_unknown(),
+            self.node_limit(),
+            self.host_memory_unknown(),
+            self.boot_loses(),
+            self.facts.oom_group.as_ref().map(|_| (Severity::Notice, Finding::OomGroup)),
+            self.limit_hit(),
+        ];
+        findings.extend(others.into_iter().flatten());
+        // The sort is stable.
+        findings.sort_by_key(|(severity, _)| Reverse(*severity));
+        findings
+    }
+
+    fn restart_fails(&self) -> Found {
+        let fails = self.outlook == Outlook::Fails && !self.facts.requested.is_automatic_asm();
+        fails.then_some((Severity::Critical, Finding::RestartFails))
+    }
+
+    fn regressed(&self) -> Found {
+        let loss = self.facts.past.loss.as_ref().filter(|_| self.cause != Some(Cause::Disabled))?;
+        let stands = !loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base);
+        stands.then(|| (Severity::Warning, Finding::Regressed(loss.clone())))
+    }
+
+    fn of_landing(&self) -> Found {
+        let requested = &self.facts.requested;
+        Some(match self.facts.landing() {
+            // Its default, and huge pages would gain nothing.
+            Landing::Base if requested.is_automatic_asm() => return None,
+            Landing::Base | Landing::Mixed | Landing::PartialThp => {
+                // Off by choice until a restart, whatever the configuration on disk asks for.
+                let is_serious = requested.huge_pages != HugePages::Off && self.is_large();
+                let severity = if is_serious { Severity::Warning } else { Severity::Notice };
+                (severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown)))
+            }
+            Landing::Thp if self.facts.wants_huge_pages() => (Severity::Notice, Finding::TransparentHugePages),
+            Landing::Thp => (Severity::Notice, Finding::BasePages(Cause::Disabled)),
+            Landing::Unknown => (Severity::Notice, Finding::LandingUnknown),
+            Landing::Hugetlb if matches!(self.outlook, Outlook::Mixed | Outlook::Base) => {
+                (Severity::Warning, Finding::RestartLoses)
+            }
+            Landing::Hugetlb => return None,
+        })
+    }
+
+    fn crash_loses(&self) -> Found {
+        match self.crash_outlook_apart()? {
+            Outlook::Fails => Some((Severity::Critical, Finding::CrashLoses)),
+            Outlook::Mixed | Outlook::Base => Some((Severity::Warning, Finding::CrashLoses)),
+            // It goes on in base pages with "try", and ends with "on": they are lost either way.
+            Outlook::Unknown if self.crash_by_start && self.of_pending => {
+                Some((Severity::Warning, Finding::CrashLoses))
+            }
+            _ => None,
+        }
+    }
+
+    fn page_tables(&self) -> Found {
+        let severity = if self.facts.page_tables_exceed(10) { Severity::Critical } else { Severity::Warning };
+        self.facts.page_tables_exceed(5).then_some((severity, Finding::PageTables))
+    }
+
+    fn pool_wasted(&self, needed_by_all: Option<Pages>) -> Found {
+        let (needed, share) = needed_by_all.zip(self.share)?;
+        // Pages of nodes that the server may not use are there for others.
+        let of_nodes = self.facts.pool_state.nodes.as_ref().and_then(NodePools::persistent);
+        let persistent = of_nodes.unwrap_or(share.persistent);
+        let is_wasted = persistent > Pages(0) && persistent.0 >= needed.0.saturating_mul(2);
+        // Whoever can't be seen may need these pages.
+        let severity = if self.facts.knows_all_needs() { Severity::Warning } else { Severity::Notice };
+        is_wasted.then_some((severity, Finding::PoolWasted { needed }))
+    }
+
+    fn outlook_unknown(&self) -> Found {
+        let of_crash = self.crash_outlook_apart() == Some(Outlook::Unknown) && !self.crash_by_start;
+        let is_unknown = self.outlook == Outlook::Unknown || of_crash;
+        (is_unknown && self.facts.wants_huge_pages()).then_some((Severity::Notice, Finding::OutlookUnknown))
+    }
+
+    fn node_limit(&self) -> Found {
+        let room = self.facts.node_room(self.needed?)?;
+        let is_serious = self.facts.landing() == Landing::Hugetlb || self.is_large();
+        let severity = if is_serious { Severity::Warning } else { Severity::Notice };
+        let is_short = matches!(room, NodeRoom::Short(_)) && self.facts.wants_huge_pages();
+        is_short.then_some((severity, Finding::NodeLimit))
+    }
+
+    fn host_memory_unknown(&self) -> Found {
+        let is_of_lxcfs = self.facts.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs);
+        is_of_lxcfs.then_some((Severity::Notice, Finding::HostMemoryUnknown))
+    }
+
+    fn boot_loses(&self) -> Found {
+        // What is not there, or a restart loses already, the next boot does not lose.
+        let is_kept = matches!(self.outlook, Outlook::Hugetlb | Outlook::Unknown);
+        let boot = self.at_boot().filter(|_| self.facts.landing() == Landing::Hugetlb && is_kept)?;
+        let asks_on = self.facts.requested_next().huge_pages == HugePages::On;
+        match () {
+            () if boot.server_lacks() && asks_on && !self.may_get_more(&boot) => {
+                Some((Severity::Warning, Finding::BootLoses))
+            }
+            () => (boot.pages < boot.needed).then_some((Severity::Notice, Finding::BootLoses)),
+        }
+    }
+
+    fn limit_hit(&self) -> Found {
+        let (path, count) = self.facts.pool_state.limits.as_ref()?.refusals.clone()?;
+        (count > 0).then_some((Severity::Notice, Finding::LimitHit { path, count }))
+    }
+
+    /// What a crash would get, if a finding of its own may be about it: a server in huge pages has them to lose, and findings on the
+    /// restart do not cover it.
+    fn crash_outlook_apart(&self) -> Option<Outlook> {
+        let is_apart = self.of_pending || self.crash.outlook != self.outlook;
+        self.crash_outlook().filter(|_| is_apart && self.facts.landing() == Landing::Hugetlb)
+    }
+
+    fn is_large(&self) -> bool {
+        self.facts.segment_size().unwrap_or_default() >= MIN_WARNING_SIZE
+    }
+}
