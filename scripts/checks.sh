@@ -57,14 +57,6 @@ scenarios() {    # [--all | PYTEST ARGUMENT...]
     esac
 }
 
-# The unit tests beside the scenarios: both wait more than they compute.
-tests_in_python() {    # [--all]
-    python_unit_tests >"$RESULTS/unit.log" 2>&1 &
-    scenarios "$@"
-    wait
-    cat "$RESULTS/unit.log"
-}
-
 in_lanes() {    # MARKS PYTEST ARGUMENT...
     # Until it has come to its end.
     echo 1 >"$RESULTS/lanes.status"
