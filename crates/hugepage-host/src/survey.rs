@@ -37,6 +37,8 @@ pub struct Survey {
     pub host: HostFacts,
     /// The servers.
     pub instances: Vec<Instance>,
+    /// The percentage of memory that it keeps for base pages.
+    pub reserve_percent: u32,
 }
 
 /// Surveys the host, whose past nobody knows. `reserve_percent`: the percentage of memory that it keeps for base pages.
@@ -145,7 +147,7 @@ impl Snapshot {
             let others = server.others(&self.servers, &self.host, reserve_percent);
             server.assess(&self.host, reserve_percent, &others)
         });
-        Survey { instances: instances.collect(), host: self.host.clone() }
+        Survey { instances: instances.collect(), host: self.host.clone(), reserve_percent }
     }
 }
 

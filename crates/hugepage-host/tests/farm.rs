@@ -84,7 +84,7 @@ impl Farm {
 
     fn look(&self) -> (Survey, Vec<Sizing>) {
         let survey = survey(&Root::at(self.0.path()), 20);
-        let sizings = survey.sizings(&[], 20);
+        let sizings = survey.sizings();
         (survey, sizings)
     }
 }

@@ -136,7 +136,7 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
             let of_running = |one: &Instance| state::history_file(directory, &one.id);
             prune(directory, &survey.instances.iter().map(of_running).collect());
         }
-        let sizings = survey.sizings(&survey.host.stopped_needs(), options.reserve_percent);
+        let sizings = survey.sizings();
         let errors = write_files(root, &survey, &sizings, options, &mut logs, begun);
         let has_written = errors.is_empty();
         for error in errors {
