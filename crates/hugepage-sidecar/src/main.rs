@@ -21,7 +21,6 @@ mod report;
 mod server_program;
 mod signals;
 mod state;
-mod stored_history;
 
 use std::io::Write;
 
