@@ -28,7 +28,7 @@ use crate::inspect::InspectedServer;
 use crate::readers::{self, Owner, Unread};
 use crate::service_accounts::ServiceAccounts;
 use crate::snapshot::{HostFacts, Snapshot, StoppedClusters};
-use crate::{AskStart, Instance, ServerIdentity, holders, memory, stopped_readers};
+use crate::{AskStart, Instance, ServerIdentity, holders, stopped_readers};
 
 /// A host with an assessment of each server that runs and counts.
 #[derive(Clone, Debug)]
@@ -67,7 +67,6 @@ impl Snapshot {
             hierarchy,
             meminfo: with_hugetlb(meminfo, &pools),
             pools,
-            numbered: memory::names_by_number(root),
             ask,
         };
         let processes_are_hidden = process::hides_others(root);
