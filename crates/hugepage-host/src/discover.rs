@@ -7,7 +7,7 @@ use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
 use hugepage_kernel::proc::program;
-use hugepage_oracle::equal_sids::{Pmons, Whose};
+use hugepage_oracle::equal_sids::Pmons;
 use hugepage_oracle::readers::{OracleInstance, OracleProcess, OracleRole};
 
 use super::glances::{Candidate, may_be_in_server};
@@ -152,13 +152,13 @@ impl<'a> Pass<'a> {
         let pmons = Pmons::new(root, pmons);
         for (pid, instance, users, status) in sessions {
             let is_its = |found: &DiscoveredServer| found.has_member(root, accounts, pid, users.as_ref());
-            match pmons.owner(&instance, pid) {
-                Whose::Server(server) if is_its(&found[server]) => found[server].processes.push(status),
-                Whose::Undecided(servers) => servers.into_iter().for_each(|server| {
-                    let is_its = is_its(&found[server]);
-                    found[server].undecided += usize::from(is_its);
-                }),
-                Whose::Server(_) | Whose::Nobody => {}
+            let owners = pmons.owners(&instance, pid);
+            for server in &owners {
+                match &mut found[*server] {
+                    found if !is_its(found) => {}
+                    found if owners.len() == 1 => found.processes.push(status),
+                    found => found.undecided += 1,
+                }
             }
         }
         host

@@ -1,7 +1,6 @@
 //! The shared memory of one process of a server, seen from another process, and the kind of its pages.
 
 use hugepage_assess::model::{Landing, Segment};
-use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::mapping::{procmap_query, smaps};
@@ -17,8 +16,6 @@ pub enum PageSizeSource {
     Smaps,
     /// The devices that the mappings are on.
     Devices,
-    /// The names that kernels of the RHEL 5 age gave.
-    Names,
 }
 
 impl PageSizeSource {
@@ -28,7 +25,6 @@ impl PageSizeSource {
             Self::Kernel => "maps, page sizes asked of the kernel",
             Self::Smaps => "smaps",
             Self::Devices => "maps, page sizes from device numbers",
-            Self::Names => "maps, page sizes from the kernel's names",
         }
     }
 }
@@ -42,15 +38,12 @@ pub struct InstanceMemory {
     pub source: PageSizeSource,
 }
 
-/// The mappings of `pid` for which `wanted` holds, with their page sizes. `numbered`: whether the kernel's names show
-/// them, see [`names_by_number`]. No page table is walked. The process's mmap lock is held only while its mappings are
-/// listed.
+/// The mappings of `pid` for which `wanted` holds, with their page sizes. No page table is walked. The process's mmap lock is held
+/// only while its mappings are listed.
 pub fn mapped(
     root: &Root,
     pid: i32,
     devices: &Devices,
-    default: Option<PageSize>,
-    numbered: bool,
     wanted: impl Fn(&Mapping) -> bool,
 ) -> Result<InstanceMemory, ReadError> {
     let (mut mappings, is_sized) = procmap_query::with_page_sizes(root, pid, wanted)?;
@@ -64,28 +57,17 @@ pub fn mapped(
         return Ok(InstanceMemory { mappings, source: PageSizeSource::Smaps });
     }
     let base = root.base_page_size().ok();
-    let known: Vec<_> = mappings.iter().map(|mapping| devices.page_size(mapping.device)).collect();
-    let source = if known.iter().any(Option::is_some) { PageSizeSource::Devices } else { PageSizeSource::Names };
-    let old = numbered || mappings.iter().any(Mapping::is_numbered);
-    let sizes = mappings.iter().zip(known).map(|(mapping, known)| {
-        known
-            .or_else(|| if mapping.is_numbered() { default } else { base.filter(|_| old || is_of_base_pages(mapping)) })
-    });
+    let of_base = |mapping: &Mapping| base.filter(|_| is_of_base_pages(mapping));
+    let sizes = mappings.iter().map(|mapping| devices.page_size(mapping.device).or_else(|| of_base(mapping)));
     let sizes = sizes.collect();
     set(&mut mappings, sizes);
-    Ok(InstanceMemory { mappings, source })
+    Ok(InstanceMemory { mappings, source: PageSizeSource::Devices })
 }
 
 fn set(mappings: &mut [Mapping], sizes: Vec<Option<PageSize>>) {
     for (mapping, size) in mappings.iter_mut().zip(sizes) {
         mapping.page_size = size;
     }
-}
-
-/// Whether this kernel names System V segments in huge pages by a number, so that they differ from others: kernels
-/// before 2.6.22. False if unknown.
-pub fn names_by_number(root: &Root) -> bool {
-    KernelRelease::running(root).is_some_and(|release| release.is_before(2, 6, 22))
 }
 
 fn is_of_base_pages(mapping: &Mapping) -> bool {

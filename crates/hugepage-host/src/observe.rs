@@ -75,7 +75,7 @@ impl InspectContext<'_> {
             true => may_be_main(mapping),
             false => sga::may_be_sga(mapping, devices, self.base),
         };
-        match memory::mapped(self.root, found.pid, devices, self.default, self.numbered, wanted) {
+        match memory::mapped(self.root, found.pid, devices, wanted) {
             Ok(mut memory) => {
                 if is_postgresql
                     && let Some(main) = memory.mappings.iter().max_by_key(|mapping| mapping.size()).cloned()

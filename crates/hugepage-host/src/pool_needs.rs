@@ -13,9 +13,14 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 use super::{HostFacts, Instance, Survey};
 
 impl Survey {
+    /// The sizings for the servers that run and the Oracle instances that do not.
+    pub fn sizings(&self) -> Vec<Sizing> {
+        self.sizings_beside(&self.host.stopped_needs())
+    }
+
     /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
     /// page size means the host's default.
-    pub fn sizings(&self, down: &[(Option<PageSize>, PoolNeed)], reserve_percent: u32) -> Vec<Sizing> {
+    pub fn sizings_beside(&self, down: &[(Option<PageSize>, PoolNeed)]) -> Vec<Sizing> {
         let default = self.host.default_page_size();
         let sizing = |pool: &Pool| {
             let size = pool.page_size;
@@ -23,7 +28,7 @@ impl Survey {
             let running = self.instances.iter().filter(of_size).map(Instance::need);
             let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
             let next = self.instances.iter().filter_map(|instance| instance.need_next(size));
-            let mut sizing = self.host.sizing(pool, running.chain(next).chain(down).collect(), reserve_percent);
+            let mut sizing = self.host.sizing(pool, running.chain(next).chain(down).collect(), self.reserve_percent);
             let is_unknown = |instance: &Instance| instance.status.needed.is_none();
             if !self.host.unread.is_empty() || self.instances.iter().filter(of_size).any(is_unknown) {
                 // One has, or wants, pages that are not visible.
@@ -38,8 +43,8 @@ impl Survey {
 }
 
 impl HostFacts {
-    /// The needs of the Oracle instances that do not run, for [`Survey::sizings`].
-    pub fn stopped_needs(&self) -> Vec<(Option<PageSize>, PoolNeed)> {
+    /// The needs of the Oracle instances that do not run.
+    pub(super) fn stopped_needs(&self) -> Vec<(Option<PageSize>, PoolNeed)> {
         self.stopped.iter().filter_map(|stopped| stopped.database().need()).collect()
     }
 

@@ -13,7 +13,6 @@ use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use hugepage_oracle::lock_limit::lock_limit;
 use hugepage_oracle::next_start::next_start;
-use hugepage_oracle::sga;
 use hugepage_oracle::start_limits;
 use hugepage_server::nodes;
 use hugepage_server::server::pool_of_size;
@@ -103,15 +102,11 @@ impl InspectContext<'_> {
         let has_pool = |size: &PageSize| pools::of_size(&self.pools, *size).is_some();
         let wanted = requested.huge_page_size.filter(has_pool).or(self.default);
         let shared = memory.shared.as_ref();
-        let seen = shared.zip(self.base).and_then(|(shared, base)| shared.segment(base, wanted));
-        let found = seen.or_else(|| sga::logged_segment(id.oracle()?.last_start.as_ref()?));
-        let is_logged = shared.is_none() && found.is_some();
-        let unless_transparent = |segment| self.unless_transparent(segment, id.pid, notes);
-        let segment = if is_logged { found } else { found.map(unless_transparent) };
+        let segment = shared.zip(self.base).and_then(|(shared, base)| shared.segment(base, wanted));
+        let segment = segment.map(|segment| self.unless_transparent(segment, id.pid, notes));
         let is_in_base_pages = segment.as_ref().is_some_and(|segment| segment.landing == Landing::Base);
         let evidence = [
             shared.map(|shared| shared.source.name()),
-            is_logged.then_some("alert log"),
             (memory.has_hugetlb_pages && !is_in_base_pages).then_some("HugetlbPages"),
         ];
         (segment, evidence.into_iter().flatten().map(str::to_owned).collect())

@@ -28,7 +28,7 @@ use crate::inspect::InspectedServer;
 use crate::readers::{self, Owner, Unread};
 use crate::service_accounts::ServiceAccounts;
 use crate::snapshot::{HostFacts, Snapshot, StoppedClusters};
-use crate::{AskStart, Instance, ServerIdentity, holders, memory, stopped_readers};
+use crate::{AskStart, Instance, ServerIdentity, holders, stopped_readers};
 
 /// A host with an assessment of each server that runs and counts.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub struct Survey {
     pub host: HostFacts,
     /// The servers.
     pub instances: Vec<Instance>,
+    /// The percentage of memory that it keeps for base pages.
+    pub reserve_percent: u32,
 }
 
 /// Surveys the host, whose past nobody knows. `reserve_percent`: the percentage of memory that it keeps for base pages.
@@ -65,7 +67,6 @@ impl Snapshot {
             hierarchy,
             meminfo: with_hugetlb(meminfo, &pools),
             pools,
-            numbered: memory::names_by_number(root),
             ask,
         };
         let processes_are_hidden = process::hides_others(root);
@@ -145,7 +146,7 @@ impl Snapshot {
             let others = server.others(&self.servers, &self.host, reserve_percent);
             server.assess(&self.host, reserve_percent, &others)
         });
-        Survey { instances: instances.collect(), host: self.host.clone() }
+        Survey { instances: instances.collect(), host: self.host.clone(), reserve_percent }
     }
 }
 

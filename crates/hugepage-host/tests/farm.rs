@@ -1,4 +1,4 @@
-//! Hosts with several Oracle instances as trees of files: the farm of RHEL 5's time whose pool of 9216 pages one instance
+//! Hosts with several Oracle instances as trees of files: the farm whose pool of 9216 pages one instance
 //! has in full, one in part and one not at all, and the host of 48 GB that was told to set 36569 pages.
 
 #![allow(clippy::disallowed_methods)]
@@ -13,16 +13,16 @@ use hugepage_host::metrics::MetricsSnapshot;
 use hugepage_host::{Survey, host_advice, survey};
 use hugepage_kernel::{PageSize, Pages, Root};
 
-/// PMON's mappings as a kernel 2.6.18 shows them: huge pages by a number, base pages by /SYSV.
+/// PMON's mappings: huge pages are on a device of their own.
 const FULL: &str = "\
-60000000-61000000 rw-s 00000000 00:0a 1575813166                         /223 (deleted)
-61000000-a3000000 rw-s 00000000 00:0a 1575878704                         /225 (deleted)
-a3000000-a3200000 rw-s 00000000 00:0a 1576599617                         /242 (deleted)
+60000000-61000000 rw-s 00000000 00:0a 1575813166                         /SYSV00000000 (deleted)
+61000000-a3000000 rw-s 00000000 00:0a 1575878704                         /SYSV00000000 (deleted)
+a3000000-a3200000 rw-s 00000000 00:0a 1576599617                         /SYSV00000000 (deleted)
 ";
 /// 32768, 4063232 and 2048 kB.
 const MIXED: &str = "\
-60000000-62000000 rw-s 00000000 00:0a 1582858240                         /249 (deleted)
-62000000-15a000000 rw-s 00000000 00:0a 1582891009                        /250 (deleted)
+60000000-62000000 rw-s 00000000 00:0a 1582858240                         /SYSV00000000 (deleted)
+62000000-15a000000 rw-s 00000000 00:0a 1582891009                        /SYSV00000000 (deleted)
 15a000000-15a200000 rw-s 00000000 00:06 1582923793                       /SYSV5e898110 (deleted)
 ";
 const EMPTY: &str = "\
@@ -50,7 +50,7 @@ impl Farm {
         );
         farm.write("proc/uptime", "100000.00 400000.00\n");
         farm.write("proc/sys/kernel/hostname", "farm\n");
-        farm.write("proc/sys/kernel/osrelease", "2.6.18-308.el5\n");
+        farm.write("proc/sys/kernel/osrelease", "3.10.0-1160.el7.x86_64\n");
         farm.write("proc/self/mountinfo", "");
         let auxv: Vec<u8> = [6u64, 4096, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
         fs::create_dir_all(farm.0.path().join("proc/self")).unwrap();
@@ -79,12 +79,17 @@ impl Farm {
                 &format!("proc/{pid}/maps"),
                 &format!("00400000-0a4b3000 r-xp 00000000 fd:00 12345 /u01/app/oracle/bin/oracle\n{maps}"),
             );
+            let sized = |line: &str| {
+                let size = if line.contains(" 00:0a ") { 2048 } else { 4 };
+                format!("{line}\nKernelPageSize: {size} kB\nMMUPageSize: {size} kB\n")
+            };
+            self.write(&format!("proc/{pid}/smaps"), &maps.lines().map(sized).collect::<String>());
         }
     }
 
     fn look(&self) -> (Survey, Vec<Sizing>) {
         let survey = survey(&Root::at(self.0.path()), 20);
-        let sizings = survey.sizings(&[], 20);
+        let sizings = survey.sizings();
         (survey, sizings)
     }
 }
@@ -125,7 +130,7 @@ fn the_farm_of_9216_pages() {
         ]
     );
     for instance in &survey.instances {
-        assert_eq!(instance.evidence, ["maps, page sizes from the kernel's names"], "{}", instance.id.name);
+        assert_eq!(instance.evidence, ["smaps"], "{}", instance.id.name);
         assert_eq!(instance.memory.page_tables.total.unwrap().0, 16 << 20, "{}", instance.id.name);
     }
 

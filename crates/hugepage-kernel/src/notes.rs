@@ -1,6 +1,6 @@
 //! What could not be read and why, collected beside the answer, which is returned all the same.
 
-use crate::ReadError;
+use std::fmt::Display;
 
 /// The bytes of one note; a path has up to 4096.
 const MAX_NOTE_BYTES: usize = 1000;
@@ -31,7 +31,7 @@ impl Notes {
     }
 
     /// The value, or `None` and a note on why there is none.
-    pub fn keep<T>(&mut self, result: Result<T, ReadError>) -> Option<T> {
+    pub fn keep<T>(&mut self, result: Result<T, impl Display>) -> Option<T> {
         result.map_err(|error| self.add(error.to_string())).ok()
     }
 

@@ -7,20 +7,17 @@ use hugepage_assess::history::regression::lost_pages;
 use hugepage_assess::model::{CurrentStart, HugePages, Landing, Lost, PageKind};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use serde::{Deserialize, Serialize};
 
 use crate::readers::startup::LoggedLanding;
 use crate::readers::{LastStart, alert_log, locate};
 use crate::running::RunningOracle;
-use crate::stopped::StoppedOracle;
 
 /// The largest number of starts of one instance that are read.
 pub const MAX_STARTS: usize = 200;
 /// The largest number of rotated logs of one instance that are read.
 const MAX_FILES: usize = 100;
-/// The starts of each log that are searched for what a start lost: starts that failed, or show no pages, may lie between.
-const MAX_COMPARED_STARTS: usize = 20;
 /// The times of one start in the text and in log.xml differ by less, in seconds.
 const SAME_START_SECONDS: i64 = 2;
 
@@ -80,14 +77,13 @@ impl RememberedStart {
 }
 
 impl RunningOracle {
-    /// The starts that its alert logs have, the oldest first. Empty without a visible log.
-    pub fn starts(&self, files: &InstanceFiles, notes: &mut Notes) -> Vec<RememberedStart> {
-        self.alert_log.as_ref().map(|log| starts_in(files, log, MAX_STARTS, notes)).unwrap_or_default()
-    }
-
-    /// What the current start of a running instance lost against the one before it, as its alert logs show it; `None` if nothing,
-    /// or if they do not show it.
-    pub fn lost(&self, files: &InstanceFiles, current: &CurrentStart<'_>, notes: &mut Notes) -> Option<Lost> {
+    /// What the current start of a running instance lost against the one before it, as its alert logs show it, which are asked for
+    /// their `starts` where it may be something; `None` if nothing, or if they do not show it.
+    pub fn lost<'a>(
+        &self,
+        current: &CurrentStart<'_>,
+        starts: impl FnOnce() -> Option<&'a [RememberedStart]>,
+    ) -> Option<Lost> {
         let segment = current.segment?;
         let is = PageKind { landing: segment.landing, size: segment.page_size };
         // Most instances are not read further.
@@ -95,33 +91,23 @@ impl RunningOracle {
             return None;
         }
         let current = self.last_start.as_ref()?.at.as_ref()?.local;
-        let log = self.alert_log.as_ref()?;
-        let starts = starts_in(files, log, MAX_COMPARED_STARTS, notes);
         let is_before = |one: &&RememberedStart| one.start.at.as_ref().is_some_and(|at| at.local < current);
-        let mut before = starts.iter().rev().filter(is_before);
+        let mut before = starts()?.iter().rev().filter(is_before);
         let was = before.find(|one| one.got.landing != Landing::Unknown)?.got;
         lost_pages(was, is)
     }
 }
 
-impl StoppedOracle {
-    /// The starts that its alert logs have, the oldest first. Empty without a visible log.
-    pub fn starts(&self, root: &Root, notes: &mut Notes) -> Vec<RememberedStart> {
-        let files = InstanceFiles::own(root);
-        self.alert_log.as_ref().map(|log| starts_in(&files, log, MAX_STARTS, notes)).unwrap_or_default()
-    }
-}
-
 /// The starts in the log at `log` and in the other files of it: rotated ones and log.xml, which has the same starts. Of each
-/// file the last `most` are read.
-pub fn starts_in(files: &InstanceFiles, log: &str, most: usize, notes: &mut Notes) -> Vec<RememberedStart> {
+/// file the last [`MAX_STARTS`] are read.
+pub fn starts_in(files: &InstanceFiles, log: &str, notes: &mut Notes) -> Vec<RememberedStart> {
     let (mut left, mut of_text, mut of_xml) = (limit::ALERT_HISTORY, Vec::new(), Vec::new());
     let mut logs = locate::others(files, log, MAX_FILES);
     logs.insert(0, log.to_owned());
     // The text is the smaller one.
     logs.sort_by_key(|path| path.ends_with(".xml"));
     for path in logs {
-        let found = files.search_log(&path, &mut left, |file, left| alert_log::starts_in(file, most, left));
+        let found = files.search_log(&path, &mut left, |file, left| alert_log::starts_in(file, MAX_STARTS, left));
         let starts = if path.ends_with(".xml") { &mut of_xml } else { &mut of_text };
         starts.extend(notes.keep(found).unwrap_or_default());
     }

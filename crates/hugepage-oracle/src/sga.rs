@@ -1,14 +1,11 @@
-//! Which memory of an Oracle instance is the SGA, by the mappings of its processes or by its alert log.
+//! Which memory of an Oracle instance is the SGA, by the mappings of its processes.
 
-use hugepage_assess::model::{Landing, Segment};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::{Bytes, PageSize};
 
-use crate::readers::LastStart;
-
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
-pub const SHM_FILES: &str = "/dev/shm/ora_";
+const SHM_FILES: &str = "/dev/shm/ora_";
 
 /// No SGA is smaller.
 const MIN_SGA: u64 = 16 << 20;
@@ -42,54 +39,4 @@ pub fn keep_sga(mappings: &mut Vec<Mapping>) -> ShmFiles {
         mappings.retain(|mapping| !in_shm(&mapping));
     }
     ShmFiles { are_sga, managed_global_area: Bytes(if are_sga { 0 } else { files }) }
-}
-
-/// The SGA as the alert log shows it, if the mappings may not be read; `None` if the log does not show all of it.
-pub fn logged_segment(start: &LastStart) -> Option<Segment> {
-    let (mut in_base, mut huge) = (Bytes(0), Vec::new());
-    for row in &start.page_sizes {
-        let size = row.page_size.times(row.allocated?);
-        match row.is_base {
-            true => in_base = in_base.saturating_add(size),
-            false => huge.push((row.page_size, size)),
-        }
-    }
-    if let (Some(pages), true) = (&start.large_pages, start.page_sizes.is_empty()) {
-        let (page_size, size) = (pages.page_size?, pages.page_size?.times(pages.used?));
-        huge.push((page_size, size));
-        if pages.percent? < 100 {
-            in_base = start.sga?.saturating_sub(size);
-        }
-    }
-    let in_huge_pages = huge.iter().fold(Bytes(0), |sum, (_, size)| sum.saturating_add(*size));
-    let Some((page_size, _)) = huge.into_iter().max_by_key(|(_, size)| *size) else {
-        // A table with base pages only, where the pool was empty.
-        let base = start.page_sizes.iter().find(|row| row.is_base).map(|row| row.page_size);
-        return (in_base > Bytes(0)).then(|| Segment {
-            name: String::new(),
-            size: in_base,
-            reserved: in_base,
-            to_reserve: in_base,
-            in_huge_pages: Bytes(0),
-            page_size: base,
-            landing: Landing::Base,
-        });
-    };
-    let size = in_base.saturating_add(in_huge_pages);
-    let landing = match (in_huge_pages, in_base) {
-        (Bytes(0), Bytes(0)) => return None,
-        (Bytes(0), _) => Landing::Base,
-        (_, rest) if rest < page_size.bytes() => Landing::Hugetlb,
-        _ => Landing::Mixed,
-    };
-    let to_reserve = if landing == Landing::Hugetlb { in_huge_pages } else { size };
-    Some(Segment {
-        name: String::new(),
-        size,
-        reserved: size,
-        to_reserve,
-        in_huge_pages,
-        page_size: (landing != Landing::Base).then_some(page_size),
-        landing,
-    })
 }

@@ -17,7 +17,7 @@ use crate::readers::{LastStart, OracleInstance, OracleKind, Parameters};
 use crate::requested::requested_by;
 use crate::running::RunningOracle;
 use crate::settings::Settings;
-use crate::sga_size::{self, EXTRA, when_down};
+use crate::sga_size::{EXTRA, rounded};
 use crate::start_limits::{self, StartLimits};
 
 /// An instance that does not run.
@@ -218,20 +218,18 @@ fn inspect(
         None => Wants::None("this kernel has no huge pages".into()),
         Some(size) => {
             let expected = expected(size);
-            let down = sga_size::StoppedOracleSize { expected, sga_max_size: sga, automatic_memory };
-            match when_down(&down, size) {
-                sga_size::OracleNeed::Pages(pages) if expected.is_some() => {
-                    Wants::Pages(pages, "its last start and parameters".into())
-                }
-                sga_size::OracleNeed::Pages(pages) => Wants::Pages(pages, "its parameters".into()),
-                sga_size::OracleNeed::AutomaticMemory => {
-                    Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm".into())
+            let configured = sga.map(|sga| size.pages_to_hold(rounded(sga)));
+            match expected.max(configured).filter(|pages| *pages > Pages(0)) {
+                _ if automatic_memory => Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm".into()),
+                Some(pages) => {
+                    let by = if expected.is_some() { "its last start and parameters" } else { "its parameters" };
+                    Wants::Pages(pages.saturating_add(EXTRA), by.into())
                 }
                 // Database Reference, MEMORY_TARGET: an ASM instance has a default of its own.
-                sga_size::OracleNeed::Unknown if instance.kind == OracleKind::Asm => {
+                None if instance.kind == OracleKind::Asm => {
                     Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise".into())
                 }
-                sga_size::OracleNeed::Unknown => Wants::Unknown(format!(
+                None => Wants::Unknown(format!(
                     "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for \
                      {home}"
                 )),

@@ -1,29 +1,27 @@
 //! The history of each instance: one file per instance in one directory, in the extension's format (docs/history.md).
 
 mod recall;
-mod start_record;
+pub mod stored;
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, io};
 
 use hugepage_assess::advice::events::{self as worker_events, LogLevel};
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Threat;
 use hugepage_assess::history::record::Origin;
 use hugepage_assess::history::{Event, Record};
-use hugepage_assess::model::Loss;
 use hugepage_host::{Instance, ServerIdentity, Survey};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::identity;
-use hugepage_server::history::{HistoryError, HistoryFile};
+use hugepage_server::history::HistoryFile;
 use humantime::format_rfc3339_micros;
 
-use self::start_record::StartRecord;
-use crate::{atomic_file, privileges, state};
+use crate::oracle::log_starts::LogStarts;
+use crate::{privileges, state};
 
 /// Records of an instance that are kept in memory while they cannot be written.
 const MAX_UNWRITTEN_RECORDS: usize = 100;
@@ -34,17 +32,24 @@ const MAX_GONE_INSTANCES: usize = 100;
 #[derive(Debug)]
 pub struct HostHistory {
     root: Root,
+    /// The directory as the host names it, and where that is.
+    named: PathBuf,
     directory: PathBuf,
     machine: String,
     boot_id: Option<String>,
-    /// Records that are not written, by file: the disk is full or the history is off. They prevent repetition.
-    unwritten: BTreeMap<PathBuf, Vec<Record>>,
-    /// The process ID of the postmaster or PMON at the last survey, by file.
-    processes: BTreeMap<PathBuf, i32>,
-    /// The process ID of PMON, and what its alert logs show that its start lost, by file.
-    losses_in_logs: RefCell<BTreeMap<PathBuf, (i32, Option<Loss>)>>,
-    /// The record of the current start, by file, so that a history, which may be long, is not read at every survey.
-    starts: RefCell<BTreeMap<PathBuf, StartRecord>>,
+    /// What this process knows of each instance, by file.
+    known: BTreeMap<PathBuf, KnownInstance>,
+    logs: RefCell<LogStarts>,
+}
+
+/// What the last survey has left of an instance.
+#[derive(Debug, Default)]
+struct KnownInstance {
+    /// Its postmaster or PMON; `None` before its first survey.
+    pid: Option<i32>,
+    last: Option<Record>,
+    /// Records that are not written: the disk is full or the history is off.
+    unwritten: Vec<Record>,
 }
 
 /// The messages of one survey about an instance.
@@ -54,84 +59,87 @@ pub struct InstanceEvents {
     pub instance: String,
     /// The messages.
     pub messages: Vec<(LogLevel, LogMessage)>,
-    /// Why the record could not be written.
-    pub error: Option<HistoryError>,
+    /// Why the history could not be read or written.
+    pub error: Option<String>,
 }
 
 impl HostHistory {
     /// The histories of the host below `root`, in its `directory`.
     pub fn open(root: &Root, directory: &Path) -> Self {
-        let directory = directory.to_string_lossy();
+        let named =
+            if root.is_tree() { directory.to_owned() } else { std::path::absolute(directory).unwrap_or_default() };
+        let path = named.to_string_lossy();
         // In a tree, no link leads elsewhere.
-        let real = if root.is_tree() { root.path_without_links(&directory) } else { None };
+        let real = if root.is_tree() { root.path_without_links(&path) } else { None };
         Self {
             root: root.clone(),
-            directory: real.unwrap_or_else(|| root.path(&directory)),
+            directory: real.unwrap_or_else(|| root.path(&path)),
             machine: identity::host_name(root).unwrap_or_default(),
             boot_id: identity::boot_id(root).ok().flatten(),
-            unwritten: BTreeMap::new(),
-            processes: BTreeMap::new(),
-            losses_in_logs: RefCell::default(),
-            starts: RefCell::default(),
+            known: BTreeMap::new(),
+            logs: RefCell::default(),
+            named,
         }
+    }
+
+    /// The starts in the alert logs.
+    pub fn logs(&self) -> RefMut<'_, LogStarts> {
+        self.logs.borrow_mut()
     }
 
     /// Compares each instance with its history and records changes. Keeps `size` records per instance; 0 keeps none.
     pub fn record(&mut self, survey: &Survey, size: usize) -> Vec<InstanceEvents> {
-        let taken: BTreeSet<_> = survey.instances.iter().map(|instance| self.path(&instance.id)).collect();
+        let taken = survey.instances.iter().map(|instance| self.path(&instance.id)).collect();
         self.forget_all_but(&taken);
-        let counted = survey.instances.iter().map(|instance| {
-            let adopted = if size > 0 { self.adopt(&instance.id, &taken) } else { Ok(()) };
-            let mut events = self.record_instance(instance, survey, size);
-            events.error = events.error.or(adopted.err());
-            events
-        });
-        counted.collect()
+        survey.instances.iter().map(|instance| self.record_instance(instance, survey, size, &taken)).collect()
     }
 
     /// Forgets what is of use only for instances that run: containers come and go for years.
     fn forget_all_but(&mut self, running: &BTreeSet<PathBuf>) {
-        self.processes.retain(|path, _| running.contains(path));
-        self.losses_in_logs.get_mut().retain(|path, _| running.contains(path));
-        self.starts.get_mut().retain(|path, _| running.contains(path));
+        self.logs.get_mut().begin_survey();
         let mut gone = 0;
-        self.unwritten.retain(|path, pending| {
-            gone += usize::from(!running.contains(path) && !pending.is_empty());
-            !pending.is_empty() && (running.contains(path) || gone <= MAX_GONE_INSTANCES)
+        self.known.retain(|path, known| {
+            gone += usize::from(!running.contains(path) && !known.unwritten.is_empty());
+            running.contains(path) || !known.unwritten.is_empty() && gone <= MAX_GONE_INSTANCES
         });
     }
 
-    /// Gives an instance without a history that of an older version, or of the home from which it was moved. `taken`: the files of
-    /// the instances that run. The other file remains: another home may have it, too.
+    /// The last record of an instance that this process sees for the first time. An Oracle instance without a history gets that of
+    /// the home from which it was moved, as a patch does it. `taken`: the files of the instances that run.
     #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
-    fn adopt(&self, instance: &ServerIdentity, taken: &BTreeSet<PathBuf>) -> Result<(), HistoryError> {
-        let new = self.path(instance);
-        if instance.oracle().is_none() || fs::symlink_metadata(&new).is_ok() {
-            return Ok(());
+    fn last(&self, instance: &ServerIdentity, taken: &BTreeSet<PathBuf>) -> Result<Option<Record>, String> {
+        let path = self.path(instance);
+        if instance.oracle().is_some() && fs::symlink_metadata(&path).is_err() {
+            let earlier = state::history_of_other_home(&self.directory, instance, |path| taken.contains(path));
+            let moved = earlier.map_or(Ok(()), |earlier| privileges::write(|| fs::rename(earlier, &path)));
+            moved.map_err(|error| format!("could not create history file \"{}\": {error}", path.display()))?;
         }
-        let earlier = state::earlier_history_files(&self.directory, instance, |path| taken.contains(path));
-        let Some(earlier) = earlier.first() else { return Ok(()) };
-        let lines: String = HistoryFile::at(earlier).read()?.records.iter().map(Record::to_line).collect();
-        let mode = fs::metadata(earlier).map_or(0o600, |metadata| metadata.permissions().mode() & 0o640);
-        let written = atomic_file::write(&new, lines.as_bytes(), mode);
-        written.map_err(|error| HistoryError::Io { operation: "write", path: new, source: io::Error::other(error) })
+        self.of_watch(instance, self.last_record(instance, |_| true)).1
     }
 
-    fn record_instance(&mut self, instance: &Instance, survey: &Survey, size: usize) -> InstanceEvents {
+    fn record_instance(
+        &mut self,
+        instance: &Instance,
+        survey: &Survey,
+        size: usize,
+        taken: &BTreeSet<PathBuf>,
+    ) -> InstanceEvents {
         let Instance { id: instance, status, .. } = instance;
-        let mut events = InstanceEvents { instance: instance.name.clone(), messages: Vec::new(), error: None };
-        let before = match self.last(instance) {
-            // Without a history, compare only with surveys of this process.
-            Ok(before) => before.filter(|_| size > 0 || self.unwritten.contains_key(&self.path(instance))),
-            Err(error) => {
-                events.error = Some(error);
+        let path = self.path(instance);
+        let mut error = None;
+        let mut known = self.known.remove(&path).unwrap_or_default();
+        // Without a history, compare only with surveys of this process.
+        if known.last.is_none() && size > 0 {
+            known.last = self.last(instance, taken).unwrap_or_else(|why| {
+                error = Some(why);
                 None
-            }
-        };
+            });
+        }
+        let before = known.last.take();
         // After a start of this program only the start time identifies the process, which is not exact.
-        let process = self.processes.insert(self.path(instance), instance.pid);
-        let is_same_process =
-            |before: &&Record| process.map_or_else(|| is_of_same_process(before, instance), |pid| pid == instance.pid);
+        let is_same_process = |before: &&Record| {
+            known.pid.map_or_else(|| is_of_same_process(before, instance), |pid| pid == instance.pid)
+        };
         let allocations = before.as_ref().filter(is_same_process);
         let event = match (&before, allocations) {
             (Some(before), _) if self.is_of_same_start(before, instance) => Event::Change,
@@ -160,51 +168,16 @@ impl HostHistory {
             }
             worker_events::update(status, record, before.as_ref(), &warned, Vec::new())
         };
-        events.messages = report.messages;
-        events.error = events.error.or(self.write(instance, report.record, size).err());
-        events
-    }
-
-    /// Appends the record after the pending ones.
-    fn write(&mut self, instance: &ServerIdentity, record: Option<Record>, size: usize) -> Result<(), HistoryError> {
-        let file = HistoryFile::at(self.path(instance));
-        let pending = self.unwritten.entry(self.path(instance)).or_default();
-        pending.extend(record);
-        let surplus = pending.len().saturating_sub(MAX_UNWRITTEN_RECORDS);
-        pending.drain(..surplus);
-        if size == 0 || pending.is_empty() {
-            return Ok(());
+        known.pid = Some(instance.pid);
+        known.unwritten.extend(report.record.clone());
+        known.last = report.record.or(before);
+        let written = known.write(&HistoryFile::at(&path), size);
+        self.known.insert(path, known);
+        InstanceEvents {
+            instance: instance.name.clone(),
+            messages: report.messages,
+            error: error.or(written.err().map(|error| error.to_string())),
         }
-        let mut written = Ok(());
-        let done = privileges::write(|| {
-            written = append_all(&file, pending, size);
-            io::Result::Ok(())
-        });
-        written?;
-        done.map_err(|source| HistoryError::Io { operation: "write", path: file.path().to_owned(), source })
-    }
-
-    fn last(&self, instance: &ServerIdentity) -> Result<Option<Record>, HistoryError> {
-        let identity = state::instance_identity(instance, self.machine.clone());
-        self.last_matching(instance, &self.path(instance), |record| record.instance.is_past_of(&identity))
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
-    fn last_matching(
-        &self,
-        instance: &ServerIdentity,
-        path: &Path,
-        matches: impl Fn(&Record) -> bool,
-    ) -> Result<Option<Record>, HistoryError> {
-        let unwritten = self.unwritten.get(path).and_then(|pending| pending.iter().rfind(|one| matches(one)));
-        if let Some(record) = unwritten {
-            return Ok(Some(record.clone()));
-        }
-        if path.exists() {
-            return HistoryFile::at(path.to_owned()).last(&matches);
-        }
-        // Until `watch` of this version has run.
-        HistoryFile::at(state::history_file_of_all_homes(&self.directory, instance)).last(&matches)
     }
 
     /// Whether a record is of the current shared memory.
@@ -220,14 +193,23 @@ impl HostHistory {
     }
 }
 
-/// Appends the records, and leaves those that could not be written.
-fn append_all(file: &HistoryFile, pending: &mut Vec<Record>, size: usize) -> Result<(), HistoryError> {
-    while let Some(record) = pending.first() {
-        file.append(record)?;
-        pending.remove(0);
+impl KnownInstance {
+    /// Appends what is not written.
+    fn write(&mut self, file: &HistoryFile, size: usize) -> anyhow::Result<()> {
+        let surplus = self.unwritten.len().saturating_sub(MAX_UNWRITTEN_RECORDS);
+        self.unwritten.drain(..surplus);
+        if size == 0 || self.unwritten.is_empty() {
+            return Ok(());
+        }
+        privileges::write(|| {
+            while let Some(record) = self.unwritten.first() {
+                file.append(record)?;
+                self.unwritten.remove(0);
+            }
+            file.trim(size)?;
+            Ok(())
+        })
     }
-    file.trim(size)?;
-    file.sync()
 }
 
 /// When the instance started, in the format of the records; empty if unknown.
@@ -260,18 +242,13 @@ mod tests {
         let mut history = HostHistory::open(&Root::live(), Path::new("/nonexistent"));
         let paths: Vec<_> = (0..MAX_GONE_INSTANCES + 20).map(|number| PathBuf::from(format!("/{number:04}"))).collect();
         for path in &paths {
-            history.processes.insert(path.clone(), 1);
-            history.losses_in_logs.get_mut().insert(path.clone(), (1, None));
-            history.starts.get_mut().insert(path.clone(), StartRecord { record: record.clone(), is_by_server: false });
-            history.unwritten.insert(path.clone(), vec![record.clone()]);
+            let unwritten = vec![record.clone()];
+            history.known.insert(path.clone(), KnownInstance { unwritten, ..KnownInstance::default() });
         }
-        history.unwritten.insert(PathBuf::from("/written"), Vec::new());
+        history.known.insert(PathBuf::from("/written"), KnownInstance::default());
         let running = BTreeSet::from([paths[0].clone(), paths[paths.len() - 1].clone()]);
         history.forget_all_but(&running);
-        assert_eq!(history.processes.keys().cloned().collect::<BTreeSet<_>>(), running);
-        assert_eq!(history.losses_in_logs.get_mut().len(), 2);
-        assert_eq!(history.starts.get_mut().len(), 2);
-        assert_eq!(history.unwritten.len(), MAX_GONE_INSTANCES + 2);
-        assert!(running.iter().all(|path| history.unwritten.contains_key(path)));
+        assert_eq!(history.known.len(), MAX_GONE_INSTANCES + 2);
+        assert!(running.iter().all(|path| history.known.contains_key(path)));
     }
 }

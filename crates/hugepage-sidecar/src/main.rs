@@ -19,10 +19,8 @@ mod privileges;
 mod report;
 #[expect(clippy::disallowed_methods, reason = "who owns a program, and what it would read")]
 mod server_program;
-mod sessions;
 mod signals;
 mod state;
-mod stored_history;
 
 use std::io::Write;
 

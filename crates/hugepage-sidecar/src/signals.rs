@@ -37,16 +37,6 @@ impl SignalTimer {
         Ok(Self { woken: ours })
     }
 
-    /// Whether a signal was received, without waiting.
-    pub fn has_signal(&mut self) -> io::Result<bool> {
-        self.woken.set_nonblocking(true)?;
-        match self.woken.read(&mut [0; 64]) {
-            Ok(_) => Ok(true),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Waits for `time`; returns whether a signal was received.
     pub fn wait(&mut self, time: Duration) -> io::Result<bool> {
         // Zero would wait forever.

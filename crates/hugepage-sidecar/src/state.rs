@@ -20,25 +20,18 @@ pub fn history_file(directory: &Path, instance: &ServerIdentity) -> PathBuf {
     file_name(directory, &instance.kind().to_string(), &instance.name, &instance.place, home)
 }
 
-/// The file of versions that kept all homes of a SID in one.
-pub fn history_file_of_all_homes(directory: &Path, instance: &ServerIdentity) -> PathBuf {
-    file_name(directory, &instance.kind().to_string(), &instance.name, &instance.place, None)
-}
-
-/// Files that may have the past of an instance without a file of its own: of an older version, or of the home from which it
-/// was moved, as a patch does it. The last written first; `is_taken`: those of other instances.
-pub fn earlier_history_files(
+/// The history of an instance that has none of its own: that of the home from which it was moved. The last written, without
+/// those of others, for which `is_taken` holds.
+pub fn history_of_other_home(
     directory: &Path,
     instance: &ServerIdentity,
     is_taken: impl Fn(&Path) -> bool,
-) -> Vec<PathBuf> {
-    let of_all = history_file_of_all_homes(directory, instance);
-    let prefix = of_all.file_stem().map_or_else(String::new, |stem| format!("{}{HOME}", stem.to_string_lossy()));
+) -> Option<PathBuf> {
+    let of_all = file_name(directory, &instance.kind().to_string(), &instance.name, &instance.place, None);
+    let prefix = format!("{}{HOME}", of_all.file_stem()?.to_string_lossy());
     let is_of_home = |name: &str| name.starts_with(&prefix) && is_history_file(name);
-    let is_earlier = |entry: &DirEntry| {
-        (entry.path() == of_all || entry.file_name().to_str().is_some_and(is_of_home)) && !is_taken(&entry.path())
-    };
-    newest_first(directory, is_earlier).into_iter().map(|(_, path)| path).collect()
+    let is_other = |entry: &DirEntry| entry.file_name().to_str().is_some_and(is_of_home) && !is_taken(&entry.path());
+    newest_first(directory, is_other).into_iter().next().map(|(_, path)| path)
 }
 
 /// What of the directory `is_wanted`, with the time at which it was written. Nothing, if the directory can't be read.

@@ -95,8 +95,7 @@ fn make_unique<'a>(names: impl Iterator<Item = (&'a String, &'a mut String)>) {
 
 impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
-        let reserve_percent = survey.instances.first().map_or(0, |instance| instance.status.facts.reserve_percent);
-        let sizings = survey.sizings(&survey.host.stopped_needs(), reserve_percent);
+        let sizings = survey.sizings();
         let instances = survey.instances.iter().map(|instance| InstanceMetrics {
             kind: instance.id.kind().to_string(),
             name: name(instance, &survey.instances),

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities,
     set_no_new_privs,
@@ -11,11 +10,7 @@ use rustix::thread::{
 /// Keeps of this thread's capabilities `permitted`, with `effective` in effect. No program that it starts gets more.
 pub fn limit(effective: CapabilitySet, permitted: CapabilitySet) -> io::Result<()> {
     let held = capabilities(None)?.permitted;
-    // Linux before 3.5 has no such flag.
-    match set_no_new_privs(true) {
-        Ok(()) | Err(Errno::INVAL) => {}
-        Err(error) => return Err(error.into()),
-    }
+    set_no_new_privs(true)?;
     for capability in (held - permitted).iter() {
         // Without CAP_SETPCAP it stays in the bounding set, which gives nothing to a process that executes nothing.
         let _ = remove_capability_from_bounding_set(capability);

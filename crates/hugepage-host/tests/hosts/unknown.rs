@@ -355,12 +355,12 @@ fn programs_that_hold_the_pool() {
     assert_eq!(words(4999), "", "pages that several processes share may count more than once");
 
     // Who has the others of 5388 a tree does not tell, so they count; those of other users do not.
-    let [sizing] = &survey.sizings(&[], 20)[..] else { panic!() };
+    let [sizing] = &survey.sizings()[..] else { panic!() };
     assert_eq!((sizing.others.0, sizing.strangers.pages.0, sizing.counted_others().0), (5388, 5010, 378));
     assert_eq!(sizing.strangers.holder(), "qemu-system-x86 (libvirt-qemu) with others");
     assert_eq!(survey.instances[0].status.recommended, sizing.recommended);
     host.write("etc/hugepage-sidecar/service-accounts", "libvirt-qemu\n27\n");
-    let [sizing] = &host.survey().sizings(&[], 20)[..] else { panic!() };
+    let [sizing] = &host.survey().sizings()[..] else { panic!() };
     assert_eq!((sizing.others.0, sizing.strangers.pages.0), (5388, 0));
 
     // Two programs, each of which seems to have more than there is: at most one of them has all.

@@ -279,11 +279,7 @@ impl OracleHost {
 
 /// What `status` and `size` say of the pool of 2 MB pages.
 pub fn sizing(survey: &Survey) -> Sizing {
-    survey
-        .sizings(&survey.host.stopped_needs(), 20)
-        .into_iter()
-        .find(|sizing| sizing.page_size.bytes().0 == 2 * MIB)
-        .unwrap()
+    survey.sizings().into_iter().find(|sizing| sizing.page_size.bytes().0 == 2 * MIB).unwrap()
 }
 
 pub fn running<'a>(survey: &'a Survey, sid: &str) -> &'a Instance {

@@ -10,7 +10,7 @@ use hugepage_host::{Survey, host_advice};
 use crate::builder::*;
 
 fn recommendations(survey: &Survey) -> Vec<Recommendation> {
-    let sizings = survey.sizings(&survey.host.stopped_needs(), 20);
+    let sizings = survey.sizings();
     host_advice::recommendations(survey, &sizings).into_iter().map(|one| one.recommendation).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use hugepage_assess::model::Landing;
 use hugepage_kernel::{InstanceFiles, Notes};
+use hugepage_oracle::log_history::{RememberedStart, starts_in};
 
 use crate::builder::*;
 
@@ -16,6 +17,13 @@ fn start(host: &OracleHost, ago: u64, pmon: Option<u32>, allocated: u64, setting
         errors: if pmon.is_some() { Vec::new() } else { vec!["ORA-27102: out of memory"] },
         ..LoggedStart::default()
     })
+}
+
+fn starts_in_log(host: &OracleHost, log: Option<&String>) -> Vec<RememberedStart> {
+    let mut notes = Notes::default();
+    let starts = starts_in(&InstanceFiles::own(&host.root()), log.unwrap(), &mut notes);
+    assert!(notes.into_vec().is_empty());
+    starts
 }
 
 /// An instance that started 25 hours ago, with starts that got so many pages 20 and 10 days ago; `None` failed.
@@ -49,13 +57,11 @@ fn a_loss_before_anybody_watched() {
         let host = host(before, now, setting);
         let survey = host.survey();
         let instance = running(&survey, "orcl");
-        let mut notes = Notes::default();
-        let files = InstanceFiles::of_process(&host.root(), instance.id.pid);
+        let starts = starts_in_log(&host, instance.id.oracle().unwrap().alert_log.as_ref());
         let current = instance.status.facts.current_start();
-        let found = instance.id.oracle().unwrap().lost(&files, &current, &mut notes);
+        let found = instance.id.oracle().unwrap().lost(&current, || Some(&starts));
         let wanted = is_lost.then(|| "was in huge pages of 2 MB, is in 4 kB pages".to_owned());
         assert_eq!(found.map(|lost| lost.to_string()), wanted, "{before:?} {now} {setting}");
-        assert!(notes.into_vec().is_empty());
     }
 }
 
@@ -67,9 +73,9 @@ fn no_loss_without_the_log_of_this_start() {
     let survey = host.survey();
     let instance = running(&survey, "orcl");
     let current = instance.status.facts.current_start();
-    let files = InstanceFiles::of_process(&host.root(), instance.id.pid);
-    assert_eq!(instance.id.oracle().unwrap().lost(&files, &current, &mut Notes::default()), None);
-    assert_eq!(instance.id.oracle().unwrap().starts(&files, &mut Notes::default()).len(), 1);
+    let starts = starts_in_log(&host, instance.id.oracle().unwrap().alert_log.as_ref());
+    assert_eq!(instance.id.oracle().unwrap().lost(&current, || Some(&starts)), None);
+    assert_eq!(starts.len(), 1);
 }
 
 #[test]
@@ -80,7 +86,7 @@ fn the_starts_of_a_stopped_instance() {
     let log = start(&host, 20 * DAY, Some(3000), 2048, "TRUE") + &start(&host, DAY, None, 0, "ONLY");
     host.log("orcl", "orcl", &log);
     let survey = host.survey();
-    let starts = stopped(&survey, "orcl").starts(&host.root(), &mut Notes::default());
+    let starts = starts_in_log(&host, stopped(&survey, "orcl").alert_log.as_ref());
     let seen: Vec<_> = starts.iter().map(|one| (one.got.landing, one.failed)).collect();
     assert_eq!(seen, [(Landing::Hugetlb, false), (Landing::Unknown, true)]);
 }

@@ -328,20 +328,3 @@ fn an_mga_is_no_memory_target() {
     assert_eq!((instance.landed_in(), instance.status.forecast.needed), (Landing::Hugetlb, Some(Pages(1025))));
     assert!(matches!(instance.status.facts.requested.product, Product::Oracle { memory_target: false, .. }));
 }
-
-/// Who may not read the mappings has the log, whose table may have base pages alone.
-#[test]
-fn a_table_of_base_pages_only() {
-    let host = OracleHost::new(KERNELS[0], 16, (0, 0));
-    host.run(&Running::default());
-    let start = LoggedStart {
-        parameters: logged("2G", Some("TRUE")),
-        table: vec![("4K", None, 524_293, 524_293)],
-        ..LoggedStart::default()
-    };
-    host.log("orcl", "orcl", &host.start(&start));
-    let survey = host.survey();
-    let instance = running(&survey, "orcl");
-    assert_eq!((instance.landed_in(), &instance.evidence[..]), (Landing::Base, &["alert log".to_owned()][..]));
-    assert_eq!(instance.status.facts.segment_size().map(|size| size.0), Some(524_293 * 4096));
-}

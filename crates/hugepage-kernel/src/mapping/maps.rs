@@ -108,16 +108,9 @@ impl Mapping {
         path.rsplit('/').next().unwrap_or(path)
     }
 
-    /// Whether the kernel's name is that of a System V segment: `/SYSV009b2220`, or a number.
+    /// Whether the kernel's name is that of a System V segment: `/SYSV009b2220`.
     pub fn is_sysv(&self) -> bool {
-        self.path.starts_with("/SYSV") || self.is_numbered()
-    }
-
-    /// `/223 (deleted)`: how kernels around 2.6.18 name a System V segment in huge pages. On such a kernel a segment named
-    /// `/SYSV...` is in base pages.
-    pub fn is_numbered(&self) -> bool {
-        let name = self.path.strip_suffix(" (deleted)").and_then(|path| path.strip_prefix('/'));
-        self.shared && name.is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()))
+        self.path.starts_with("/SYSV")
     }
 
     /// Whether `next` continues this one in the same object: two parts of one mmap that was split.

@@ -6,7 +6,7 @@
 //! opened. Every read has a limit.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -72,20 +72,6 @@ impl InstanceFiles {
     /// The first bytes of `path`, however long it is.
     pub fn read_first(&self, path: &str, count: u64) -> Result<Vec<u8>, ReadError> {
         self.some_of(path, &self.open(path)?, count)
-    }
-
-    /// The last bytes of `path`, from the beginning of a line on if that is not all of it.
-    pub fn read_last(&self, path: &str, count: u64) -> Result<Vec<u8>, ReadError> {
-        let mut file = self.open(path)?;
-        let length = file.metadata().map_err(|source| self.root.error("read", path, source))?.len();
-        let from = length.saturating_sub(count);
-        file.seek(SeekFrom::Start(from)).map_err(|source| self.root.error("read", path, source))?;
-        let mut bytes = self.some_of(path, &file, count)?;
-        if from > 0 {
-            let line = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |end| end + 1);
-            bytes.drain(..line);
-        }
-        Ok(bytes)
     }
 
     /// What `search` finds in the log `path`, of which it may read `left` bytes and subtracts those that it has read.

@@ -1,4 +1,4 @@
-//! Settings of an instance and limits of its owner that prevent huge pages for the SGA, or make base pages slow.
+//! Settings of an instance and limits of its owner that prevent huge pages for the SGA.
 
 use hugepage_assess::advice::command::{memlock_of_service, quoted};
 use hugepage_assess::advice::message;
@@ -9,7 +9,6 @@ use hugepage_assess::model::{Cause, HugePages, Landing, PoolFact};
 use hugepage_kernel::proc::rlimit::Rlimit;
 
 use crate::advice::recommendation;
-use crate::readers::Parameters;
 use crate::running::RunningOracle;
 
 /// A running instance, with what every server has.
@@ -29,21 +28,9 @@ pub struct AdvisedOracle<'a> {
     pub oracle: &'a RunningOracle,
 }
 
-impl AdvisedOracle<'_> {
-    fn is_in_huge_pages(&self) -> bool {
-        self.status.facts.landing() == Landing::Hugetlb
-    }
-}
-
 /// The recommendations for one instance.
 pub fn recommendations(instance: &AdvisedOracle<'_>) -> Vec<Recommendation> {
-    let parameters = instance.oracle.last_start.as_ref().map(|start| &start.parameters);
-    let found = [
-        kernel_without(instance),
-        memlock(instance),
-        parameters.and_then(|parameters| pre_page_sga(instance, parameters)),
-    ];
-    found.into_iter().flatten().collect()
+    [kernel_without(instance), memlock(instance)].into_iter().flatten().collect()
 }
 
 /// The kernel was built without huge pages (`CONFIG_HUGETLBFS`), or its machine has none.
@@ -68,6 +55,7 @@ fn memlock(instance: &AdvisedOracle<'_>) -> Option<Recommendation> {
     if limit >= segment.to_reserve || instance.status.cause == Some(Cause::MemoryTarget) {
         return None;
     }
+    let is_in_huge_pages = segment.landing == Landing::Hugetlb;
     let wanted = segment.to_reserve.0.div_ceil(1024);
     let owner = instance.owner.filter(|owner| !owner.contains(char::is_whitespace)).unwrap_or("oracle");
     let (command, place) = match instance.service {
@@ -95,7 +83,7 @@ fn memlock(instance: &AdvisedOracle<'_>) -> Option<Recommendation> {
         ),
     };
     Some(Recommendation {
-        severity: if instance.is_in_huge_pages() { Severity::Notice } else { Severity::Warning },
+        severity: if is_in_huge_pages { Severity::Notice } else { Severity::Warning },
         area: Area::Limits,
         command,
         ..recommendation(
@@ -106,23 +94,6 @@ fn memlock(instance: &AdvisedOracle<'_>) -> Option<Recommendation> {
                 "The memlock limit of {} is {limit}, and its SGA takes {} (MOS 2049901.1); {place}.",
                 instance.name, segment.to_reserve
             ),
-        )
-    })
-}
-
-/// On 11.2 with base pages every login touches the whole SGA (2.5 s in place of 0.15 s in one case).
-fn pre_page_sga(instance: &AdvisedOracle<'_>, parameters: &Parameters) -> Option<Recommendation> {
-    let is_11_2 = instance.oracle.version().is_some_and(|version| version.starts_with("11."));
-    let applies = is_11_2 && parameters.flag("pre_page_sga") == Some(true) && !instance.is_in_huge_pages();
-    applies.then(|| Recommendation {
-        severity: Severity::Warning,
-        command: Some("ALTER SYSTEM SET pre_page_sga = FALSE SCOPE=SPFILE;".to_owned()),
-        ..recommendation(
-            "pre_page_sga",
-            Some("TRUE".to_owned()),
-            Some("FALSE".to_owned()),
-            "With pre_page_sga = TRUE and base pages, 11.2 touches every page of the SGA at each login, which takes seconds."
-                .to_owned(),
         )
     })
 }

@@ -1,15 +1,13 @@
 //! The last start, or all starts, in an alert log of any length. The log is searched from its end, block by block, for the line that
-//! begins a start. From there on, as much is read as the longest start needs. Holes are skipped, and of what holds data the
-//! last 64 MB are searched, or for all starts of its history the last GB.
+//! begins a start. From there on, as much is read as the longest start needs. The last 64 MB are searched, or for all starts of
+//! its history the last GB.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, ReadError};
 use memchr::memmem::{self, Finder};
-use rustix::fs::SeekFrom as SeekTo;
 
 use crate::readers::startup_parser::{START, StartupParser};
 use crate::readers::{LastStart, Timestamp, log_xml};
@@ -33,47 +31,9 @@ pub fn last_start(files: &InstanceFiles, path: &str) -> Result<Option<LastStart>
     files.search_log(path, &mut { limit::ALERT_LOG }, last_start_in)
 }
 
-/// A log that can be searched from its end.
-pub trait Log: Read + Seek {
-    /// The end of the last data before `end`, which may be `end` itself; 0 if there is none.
-    fn end_of_data(&mut self, end: u64) -> io::Result<u64> {
-        Ok(end)
-    }
-}
-
-impl Log for File {
-    /// Finds the end by SEEK_DATA of lseek(2), which looks forward only, so this halves what may hold the last data.
-    fn end_of_data(&mut self, end: u64) -> io::Result<u64> {
-        if end == 0 || data_from(self, end - 1, end)?.is_some() {
-            return Ok(end);
-        }
-        let Some(mut last) = data_from(self, 0, end)? else { return Ok(0) };
-        let mut hole = end - 1;
-        while hole - last > 1 {
-            match data_from(self, last + (hole - last) / 2, end)? {
-                Some(later) => last = later,
-                None => hole = last + (hole - last) / 2,
-            }
-        }
-        Ok(last + 1)
-    }
-}
-
-/// The first data at or behind `from` and before `end`. A file system that knows no holes has data everywhere.
-fn data_from(file: &File, from: u64, end: u64) -> io::Result<Option<u64>> {
-    match rustix::fs::seek(file, SeekTo::Data(from)) {
-        Ok(data) => Ok(Some(data).filter(|data| *data < end)),
-        Err(rustix::io::Errno::NXIO) => Ok(None),
-        Err(rustix::io::Errno::INVAL) => Ok(Some(from).filter(|from| *from < end)),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-impl<T: AsRef<[u8]>> Log for io::Cursor<T> {}
-
 /// The last start in a log. A log without the beginning of its last start is read from its own beginning. `left`: how many bytes may
 /// be searched; those that were are subtracted.
-pub fn last_start_in(log: &mut impl Log, left: &mut u64) -> io::Result<Option<LastStart>> {
+pub fn last_start_in(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<LastStart>> {
     let from = find_last(log, left)?.map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
     let mut bytes = Vec::new();
     read_at(log, from, BYTES_BEFORE_START + MAX_START_BYTES, &mut bytes)?;
@@ -82,7 +42,7 @@ pub fn last_start_in(log: &mut impl Log, left: &mut u64) -> io::Result<Option<La
 
 /// Up to `most` starts in a log, the last first, with the lines of each up to the next one. `left`: how many bytes may be
 /// searched; those that were are subtracted.
-pub fn starts_in(log: &mut impl Log, most: usize, left: &mut u64) -> io::Result<Vec<LastStart>> {
+pub fn starts_in(log: &mut (impl Read + Seek), most: usize, left: &mut u64) -> io::Result<Vec<LastStart>> {
     let mut offsets = Vec::new();
     find_starts(log, left, |at| {
         offsets.push(at);
@@ -125,7 +85,7 @@ fn feed_lines(bytes: &[u8], within: bool, parser: &mut StartupParser) {
 
 /// The offset of the last line of a log that begins a start, whatever the log's length; `Ok(None)` if what is searched has none. The
 /// phrase within another line does not count. `left`: how many bytes may be searched; those that were are subtracted.
-pub fn find_last(log: &mut impl Log, left: &mut u64) -> io::Result<Option<u64>> {
+pub fn find_last(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<u64>> {
     let mut last = None;
     find_starts(log, left, |at| {
         last = Some(at);
@@ -136,16 +96,16 @@ pub fn find_last(log: &mut impl Log, left: &mut u64) -> io::Result<Option<u64>> 
 
 /// Calls `each` with the offset of every line that begins a start, the last first, until it breaks or `left` bytes have been
 /// searched.
-fn find_starts(log: &mut impl Log, left: &mut u64, mut each: impl FnMut(u64) -> ControlFlow<()>) -> io::Result<()> {
+fn find_starts(
+    log: &mut (impl Read + Seek),
+    left: &mut u64,
+    mut each: impl FnMut(u64) -> ControlFlow<()>,
+) -> io::Result<()> {
     // Forwards within a block: backwards no finder compares more than a byte at a time.
     let finder = Finder::new(START);
     let (mut block, mut found) = (Vec::new(), Vec::new());
     let mut upto = log.seek(SeekFrom::End(0))?;
-    while *left > 0 {
-        upto = log.end_of_data(upto)?;
-        if upto == 0 {
-            break;
-        }
+    while *left > 0 && upto > 0 {
         // With the bytes before and after a line that crosses the border of two blocks.
         let from = upto.saturating_sub(BLOCK_BYTES as u64);
         let begin = from.saturating_sub(MAX_TIME_BYTES as u64);

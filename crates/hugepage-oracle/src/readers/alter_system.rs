@@ -1,12 +1,12 @@
 //! `ALTER SYSTEM` in an alert log since the last start: what the spfile got in the meantime, also where it is in ASM.
 
-use std::io::{self, Read, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, ReadError};
 use memchr::memmem;
 
-use crate::readers::alert_log::{self, Log};
+use crate::readers::alert_log;
 use crate::readers::parameters::ParameterChange;
 
 const STATEMENT: &str = "ALTER SYSTEM ";
@@ -24,7 +24,7 @@ pub fn since_last_start(files: &InstanceFiles, path: &str) -> Result<Option<Vec<
 }
 
 /// The statements since the last start, of a log of which `left` bytes may be read; those that were are subtracted.
-fn since_last_start_within(log: &mut impl Log, left: &mut u64) -> io::Result<Option<Vec<ParameterChange>>> {
+fn since_last_start_within(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<Vec<ParameterChange>>> {
     let Some(start) = alert_log::find_last(log, left)? else { return Ok(None) };
     log.seek(SeekFrom::Start(start))?;
     let (mut changes, mut block, mut rest) = (Vec::new(), vec![0; BLOCK_BYTES], Vec::new());

@@ -56,8 +56,6 @@ impl Seek for Log {
     }
 }
 
-impl alert_log::Log for Log {}
-
 #[test]
 fn no_more_is_read_than_is_needed() {
     for (at, size) in [(GIB - 20 * 1024, GIB), (GIB - 3 * MIB, GIB), (5000, 8 * MIB), (0, 8 * MIB)] {
@@ -105,28 +103,6 @@ fn a_gigabyte_does_not_fill_memory() {
     assert_eq!(readers::last_start(&InstanceFiles::own(&root), "/log").unwrap().unwrap().pmon, Some(1211));
     let more = most_resident() - before;
     assert!(more < ENOUGH, "{more} bytes more were resident");
-}
-
-/// Four terabytes with a start at their beginning, another in their midst and a few bytes at their end: holes are passed
-/// over, and nothing but the last start's surroundings is read.
-#[test]
-fn four_terabytes_of_holes_take_no_time() {
-    const TIB: u64 = 1 << 40;
-    let (directory, root) = tree(&[("log", "")]);
-    let mut file = fs::OpenOptions::new().write(true).open(directory.path().join("log")).unwrap();
-    file.write_all(&log("11.2.0.4-all.log")).unwrap();
-    file.seek(SeekFrom::Start(2 * TIB)).unwrap();
-    file.write_all(b"\n").unwrap();
-    file.write_all(&log("19.22-all.log")).unwrap();
-    for end in [4 * TIB - 1, 4 * TIB - 300 * MIB, 3 * TIB] {
-        file.seek(SeekFrom::Start(end)).unwrap();
-        file.write_all(b"\n").unwrap();
-    }
-    let (before, begun) = (most_resident(), std::time::Instant::now());
-    let start = readers::last_start(&InstanceFiles::own(&root), "/log").unwrap().unwrap();
-    assert_eq!(start.pmon, Some(1211));
-    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
-    assert!(most_resident() - before < 16 * MIB);
 }
 
 /// What is further from the end than 64 MB of data is not searched.

@@ -132,12 +132,7 @@ fn text_xml_and_rotated_logs_are_one_history() {
     ]);
     let files = InstanceFiles::own(&root);
     let mut notes = Notes::default();
-    let starts = hugepage_oracle::log_history::starts_in(
-        &files,
-        &format!("/{base}/trace/alert_orcl.log"),
-        MAX_STARTS,
-        &mut notes,
-    );
+    let starts = hugepage_oracle::log_history::starts_in(&files, &format!("/{base}/trace/alert_orcl.log"), &mut notes);
     let seen: Vec<_> = starts.iter().map(|one| (one.start.pmon, one.got.landing, one.at().is_some())).collect();
     assert_eq!(
         seen,

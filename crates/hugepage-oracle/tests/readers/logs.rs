@@ -240,20 +240,3 @@ fn whether_a_start_is_that_of_the_running_instance() {
         assert_eq!(start.is_of(pmon, started), expected, "{name} {pmon} {started}");
     }
 }
-
-#[test]
-fn mappings_of_a_rhel_5_kernel() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/readers/maps-rhel5");
-    let text = fs::read_to_string(path).unwrap();
-    let found: Vec<_> = text.lines().map(|line| hugepage_kernel::mapping::maps::parse(line).unwrap()).collect();
-    let found: Vec<_> = found.iter().map(|mapping| (mapping.device.1, mapping.inode, mapping.name())).collect();
-    let expected = [
-        (6, 81_002_502, "SYSV00000000"),
-        (6, 81_035_271, "SYSV00000000"),
-        (6, 81_068_066, "SYSVee9b42e0"),
-        (10, 1_575_813_166, "223"),
-        (10, 1_575_878_704, "225"),
-        (10, 1_576_599_617, "242"),
-    ];
-    assert_eq!(found, expected);
-}

@@ -1,13 +1,9 @@
-//! What instances need.
+//! The sizes of SGAs.
 
-use hugepage_kernel::{Bytes, PageSize, Pages};
-use hugepage_oracle::sga_size::{EXTRA, OracleNeed, StoppedOracleSize, granule, when_down};
+use hugepage_kernel::Bytes;
+use hugepage_oracle::sga_size::{granule, rounded};
 
 use super::*;
-
-fn huge() -> PageSize {
-    PageSize::new(2 * MIB).unwrap()
-}
 
 #[test]
 fn granules_at_their_borders() {
@@ -29,26 +25,9 @@ fn granules_at_their_borders() {
 }
 
 #[test]
-fn an_instance_that_is_down() {
-    let pages = |count| OracleNeed::Pages(Pages(count));
-    for (expected, sga_max_size, automatic_memory, need) in [
-        (Some(1537), None, false, pages(1541)),
-        (None, Some(3 * GIB), false, pages(1540)),
-        // A granule of 16 MB above 1 GB.
-        (None, Some(1200 * MIB), false, pages(604)),
-        (None, Some(1201 * MIB), false, pages(612)),
-        (Some(1537), Some(3 * GIB), false, pages(1541)),
-        (Some(769), Some(3 * GIB), false, pages(1540)),
-        (Some(0), None, false, OracleNeed::Unknown),
-        (None, None, false, OracleNeed::Unknown),
-        (Some(1537), Some(3 * GIB), true, OracleNeed::AutomaticMemory),
-    ] {
-        let down = StoppedOracleSize {
-            expected: expected.map(Pages),
-            sga_max_size: sga_max_size.map(Bytes),
-            automatic_memory,
-        };
-        assert_eq!(when_down(&down, huge()), need, "{down:?}");
+fn sizes_are_whole_granules() {
+    // A granule of 16 MB above 1 GB.
+    for (sga, size) in [(3 * GIB, 3 * GIB), (1200 * MIB, 1200 * MIB), (1201 * MIB, 1216 * MIB), (GIB - 1, GIB)] {
+        assert_eq!(rounded(Bytes(sga)), Bytes(size), "{sga}");
     }
-    assert_eq!(EXTRA, Pages(4));
 }

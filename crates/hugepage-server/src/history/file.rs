@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 
 use crate::SafeDirectory;
 use crate::history::history_error::HistoryError;
-use crate::history::stored::{History, StoredRecords, last_record, read_line};
+use crate::history::stored::{StoredRecords, read_line};
 
 /// A longer file is neither read nor written: this program did not write it.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -43,34 +43,15 @@ impl HistoryFile {
         &self.path
     }
 
-    /// All of it; empty if there is no file.
-    pub fn read(&self) -> Result<History, HistoryError> {
-        self.read_all(self.open(OFlags::RDONLY)?)
-    }
-
     /// The records, one at a time; `None` if there is no file.
     pub fn records(&self) -> Result<Option<StoredRecords>, HistoryError> {
         let file = self.open(OFlags::RDONLY)?;
-        Ok(file.map(|file| StoredRecords::new(self.path.clone(), file)))
-    }
-
-    /// What [`HistoryFile::read`] returns, for a reader of other users' histories, such as root on a host with several servers.
-    /// Every other condition holds.
-    pub fn read_of_any_owner(&self) -> Result<History, HistoryError> {
-        self.read_all(self.open_of_any_owner(OFlags::RDONLY)?)
-    }
-
-    fn read_all(&self, file: Option<File>) -> Result<History, HistoryError> {
-        let Some(file) = file else { return Ok(History::default()) };
-        let mut stored = StoredRecords::new(self.path.clone(), file);
-        let records = stored.by_ref().collect::<Result<_, _>>()?;
-        Ok(History { records, damaged: stored.damaged })
+        Ok(file.map(|file| StoredRecords::of(&self.path, file)))
     }
 
     /// The last record for which `wanted` holds. Reads from the end, so that the cost does not grow with the file.
     pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
-        let Some(file) = self.open(OFlags::RDONLY)? else { return Ok(None) };
-        last_record(&file, MAX_FILE_BYTES, wanted).map_err(|source| self.error("read", source))
+        self.records()?.map_or(Ok(None), |records| records.last(MAX_FILE_BYTES, wanted))
     }
 
     /// Appends one record in one write. If it does not fit completely, the file is cut back.
@@ -94,15 +75,8 @@ impl HistoryFile {
         })
     }
 
-    /// Makes the file and its name durable across a crash of the machine (fsync).
-    pub fn sync(&self) -> Result<(), HistoryError> {
-        let Some(file) = self.open(OFlags::RDONLY)? else { return Ok(()) };
-        let directory = || SafeDirectory::open_above(&self.path, OFlags::empty())?.0.sync();
-        file.sync_data().and_then(|()| directory()).map_err(|source| self.error("fsync", source))
-    }
-
-    /// Drops damaged lines and all others except the last `keep`. Returns the number of damaged lines. Never holds more than
-    /// one line: the caller may run for years.
+    /// Drops damaged lines and all others except the last `keep`, and makes the rest durable across a crash of the machine
+    /// (fsync). Returns the number of damaged lines. Never holds more than one line: the caller may run for years.
     pub fn trim(&self, keep: usize) -> Result<usize, HistoryError> {
         let Some(mut file) = self.open(OFlags::RDONLY)? else { return Ok(0) };
         let (mut whole, mut damaged) = (0_usize, 0);
@@ -115,7 +89,9 @@ impl HistoryFile {
         });
         counted.and_then(|()| file.rewind()).map_err(|source| self.error("read", source))?;
         if whole <= keep && damaged == 0 {
-            return Ok(0);
+            let directory = || SafeDirectory::open_above(&self.path, OFlags::empty())?.0.sync();
+            let synced = file.sync_data().and_then(|()| directory());
+            return synced.map(|()| 0).map_err(|source| self.error("fsync", source));
         }
         let mut excess = whole.saturating_sub(keep);
         let written = (|| {
@@ -142,12 +118,6 @@ impl HistoryFile {
     /// Opens it if it is a regular file of this user and not a link; `None` if it does not exist and is not to be
     /// created.
     fn open(&self, flags: OFlags) -> Result<Option<File>, HistoryError> {
-        let Some(file) = self.open_of_any_owner(flags)? else { return Ok(None) };
-        let owner = file.metadata().map_err(|source| self.error("open", source))?.uid();
-        if owner == geteuid().as_raw() { Ok(Some(file)) } else { Err(self.refused("another user's file")) }
-    }
-
-    fn open_of_any_owner(&self, flags: OFlags) -> Result<Option<File>, HistoryError> {
         let opened = SafeDirectory::open_above(&self.path, OFlags::PATH)
             .and_then(|(directory, name)| directory.open_file(name, flags, mode_in(&directory)?));
         let file = match opened {
@@ -163,6 +133,7 @@ impl HistoryFile {
             () if !metadata.is_file() => Err(self.refused("not a plain file")),
             () if metadata.nlink() > 1 => Err(self.refused("a file with several hard links")),
             () if metadata.len() > MAX_FILE_BYTES => Err(self.refused("longer than 256 MB")),
+            () if metadata.uid() != geteuid().as_raw() => Err(self.refused("another user's file")),
             () => Ok(Some(file)),
         }
     }

@@ -13,7 +13,7 @@ use crate::history::history_error::HistoryError;
 const BLOCK_BYTES: u64 = 64 << 10;
 
 /// What was read.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     /// The records, the oldest first.
     pub records: Vec<Record>,
@@ -33,14 +33,64 @@ pub struct StoredRecords {
 
 impl StoredRecords {
     /// The records of `file`, which was opened by `path`.
-    pub(super) fn new(path: PathBuf, file: File) -> Self {
-        Self { path, reader: BufReader::new(file), line: Vec::new(), damaged: 0 }
+    pub fn of(path: impl Into<PathBuf>, file: File) -> Self {
+        Self { path: path.into(), reader: BufReader::new(file), line: Vec::new(), damaged: 0 }
     }
 
-    /// Goes back to the first line.
-    pub fn rewind(&mut self) -> Result<(), HistoryError> {
+    /// Goes to the first line that is among the last `most` bytes.
+    pub fn rewind(&mut self, most: u64) -> Result<(), HistoryError> {
         self.damaged = 0;
-        self.reader.rewind().map_err(|source| self.error(source))
+        self.seek_last(most).map_err(|source| self.error(source))
+    }
+
+    /// All that is among the last `most` bytes.
+    pub fn read(mut self, most: u64) -> Result<History, HistoryError> {
+        self.rewind(most)?;
+        let records = self.by_ref().collect::<Result<_, _>>()?;
+        Ok(History { records, damaged: self.damaged })
+    }
+
+    /// The last record for which `wanted` holds, among the last `most` bytes. Reads blocks from the end, and never holds more than a
+    /// block and a line: the caller may run for years.
+    pub fn last(self, most: u64, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
+        self.search_back(most, wanted).map_err(|source| self.error(source))
+    }
+
+    fn search_back(&self, most: u64, wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
+        let mut file = self.reader.get_ref();
+        let length = file.metadata()?.len();
+        let first = length.saturating_sub(most);
+        let (mut end, mut cut_line) = (length, Vec::new());
+        while end > first {
+            let start = end.saturating_sub(BLOCK_BYTES).max(first);
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(start))?;
+            file.take(end - start).read_to_end(&mut bytes)?;
+            bytes.append(&mut cut_line);
+            // The block before this one may have the beginning of its first line.
+            let whole = match bytes.iter().position(|&byte| byte == b'\n') {
+                _ if start == 0 => 0,
+                Some(line_feed) => line_feed,
+                None => bytes.len(),
+            };
+            let found = bytes[whole..].rsplit(|&byte| byte == b'\n').find_map(|line| match Record::from_line(line)? {
+                HistoryLine::Record(record) => Some(*record).filter(|record| wanted(record)),
+                HistoryLine::OtherVersion => None,
+            });
+            if found.is_some() {
+                return Ok(found);
+            }
+            // Of a line that is too long, as much as shows that.
+            bytes.truncate(whole.min(MAX_LINE_BYTES + 1));
+            (end, cut_line) = (start, bytes);
+        }
+        Ok(None)
+    }
+
+    fn seek_last(&mut self, most: u64) -> io::Result<()> {
+        let first = self.reader.get_ref().metadata()?.len().saturating_sub(most);
+        self.reader.seek(SeekFrom::Start(first))?;
+        if first > 0 { self.reader.skip_until(b'\n').map(|_| ()) } else { Ok(()) }
     }
 
     fn error(&self, source: io::Error) -> HistoryError {
@@ -65,53 +115,6 @@ impl Iterator for StoredRecords {
             }
         }
     }
-}
-
-impl History {
-    /// Takes the content of a history file.
-    pub fn parse(bytes: &[u8]) -> Self {
-        let mut history = Self::default();
-        for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            match Record::from_line(line) {
-                Some(HistoryLine::Record(record)) => history.records.push(*record),
-                Some(HistoryLine::OtherVersion) => {}
-                None => history.damaged += 1,
-            }
-        }
-        history
-    }
-}
-
-/// The last record for which `wanted` holds, among the last `most` bytes of a history. Reads blocks from the end, and never
-/// holds more than a block and a line: the caller may run for years.
-pub fn last_record(mut file: &File, most: u64, wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
-    let length = file.metadata()?.len();
-    let first = length.saturating_sub(most);
-    let (mut end, mut cut_line) = (length, Vec::new());
-    while end > first {
-        let start = end.saturating_sub(BLOCK_BYTES).max(first);
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(start))?;
-        file.take(end - start).read_to_end(&mut bytes)?;
-        bytes.append(&mut cut_line);
-        // The block before this one may have the beginning of its first line.
-        let whole = match bytes.iter().position(|&byte| byte == b'\n') {
-            _ if start == 0 => 0,
-            Some(line_feed) => line_feed,
-            None => bytes.len(),
-        };
-        let found = bytes[whole..].rsplit(|&byte| byte == b'\n').find_map(|line| match Record::from_line(line)? {
-            HistoryLine::Record(record) => Some(*record).filter(|record| wanted(record)),
-            HistoryLine::OtherVersion => None,
-        });
-        if found.is_some() {
-            return Ok(found);
-        }
-        // Of a line that is too long, as much as shows that.
-        bytes.truncate(whole.min(MAX_LINE_BYTES + 1));
-        (end, cut_line) = (start, bytes);
-    }
-    Ok(None)
 }
 
 /// Reads the next line that is not empty into `line`, without its line feed; false at the end. Of one that is too long it

@@ -3,11 +3,10 @@
 use std::fs;
 
 use hugepage_assess::history::Record;
-use hugepage_server::history::stored::last_record;
-use hugepage_server::history::{History, HistoryFile};
+use hugepage_server::history::HistoryFile;
 use proptest::prelude::*;
 
-use super::{new_file, numbers, record};
+use super::{new_file, numbers, read, record};
 
 const RECORDS: i64 = 4;
 
@@ -25,15 +24,15 @@ fn lines() -> (Vec<u8>, Vec<usize>) {
 /// What holds of every file, damaged or not.
 fn assert_goes_on(file: &HistoryFile, expected: &[i64], damaged: usize) {
     let number = |record: Option<Record>| record.map(|record| record.generation);
-    assert_eq!((numbers(file).as_slice(), file.read().unwrap().damaged), (expected, damaged));
+    assert_eq!((numbers(file).as_slice(), read(file).damaged), (expected, damaged));
     assert_eq!(number(file.last(|_| true).unwrap()), expected.last().copied());
 
     file.append(&record(99)).unwrap();
     let more = [expected, &[99]].concat();
-    assert_eq!((&numbers(file), file.read().unwrap().damaged), (&more, damaged), "an append begins its own line");
+    assert_eq!((&numbers(file), read(file).damaged), (&more, damaged), "an append begins its own line");
 
     assert_eq!(file.trim(100).unwrap(), damaged, "reported once: trim drops it and says how much");
-    assert_eq!((&numbers(file), file.read().unwrap().damaged), (&more, 0));
+    assert_eq!((&numbers(file), read(file).damaged), (&more, 0));
     assert_eq!(file.trim(100).unwrap(), 0);
 }
 
@@ -65,7 +64,7 @@ fn another_byte_at_every_place() {
             let joined = bytes[place] == b'\n';
             let lost = line..line + 1 + usize::from(joined);
             let expected: Vec<_> = (0..RECORDS).filter(|&n| !lost.contains(&usize::try_from(n).unwrap())).collect();
-            let read = file.read().unwrap();
+            let read = read(&file);
             assert_eq!(numbers(&file), expected, "{other} at {place}");
             assert!((1..=2).contains(&read.damaged));
         }
@@ -176,7 +175,7 @@ proptest! {
     fn last_is_the_last_of_all(pieces in prop::collection::vec(piece(), 0..12), wanted in 0..20i64) {
         let (_directory, file) = new_file();
         fs::write(file.path(), pieces.concat()).unwrap();
-        let all = file.read().unwrap().records;
+        let all = read(&file).records;
         let last = file.last(|_| true).unwrap();
         prop_assert_eq!(last.as_ref(), all.last());
         let is_wanted = |record: &Record| record.generation == wanted;
@@ -200,16 +199,10 @@ fn the_last_is_found_in_blocks_from_the_end() {
                 |number| file.last(|record| record.generation == number).unwrap().map(|record| record.generation);
             let at = format!("{bytes} bytes, {garbage} of garbage");
             assert_eq!([0, 1, 2, 3, 4].map(found), [Some(0), Some(1), Some(2), Some(3), None], "{at}");
-            let opened = fs::File::open(file.path()).unwrap();
             for most in [0, 999, 1000, 1001, 1000 + bytes as u64, all.len() as u64 - 1, all.len() as u64] {
-                let end = &all[all.len() - usize::try_from(most).unwrap()..];
-                let cut = if end.len() == all.len() {
-                    0
-                } else {
-                    end.iter().position(|&byte| byte == b'\n').unwrap_or(end.len())
-                };
-                let read = History::parse(&end[cut..]).records;
-                let found = last_record(&opened, most, |record| record.generation != 3).unwrap();
+                let records = || file.records().unwrap().unwrap();
+                let read = records().read(most).unwrap().records;
+                let found = records().last(most, |record| record.generation != 3).unwrap();
                 assert_eq!(found, read.into_iter().rfind(|record| record.generation != 3), "the last {most}, {at}");
             }
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hugepage_server::history::HistoryFile;
 
-use super::{new_file, numbers, record};
+use super::{new_file, numbers, read, record};
 
 const FILE: &str = "PG_HUGEPAGES_TEST_HISTORY";
 const KEPT: usize = 20;
@@ -52,7 +52,7 @@ fn killed_at_any_moment() {
         assert!(found.windows(2).all(|pair| pair[1] == pair[0] + 1), "no line is lost or doubled: {found:?}");
         assert!(*found.last().unwrap() > last);
         last = *found.last().unwrap();
-        let damaged = file.read().unwrap().damaged;
+        let damaged = read(&file).damaged;
         let torn = !std::fs::read(file.path()).unwrap().ends_with(b"\n");
         assert!(damaged <= torn.into(), "{damaged} damaged, torn: {torn}");
         assert!(found.len() < KEPT + 10 + 1);

@@ -13,7 +13,7 @@ use hugepage_assess::assessment::Outlook;
 use hugepage_assess::history::record::{InstanceIdentity, VERSION};
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::Landing;
-use hugepage_server::history::HistoryFile;
+use hugepage_server::history::{History, HistoryFile};
 
 /// A server in 70 huge pages of 2 MB, as asked and for certain; `number` tells records apart.
 fn record(number: i64) -> Record {
@@ -62,15 +62,20 @@ fn new_file() -> (tempfile::TempDir, HistoryFile) {
     (directory, file)
 }
 
+/// All of it; empty if there is no file.
+fn read(file: &HistoryFile) -> History {
+    file.records().unwrap().map_or_else(History::default, |records| records.read(u64::MAX).unwrap())
+}
+
 /// The numbers of the records that can be read.
 fn numbers(file: &HistoryFile) -> Vec<i64> {
-    let read = file.read().unwrap();
+    let all = read(file);
     if let Some(mut one_by_one) = file.records().unwrap() {
         for _again in 0..2 {
             let found: Vec<_> = one_by_one.by_ref().map(Result::unwrap).collect();
-            assert_eq!((&found, one_by_one.damaged), (&read.records, read.damaged));
-            one_by_one.rewind().unwrap();
+            assert_eq!((&found, one_by_one.damaged), (&all.records, all.damaged));
+            one_by_one.rewind(u64::MAX).unwrap();
         }
     }
-    read.records.iter().map(|record| record.generation).collect()
+    all.records.iter().map(|record| record.generation).collect()
 }

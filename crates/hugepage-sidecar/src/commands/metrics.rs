@@ -1,7 +1,7 @@
 //! `metrics`: the host and every instance on it as OpenMetrics text, for node_exporter's textfile collector.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
@@ -10,12 +10,13 @@ use hugepage_host::Survey;
 use hugepage_host::metrics::{MetricsSnapshot, text};
 use hugepage_kernel::Root;
 
+use crate::atomic_file;
 use crate::commands::survey::ShowOptions;
 use crate::exit::{self, Exit};
+use crate::history::HostHistory;
 use crate::output::escape;
 use crate::output::stream::{complain, stdout};
 use crate::privileges::Needs;
-use crate::{atomic_file, stored_history};
 
 /// Options of `metrics`.
 #[derive(Clone, Debug, Args)]
@@ -39,7 +40,7 @@ pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     let begun = Instant::now();
     let survey = options.show.survey(root, None, |snapshot| snapshot.find_stopped_clusters(root, &[], None))?;
     let text = match options.show.snapshot {
-        None => of_survey(root, &survey, &options.show.survey.state_dir, begun),
+        None => of_survey(root, &survey, &HostHistory::open(root, &options.show.survey.state_dir), begun),
         Some(_) => text(MetricsSnapshot::from(&survey)),
     };
     match &options.textfile {
@@ -52,11 +53,11 @@ pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
 }
 
 /// The text of a survey that began at `begun`.
-pub fn of_survey(root: &Root, survey: &Survey, state_dir: &Path, begun: Instant) -> String {
+pub fn of_survey(root: &Root, survey: &Survey, history: &HostHistory, begun: Instant) -> String {
     let mut snapshot = MetricsSnapshot::from(survey);
     snapshot.survey_duration = root.is_live().then(|| begun.elapsed());
     for (metrics, instance) in snapshot.instances.iter_mut().zip(&survey.instances) {
-        let (histories, _) = stored_history::read(root, &instance.id, state_dir);
+        let (histories, _) = history.stored(&instance.id);
         let records = histories.iter().flat_map(|history| &history.records);
         metrics.last_regression = records.filter_map(|record| Some(record.loss()?.at)).max();
     }

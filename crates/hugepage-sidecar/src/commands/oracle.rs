@@ -113,8 +113,7 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
 
 fn snapshot(root: &Root, options: &SurveyOptions) -> Result<OracleSnapshot> {
     let survey = survey::snapshot(root, options, None)?.assess(options.reserve_percent);
-    let sizings = survey.sizings(&survey.host.stopped_needs(), options.reserve_percent);
-    Ok(survey_snapshot::from_survey(root, &survey, &sizings, None, &mut LogStarts::default()))
+    Ok(survey_snapshot::from_survey(root, &survey, &survey.sizings(), None, &mut LogStarts::default()))
 }
 
 fn print(script: Script<'_>, settings: &ScriptSettings) -> Result<()> {

@@ -12,11 +12,12 @@ use hugepage_kernel::Root;
 use crate::atomic_file;
 use crate::commands::survey::ShowOptions;
 use crate::exit::{self, Exit};
+use crate::history::HostHistory;
 use crate::host_options::within;
 use crate::output::host_rows::host;
 use crate::output::stream::stdout;
 use crate::privileges::Needs;
-use crate::{report, stored_history};
+use crate::report;
 
 /// The report is readable by all users: it contains no secrets.
 const REPORT_MODE: u32 = 0o644;
@@ -45,8 +46,9 @@ impl ReportOptions {
 pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
     let (survey, sizings) = options.show.survey_with_sizings(root)?;
     let output = host(&survey, &sizings);
+    let history = HostHistory::open(root, &options.show.survey.state_dir);
     let histories = survey.instances.iter().map(|instance| match &options.show.snapshot {
-        None => stored_history::read(root, &instance.id, &options.show.survey.state_dir),
+        None => history.stored(&instance.id),
         Some(_) => (Vec::new(), vec!["a capture has no history".to_owned()]),
     });
     let html = report::render(&survey, &output, options.connections, histories.collect())?;

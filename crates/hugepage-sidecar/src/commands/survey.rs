@@ -82,7 +82,7 @@ impl ShowOptions {
     /// The host, with the recommended pools for running instances and for the Oracle instances that are stopped.
     pub fn survey_with_sizings(&self, root: &Root) -> anyhow::Result<(Survey, Vec<Sizing>)> {
         let survey = self.survey(root, None, |_| ())?;
-        let sizings = survey.sizings(&survey.host.stopped_needs(), self.survey.reserve_percent);
+        let sizings = survey.sizings();
         Ok((survey, sizings))
     }
 }

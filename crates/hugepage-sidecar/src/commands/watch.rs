@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -24,7 +24,6 @@ use crate::history::HostHistory;
 use crate::host_options::{duration, within};
 use crate::notify::Notify;
 use crate::oracle::files::WriterOptions;
-use crate::oracle::log_starts::LogStarts;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::stream::complain;
 use crate::output::{host_rows, journal, json_text};
@@ -110,12 +109,11 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
     notify.tell("READY=1");
     let mut history = HostHistory::open(root, directory);
     let mut reported = ReportedErrors::default();
-    let mut logs = LogStarts::default();
     loop {
         let begun = Instant::now();
         readers::begin_again();
         let mut snapshot = Snapshot::read(root, &options.accounts.service_account, None);
-        if timer.has_signal()? {
+        if has_signal.load(Ordering::Relaxed) {
             return Ok(exit::OK);
         }
         // What is recorded is what is seen now, whatever was recorded before.
@@ -124,8 +122,7 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
             for (level, message) in events.messages {
                 log_message(&events.instance, level, &message);
             }
-            // The message of the error contains its source.
-            reported.report(events.error.map(|error| anyhow::Error::msg(error.to_string())));
+            reported.report(events.error);
         }
         snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
         if options.textfile.is_some() {
@@ -136,8 +133,8 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
             let of_running = |one: &Instance| state::history_file(directory, &one.id);
             prune(directory, &survey.instances.iter().map(of_running).collect());
         }
-        let sizings = survey.sizings(&survey.host.stopped_needs(), options.reserve_percent);
-        let errors = write_files(root, &survey, &sizings, options, &mut logs, begun);
+        let sizings = survey.sizings();
+        let errors = write_files(root, &survey, &sizings, options, &history, begun);
         let has_written = errors.is_empty();
         for error in errors {
             // At every survey: a reader of an old file has no other sign that it is old.
@@ -182,14 +179,14 @@ fn write_files(
     survey: &Survey,
     sizings: &[Sizing],
     options: &WatchOptions,
-    logs: &mut LogStarts,
+    history: &HostHistory,
     begun: Instant,
 ) -> Vec<anyhow::Error> {
     // What its logs tell is read before anything is written.
     let next = (!options.once).then_some(options.interval);
-    let snapshot = |directory| (directory, survey_snapshot::from_survey(root, survey, sizings, next, logs));
-    let snapshots: Vec<_> = options.oracle_dir.iter().map(snapshot).collect();
-    let of_survey = |path| (path, metrics::of_survey(root, survey, options.state_dir(), begun));
+    let snapshot = || survey_snapshot::from_survey(root, survey, sizings, next, &mut history.logs());
+    let snapshot = (!options.oracle_dir.is_empty()).then(snapshot);
+    let of_survey = |path| (path, metrics::of_survey(root, survey, history, begun));
     let textfile = options.textfile.as_deref().map(of_survey);
     let written = |path: &Path, content: &[u8]| {
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
@@ -199,8 +196,9 @@ fn write_files(
         written(path, text.as_bytes())
     });
     let metrics = textfile.map(|(path, text)| written(path, text.as_bytes()));
-    let oracle =
-        snapshots.iter().map(|(directory, snapshot)| oracle::write(directory, snapshot, &options.access).map(|_| ()));
+    let oracle = snapshot.iter().flat_map(|snapshot| {
+        options.oracle_dir.iter().map(|directory| oracle::write(directory, snapshot, &options.access).map(|_| ()))
+    });
     [json, metrics].into_iter().flatten().chain(oracle).filter_map(Result::err).collect()
 }
 
@@ -218,8 +216,8 @@ fn log_message(instance: &str, level: LogLevel, message: &LogMessage) {
 struct ReportedErrors(Vec<String>);
 
 impl ReportedErrors {
-    fn report(&mut self, error: Option<anyhow::Error>) {
-        let Some(text) = error.map(|error| format!("{error:#}")) else { return };
+    fn report(&mut self, error: Option<String>) {
+        let Some(text) = error else { return };
         if self.0.len() < MAX_REPORTED_ERRORS && !self.0.contains(&text) {
             journal::log(LogLevel::Warning, &text);
             self.0.push(text);

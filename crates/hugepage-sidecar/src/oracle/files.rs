@@ -5,14 +5,18 @@
 //! renamed last, do not match.
 
 use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
-use rustix::fs::{Gid, Mode, Uid};
+use hugepage_server::SafeDirectory;
+use hugepage_server::safe_directory::UnsafeDirectory;
+use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown};
 
 use crate::oracle::account;
 use crate::oracle::columns::{FILES, columns};
-use crate::oracle::directory::{FilePermissions, OracleDirectory};
 use crate::oracle::record_line::{header, line};
 use crate::oracle::snapshot::{FileContent, SnapshotContent};
 
@@ -40,24 +44,27 @@ fn file_mode(text: &str) -> Result<u32> {
     Ok(mode)
 }
 
-/// Exclusive access to a directory.
+/// Exclusive access to a directory, opened so that other users cannot redirect this program, which runs as root, to other files.
 #[derive(Debug)]
 pub struct Writer {
-    directory: OracleDirectory,
-    access: FilePermissions,
+    path: PathBuf,
+    directory: SafeDirectory,
+    options: WriterOptions,
     _lock: File,
 }
 
 impl Writer {
-    /// Waits until no other writer has access.
-    pub fn new(directory: OracleDirectory, options: &WriterOptions) -> Result<Self> {
-        let access = FilePermissions {
-            owner: options.owner,
-            group: options.group.unwrap_or(directory.group()),
-            mode: Mode::from_bits_truncate(options.mode.unwrap_or(DEFAULT_MODE)),
-        };
-        let lock = directory.lock(LOCK_FILE)?;
-        Ok(Self { directory, access, _lock: lock })
+    /// Opens the absolute `path` and waits until no other writer has access.
+    pub fn new(path: &Path, options: &WriterOptions) -> Result<Self> {
+        let directory = SafeDirectory::open_without_links(path).map_err(|error| match error {
+            UnsafeDirectory::Link(_) => {
+                anyhow!("{error}; Oracle refuses symbolic links (KUP-03037): use the real path")
+            }
+            _ => error.into(),
+        })?;
+        let locked = directory.open_lock(LOCK_FILE).and_then(|file| file.lock().map(|()| file));
+        let lock = locked.with_context(|| format!("could not lock {}/{LOCK_FILE}", path.display()))?;
+        Ok(Self { path: path.to_owned(), directory, options: *options, _lock: lock })
     }
 
     /// Writes one snapshot and returns its snapshot_id. An error before the first rename leaves the old files.
@@ -70,8 +77,12 @@ impl Writer {
     pub fn prepare(&self) -> Result<()> {
         let mut missing = Vec::new();
         for file in FILES {
-            if self.directory.read(&file.name())?.is_none() {
-                missing.push((file.name(), header(columns(file))));
+            match self.directory.open_file(&*file.name(), OFlags::PATH, 0) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    missing.push((file.name(), header(columns(file))));
+                }
+                Err(error) => return Err(error).with_context(|| self.failed("look for", &file.name())),
             }
         }
         self.replace_all(&missing)
@@ -79,18 +90,37 @@ impl Writer {
 
     fn replace_all(&self, files: &[(String, String)]) -> Result<()> {
         for (name, text) in files {
-            if let Err(error) = self.directory.create(&temporary_name(name), text, self.access) {
+            let name = temporary_name(name);
+            if let Err(error) = self.create(&name, text).with_context(|| self.failed("write", &name)) {
                 for (name, _) in files {
                     // Report the first error.
-                    let _ = self.directory.remove(&temporary_name(name));
+                    let _ = self.directory.remove(&*temporary_name(name));
                 }
                 return Err(error);
             }
         }
         for (name, _) in files {
-            self.directory.rename(&temporary_name(name), name)?;
+            let renamed = self.directory.rename(temporary_name(name), name);
+            renamed.with_context(|| self.failed("rename", &temporary_name(name)))?;
         }
-        self.directory.sync()
+        self.directory.sync().with_context(|| self.failed("write", ""))
+    }
+
+    /// Creates the file `name` with `text` and syncs it. An existing file or link of that name is removed, never written to.
+    fn create(&self, name: &str, text: &str) -> io::Result<()> {
+        let WriterOptions { owner, group, mode } = self.options;
+        let of_directory = Gid::from_raw(self.directory.metadata()?.gid());
+        self.directory.remove(name)?;
+        let mut file = self.directory.create_file(name, 0o600)?;
+        file.write_all(text.as_bytes())?;
+        // In this order: another user's mode only CAP_FOWNER can change.
+        fchmod(&file, Mode::from_bits_truncate(mode.unwrap_or(DEFAULT_MODE)))?;
+        fchown(&file, owner, group.or(Some(of_directory)))?;
+        file.sync_all()
+    }
+
+    fn failed(&self, operation: &str, name: &str) -> String {
+        format!("could not {operation} {}", self.path.join(name).display())
     }
 }
 

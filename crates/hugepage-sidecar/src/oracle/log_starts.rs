@@ -1,15 +1,17 @@
-//! The starts in the alert logs as records. A log may have hundreds of megabytes, so it is read again only after another start.
+//! The starts in the alert logs, for what a start lost and as records for Oracle. A log may have hundreds of megabytes, so it is
+//! read again only after another start.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use hugepage_host::readers::{self, Owner};
-use hugepage_host::{Instance, Survey};
+use hugepage_host::readers::{self, Owner, Unread};
+use hugepage_host::{ServerIdentity, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
-use hugepage_oracle::log_history::RememberedStart;
+use hugepage_oracle::log_history::{RememberedStart, starts_in};
 use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::running::RunningOracle;
-use hugepage_oracle::stopped::StoppedOracle;
+use serde::{Deserialize, Serialize};
 
 use crate::oracle::instance_columns::StartRecord;
 use crate::oracle::record_line::seconds;
@@ -19,74 +21,100 @@ const MAX_RECORDS: usize = 50;
 
 /// The starts of the instances of a host, as they were read.
 #[derive(Debug, Default)]
-pub struct LogStarts(BTreeMap<LogKey, Vec<RememberedStart>>);
+pub struct LogStarts {
+    of_survey: BTreeMap<LogKey, StartsInLog>,
+    before: BTreeMap<LogKey, StartsInLog>,
+}
+
+/// What the logs of an instance have.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct StartsInLog {
+    /// The starts, the oldest first.
+    pub starts: Vec<RememberedStart>,
+    /// What could not be read.
+    pub notes: Vec<String>,
+}
 
 /// An instance and its last start: what a log must be read again for. The process ID is 0 of one that does not run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LogKey {
-    log: String,
+    log: Option<String>,
     sid: String,
     pid: i32,
-    last_start: Option<String>,
+    last_start: Option<i64>,
 }
 
 impl LogStarts {
-    /// The records of all Oracle instances that count, each instance's oldest start first.
+    /// Begins another survey. At the next one what was not asked for in this one is forgotten.
+    pub fn begin_survey(&mut self) {
+        self.before = std::mem::take(&mut self.of_survey);
+    }
+
+    /// The starts of an instance that runs.
+    pub fn of_running(
+        &mut self,
+        root: &Root,
+        instance: &ServerIdentity,
+        oracle: &RunningOracle,
+    ) -> Result<&StartsInLog, Unread> {
+        let last_start = local_time(oracle.last_start.as_ref());
+        let key = LogKey { log: oracle.alert_log.clone(), sid: instance.name.clone(), pid: instance.pid, last_start };
+        self.read(key, &instance.reader, || InstanceFiles::of_process(root, instance.pid))
+    }
+
+    fn read(&mut self, key: LogKey, reader: &Owner, files: impl Fn() -> InstanceFiles) -> Result<&StartsInLog, Unread> {
+        let place = match self.of_survey.entry(key) {
+            Entry::Occupied(known) => return Ok(known.into_mut()),
+            Entry::Vacant(place) => place,
+        };
+        let read = || {
+            let mut notes = Notes::default();
+            let log = place.key().log.as_ref();
+            let starts = log.map(|log| starts_in(&files(), log, &mut notes)).unwrap_or_default();
+            StartsInLog { starts, notes: notes.into_vec() }
+        };
+        let found = self.before.remove(place.key()).map_or_else(|| readers::read_as(reader, read), Ok)?;
+        Ok(place.insert(found))
+    }
+
+    /// The records of all Oracle instances that count, each instance's oldest start first. What cannot be read of a log is a note of
+    /// the survey already.
     pub fn records(&mut self, root: &Root, survey: &Survey) -> Vec<StartRecord> {
-        let mut before = std::mem::take(&mut self.0);
         let mut records = Vec::new();
-        let mut add =
-            |key: Option<LogKey>, record: StartRecord, reader: &Owner, read: &dyn Fn() -> Vec<RememberedStart>| {
-                let Some(key) = key else { return };
-                // What cannot be read of a log is a note of the survey already.
-                let Some(starts) = before.remove(&key).or_else(|| readers::read_as(reader, read).ok()) else { return };
-                let current = key.last_start.as_deref().filter(|_| key.pid != 0);
-                records.extend(of_instance(&record, &starts, current));
-                self.0.insert(key, starts);
-            };
-        for (instance, oracle) in survey.instances.iter().filter_map(|instance| Some((instance, instance.id.oracle()?)))
-        {
+        for (instance, oracle) in survey.instances.iter().filter_map(|one| Some((&one.id, one.id.oracle()?))) {
+            let Ok(found) = self.of_running(root, instance, oracle) else { continue };
             let record = StartRecord {
                 kind: Some(oracle.kind.to_string()),
-                sid: Some(instance.id.name.clone()),
+                sid: Some(instance.name.clone()),
                 home: oracle.home.clone(),
-                instance_host: instance.id.place.host_name.clone(),
+                instance_host: instance.place.host_name.clone(),
                 ..StartRecord::default()
             };
-            add(key_of(instance, oracle), record, &instance.id.reader, &|| {
-                oracle.starts(&InstanceFiles::of_process(root, instance.id.pid), &mut Notes::default())
-            });
+            records.extend(of_instance(&record, &found.starts, local_time(oracle.last_start.as_ref())));
         }
         for stopped in &survey.host.stopped {
+            let last_start = local_time(stopped.last_start.as_ref());
+            let key = LogKey { log: stopped.alert_log.clone(), sid: stopped.name.clone(), pid: 0, last_start };
+            let reader = survey.host.reader_of(stopped.owner);
+            let Ok(found) = self.read(key, &reader, || InstanceFiles::own(root)) else { continue };
             let record = StartRecord {
                 kind: Some(stopped.kind.to_string()),
                 sid: Some(stopped.name.clone()),
                 home: Some(stopped.home.clone()),
                 ..StartRecord::default()
             };
-            add(key_of_stopped(stopped), record, &survey.host.reader_of(stopped.owner), &|| {
-                stopped.starts(root, &mut Notes::default())
-            });
+            records.extend(of_instance(&record, &found.starts, None));
         }
         records
     }
 }
 
-fn key(log: Option<&String>, sid: &str, pid: i32, start: Option<&LastStart>) -> Option<LogKey> {
-    let last_start = start.and_then(|start| start.at.as_ref()).map(|at| at.local.to_string());
-    Some(LogKey { log: log?.clone(), sid: sid.to_owned(), pid, last_start })
-}
-
-fn key_of(instance: &Instance, oracle: &RunningOracle) -> Option<LogKey> {
-    key(oracle.alert_log.as_ref(), &instance.id.name, instance.id.pid, oracle.last_start.as_ref())
-}
-
-fn key_of_stopped(stopped: &StoppedOracle) -> Option<LogKey> {
-    key(stopped.alert_log.as_ref(), &stopped.name, 0, stopped.last_start.as_ref())
+fn local_time(start: Option<&LastStart>) -> Option<i64> {
+    Some(start?.at.as_ref()?.local)
 }
 
 /// The records of an instance's starts in its log. `current`: the time of the start of what runs, if the log shows it.
-fn of_instance(instance: &StartRecord, starts: &[RememberedStart], current: Option<&str>) -> Vec<StartRecord> {
+fn of_instance(instance: &StartRecord, starts: &[RememberedStart], current: Option<i64>) -> Vec<StartRecord> {
     let time_of = |start: &RememberedStart| start.start.at.as_ref().map(|at| at.text.clone());
     let record = |remembered: &RememberedStart| {
         let RememberedStart { start, got, .. } = remembered;
@@ -94,11 +122,10 @@ fn of_instance(instance: &StartRecord, starts: &[RememberedStart], current: Opti
         let mut huge = start.expected().into_iter().map(|(size, _)| size);
         let size = got.size.filter(|size| start.pages_of(*size).is_some()).or_else(|| huge.next());
         let pages = size.and_then(|size| start.pages_of(size)).unwrap_or_default();
-        let local = start.at.as_ref().map(|at| at.local.to_string());
         StartRecord {
             started_utc: remembered.at().and_then(seconds),
             started_in_log: time_of(remembered),
-            is_current: Some(local.is_some() && local.as_deref() == current),
+            is_current: Some(current.is_some() && local_time(Some(start)) == current),
             landed_in: Some(got.landing.to_string()),
             page_size: got.size.map(|size| size.bytes()),
             huge_page_bytes: remembered.in_huge_pages,

@@ -6,7 +6,6 @@
 
 pub mod account;
 pub mod columns;
-mod directory;
 pub mod files;
 mod instance_columns;
 pub mod log_starts;
@@ -23,7 +22,6 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use self::directory::OracleDirectory;
 use self::files::{Writer, WriterOptions};
 use self::snapshot::OracleSnapshot;
 use crate::privileges;
@@ -32,7 +30,7 @@ use crate::privileges;
 /// the old files.
 pub fn write(directory: &Path, snapshot: &OracleSnapshot, options: &WriterOptions) -> Result<String> {
     let content = snapshot.content();
-    privileges::write(|| Writer::new(OracleDirectory::open(directory)?, options)?.write(&content))
+    privileges::write(|| Writer::new(directory, options)?.write(&content))
 }
 
 /// The text of one file, such as `hp_pool.dat`; `None` if there is no file of that name.
@@ -42,5 +40,5 @@ pub fn text(name: &str, snapshot: &OracleSnapshot) -> Option<String> {
 
 /// Writes missing files with a header line only, so that the first SELECT works.
 pub fn prepare(directory: &Path, options: &WriterOptions) -> Result<()> {
-    privileges::write(|| Writer::new(OracleDirectory::open(directory)?, options)?.prepare())
+    privileges::write(|| Writer::new(directory, options)?.prepare())
 }

@@ -18,8 +18,8 @@ use memory_chart::MemoryChart;
 use page_tables_chart::PageTableChart;
 use timeline::{InstanceHistory, recorded_at};
 
+use crate::history::stored::StoredHistory;
 use crate::output::host_rows::HostOutput;
-use crate::stored_history::StoredHistory;
 
 #[derive(Template)]
 #[template(path = "page.html")]

@@ -8,8 +8,8 @@ use hugepage_assess::model::Landing;
 use hugepage_kernel::Bytes;
 
 use super::scale::percent;
+use crate::history::stored::StoredHistory;
 use crate::output::rows::{InstanceRow, time};
-use crate::stored_history::StoredHistory;
 
 /// Records that are listed as text; the chart has all.
 const MAX_ENTRIES: usize = 25;

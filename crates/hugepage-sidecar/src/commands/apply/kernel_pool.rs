@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use hugepage_assess::assessment::capacity::saved_per_page;
+use hugepage_assess::assessment::capacity::HostMemory;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
@@ -50,17 +50,12 @@ impl<'a> KernelPool<'a> {
     pub fn state(&self) -> anyhow::Result<HostState> {
         let meminfo = Meminfo::read(self.root)?;
         let pool = pool::of_one_moment(self.root, self.size, Some(&meminfo))?;
-        let all = pool::memory(self.root)?;
+        let elsewhere = pool::memory(self.root)?.saturating_sub(self.size.times(pool.nr));
+        let available = meminfo.mem_available.or(meminfo.mem_free);
+        let memory = HostMemory::beside_pool(&meminfo, &pool, Bytes(0), self.reserve_percent);
         Ok(HostState {
-            mem_total: meminfo.mem_total.unwrap_or_default(),
-            available: meminfo
-                .mem_available
-                .or(meminfo.mem_free)
-                .ok_or_else(|| anyhow!("MemAvailable and MemFree are missing in /proc/meminfo"))?,
-            commit_left: meminfo.commit_left,
-            other_pools: all.saturating_sub(self.size.times(pool.nr)),
-            saved_per_page: meminfo.vmemmap_base.map_or(Bytes(0), |base| saved_per_page(self.size, base)),
-            reserve_percent: self.reserve_percent,
+            memory: HostMemory { elsewhere, ..memory.context("MemTotal is missing in /proc/meminfo")? },
+            available: available.context("MemAvailable and MemFree are missing in /proc/meminfo")?,
             pool,
         })
     }
@@ -95,16 +90,13 @@ impl PoolOperations for KernelPool<'_> {
     }
 
     fn compact(&mut self) -> anyhow::Result<()> {
-        match write(&self.root.path(COMPACT_MEMORY), "1") {
-            // A kernel built without compaction.
-            Err(error) if is_not_found(&error) => Ok(()),
-            result => result,
-        }
+        // A kernel may be built without compaction.
+        if self.root.exists(COMPACT_MEMORY) { write(&self.root.path(COMPACT_MEMORY), "1") } else { Ok(()) }
     }
 
     fn has_memory(&mut self) -> anyhow::Result<bool> {
         let state = self.state()?;
-        let one_more = state.available.saturating_sub(self.size.bytes().saturating_sub(state.saved_per_page));
+        let one_more = state.available.saturating_sub(self.size.bytes().saturating_sub(state.memory.saved_per_page));
         // Surplus pages become persistent without using more memory.
         Ok(state.pool.surplus.is_some_and(|surplus| surplus > Pages(0)) || one_more >= state.min_available())
     }
@@ -124,8 +116,4 @@ fn open(path: &Path) -> io::Result<File> {
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let written = open(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.with_context(|| format!("could not write \"{text}\" to {}", path.display()))
-}
-
-fn is_not_found(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }

@@ -26,7 +26,7 @@ use self::kernel_pool::KernelPool;
 use self::lock::Lock;
 use self::messages::{done, failure, preview, progress_bar};
 use self::resize::{Resize, ResizeOutcome, resize};
-use self::resize_plan::{ResizePlan, ResizeRefusal};
+use self::resize_plan::ResizePlan;
 use self::rollback::roll_back;
 use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
@@ -174,7 +174,7 @@ fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages
             let host = target::host(root, options.reserve_percent, &options.accounts).ok()?;
             target::holders(Sizing::of_size(&host.sizings, pool.size()))
         };
-        match matches!(refusal, ResizeRefusal::InUse { .. }).then(holders).flatten() {
+        match refusal.is_in_use.then(holders).flatten() {
             Some(holders) => anyhow!("{refusal}. {holders}"),
             None => refusal.into(),
         }

@@ -10,18 +10,10 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 pub struct HostState {
     /// The pool to change.
     pub pool: Pool,
-    /// `MemTotal`.
-    pub mem_total: Bytes,
+    /// The memory. Its servers run on, so nothing of theirs moves.
+    pub memory: HostMemory,
     /// `MemAvailable`, or the smaller `MemFree` on a kernel without it.
     pub available: Bytes,
-    /// What processes may still be promised; `None` where that has no bound.
-    pub commit_left: Option<Bytes>,
-    /// Memory in pools of other page sizes.
-    pub other_pools: Bytes,
-    /// Memory that the kernel gives back for each new page, see [`HostMemory`].
-    pub saved_per_page: Bytes,
-    /// Percentage of memory that stays for base pages.
-    pub reserve_percent: u32,
 }
 
 /// A change that the host can make.
@@ -35,157 +27,90 @@ pub struct ResizePlan {
     pub new_pages: Pages,
 }
 
-/// The reason why a change is refused.
+/// Why a change is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ResizeRefusal {
-    /// The pool would not leave enough memory for base pages.
-    #[error(
-        "{requested} huge pages of {size} ({}) do not fit: {reserve_percent}% of {mem_total} stay for base pages{}; at most \
-         {maximum} fit; --reserve-percent allows more",
-        size.times(*requested), other_pools_text(*other_pools)
-    )]
-    TooLarge {
-        /// The requested size of the pool.
-        requested: Pages,
-        /// The page size.
-        size: PageSize,
-        /// `MemTotal`.
-        mem_total: Bytes,
-        /// Percentage that stays for base pages.
-        reserve_percent: u32,
-        /// Memory in pools of other page sizes.
-        other_pools: Bytes,
-        /// The largest pool that fits.
-        maximum: Pages,
-    },
-    /// Too much memory is in use now.
-    #[error(
-        "{new_pages} more huge pages of {size} need {}: only {available} are available without swapping, and {min_available} \
-         must remain; at most {maximum} pages fit now",
-        size.times(*new_pages)
-    )]
-    NotAvailable {
-        /// The pages to allocate.
-        new_pages: Pages,
-        /// The page size.
-        size: PageSize,
-        /// Available memory.
-        available: Bytes,
-        /// Memory that must remain available.
-        min_available: Bytes,
-        /// The largest pool that fits.
-        maximum: Pages,
-    },
-    /// The kernel would refuse memory to processes.
-    #[error(
-        "{new_pages} more huge pages of {size} may take {} of what processes can be promised, and {left} are left \
-         (vm.overcommit_memory is 2): stop the servers that are to use them first",
-        size.times(*new_pages)
-    )]
-    NotPromised {
-        /// The pages to allocate.
-        new_pages: Pages,
-        /// The page size.
-        size: PageSize,
-        /// What processes may still be promised.
-        left: Bytes,
-    },
-    /// The pages are in use.
-    #[error(
-        "{in_use} huge pages of {size} are in use or reserved{}: with {requested} their users would lose them at their next \
-         start; the pool can be reduced to {minimum}",
-        surplus_text(*surplus)
-    )]
-    InUse {
-        /// The requested size of the pool.
-        requested: Pages,
-        /// The page size.
-        size: PageSize,
-        /// Pages that are in use or reserved.
-        in_use: Pages,
-        /// Surplus pages.
-        surplus: Pages,
-        /// The smallest safe size.
-        minimum: Pages,
-    },
-    /// A kernel before 2.6.17.
-    #[error("this kernel does not report reserved huge pages, so the pool cannot be reduced safely")]
-    PromisesUnknown,
+#[error("{why}")]
+pub struct ResizeRefusal {
+    why: String,
+    /// Whether it is because pages are in use.
+    pub is_in_use: bool,
 }
 
 impl HostState {
     /// The memory that must remain available.
     pub fn min_available(&self) -> Bytes {
-        self.mem_total.percent(KEPT_AVAILABLE)
-    }
-
-    /// The pages that the host can hold. Its servers run on, so nothing of theirs moves.
-    fn capacity(&self) -> Capacity {
-        let Self { mem_total, reserve_percent, commit_left, saved_per_page, .. } = *self;
-        let memory = HostMemory {
-            mem_total,
-            available: Some(self.available.max(self.min_available())),
-            movable: Bytes(0),
-            reserve_percent,
-            commit_left,
-            elsewhere: self.other_pools,
-            saved_per_page,
-        };
-        Capacity::of_pool(&memory, &self.pool)
+        self.memory.mem_total.percent(KEPT_AVAILABLE)
     }
 
     /// The change to a pool of `requested` pages.
     pub fn plan(&self, requested: Pages) -> Result<ResizePlan, ResizeRefusal> {
-        let (from, size) = (self.pool.persistent(), self.pool.page_size);
+        let from = self.pool.persistent();
         // Surplus pages become persistent first and need no memory.
         let new_pages = requested.saturating_sub(self.pool.nr);
         if requested > from {
-            self.check_growth(requested, new_pages, size)?;
+            let growth = self.check_growth(requested, new_pages, self.pool.page_size);
+            growth.map_err(|why| ResizeRefusal { why, is_in_use: false })?;
         } else if requested < from {
-            let in_use = self.pool.in_use().ok_or(ResizeRefusal::PromisesUnknown)?;
-            let minimum = in_use.min(from);
-            if requested < minimum {
-                let surplus = self.pool.surplus.unwrap_or_default();
-                return Err(ResizeRefusal::InUse { requested, size, in_use, surplus, minimum });
-            }
+            self.check_reduction(requested, from).map_err(|why| ResizeRefusal { why, is_in_use: true })?;
         }
         Ok(ResizePlan { from, to: requested, new_pages })
     }
 
-    fn check_growth(&self, requested: Pages, new_pages: Pages, size: PageSize) -> Result<(), ResizeRefusal> {
+    fn check_growth(&self, requested: Pages, new_pages: Pages, size: PageSize) -> Result<(), String> {
         let min_available = self.min_available();
-        let Capacity { within_reserve, now, .. } = self.capacity();
+        let memory = HostMemory { available: Some(self.available.max(min_available)), ..self.memory };
+        let HostMemory { mem_total, elsewhere, reserve_percent, commit_left, .. } = memory;
+        let Capacity { within_reserve, now, .. } = Capacity::of_pool(&memory, &self.pool);
         // The pool keeps what it has, surplus pages as well: that takes no memory.
         let allowed = within_reserve.max(self.pool.nr);
         let maximum = allowed.min(now);
         if requested > allowed {
-            let Self { mem_total, other_pools, reserve_percent, .. } = *self;
-            return Err(ResizeRefusal::TooLarge { requested, size, mem_total, reserve_percent, other_pools, maximum });
+            let others = match elsewhere {
+                Bytes(0) => String::new(),
+                elsewhere => format!(", {elsewhere} are in huge pages of other sizes"),
+            };
+            return Err(format!(
+                "{requested} huge pages of {size} ({}) do not fit: {reserve_percent}% of {mem_total} stay for base \
+                 pages{others}; at most {maximum} fit; --reserve-percent allows more",
+                size.times(requested)
+            ));
         }
-        if let Some(left) = self.commit_left.filter(|left| size.times(new_pages) > *left) {
-            return Err(ResizeRefusal::NotPromised { new_pages, size, left });
+        if let Some(left) = commit_left.filter(|left| size.times(new_pages) > *left) {
+            return Err(format!(
+                "{new_pages} more huge pages of {size} may take {} of what processes can be promised, and {left} are left \
+                 (vm.overcommit_memory is 2): stop the servers that are to use them first",
+                size.times(new_pages)
+            ));
         }
         if new_pages > Pages(0) && requested > now {
-            return Err(ResizeRefusal::NotAvailable {
-                new_pages,
-                size,
-                available: self.available,
-                min_available,
-                maximum,
-            });
+            return Err(format!(
+                "{new_pages} more huge pages of {size} need {}: only {} are available without swapping, and {min_available} \
+                 must remain; at most {maximum} pages fit now",
+                size.times(new_pages),
+                self.available
+            ));
         }
         Ok(())
     }
-}
 
-fn other_pools_text(other_pools: Bytes) -> String {
-    if other_pools == Bytes(0) { String::new() } else { format!(", {other_pools} are in huge pages of other sizes") }
-}
-
-fn surplus_text(surplus: Pages) -> String {
-    match surplus {
-        Pages(0) => String::new(),
-        surplus => format!(" ({surplus} of the pool's pages are surplus)"),
+    fn check_reduction(&self, requested: Pages, from: Pages) -> Result<(), String> {
+        let in_use = self
+            .pool
+            .in_use()
+            .ok_or("this kernel does not report reserved huge pages, so the pool cannot be reduced safely")?;
+        let minimum = in_use.min(from);
+        if requested >= minimum {
+            return Ok(());
+        }
+        let surplus = match self.pool.surplus {
+            None | Some(Pages(0)) => String::new(),
+            Some(surplus) => format!(" ({surplus} of the pool's pages are surplus)"),
+        };
+        Err(format!(
+            "{in_use} huge pages of {} are in use or reserved{surplus}: with {requested} their users would lose them at their \
+             next start; the pool can be reduced to {minimum}",
+            self.pool.page_size
+        ))
     }
 }
 
@@ -207,20 +132,30 @@ mod tests {
                 surplus: Some(surplus),
                 overcommit: Some(Pages(0)),
             },
-            mem_total: Bytes(48 * GIB),
+            memory: HostMemory {
+                mem_total: Bytes(48 * GIB),
+                available: None,
+                movable: Bytes(0),
+                reserve_percent: 20,
+                commit_left: None,
+                elsewhere: Bytes(0),
+                saved_per_page: Bytes(0),
+            },
             available: Bytes(40 * GIB),
-            commit_left: None,
-            other_pools: Bytes(0),
-            saved_per_page: Bytes(0),
-            reserve_percent: 20,
         }
+    }
+
+    /// What the refusal of `requested` pages says.
+    fn refused(state: &HostState, requested: u64) -> String {
+        state.plan(Pages(requested)).unwrap_err().to_string()
     }
 
     #[test]
     fn what_processes_were_promised_stays() {
-        let state = HostState { commit_left: Some(Bytes(GIB)), ..state([100, 0, 0, 0]) };
+        let mut state = state([100, 0, 0, 0]);
+        state.memory.commit_left = Some(Bytes(GIB));
         assert_eq!(state.plan(Pages(612)).unwrap().new_pages, Pages(512));
-        let refusal = state.plan(Pages(613)).unwrap_err().to_string();
+        let refusal = refused(&state, 613);
         assert!(refusal.starts_with("513 more huge pages of 2 MB may take 1026 MB of what"), "{refusal}");
     }
 
@@ -260,12 +195,8 @@ mod tests {
             ([0, 0, 0, 0], 19661, 19660),
             ([22000, 22000, 0, 0], 22001, 22000),
         ] {
-            match state(pool).plan(Pages(requested)) {
-                Err(ResizeRefusal::TooLarge { maximum: found, .. }) => {
-                    assert_eq!(found, Pages(maximum), "{pool:?} {requested}")
-                }
-                other => panic!("{pool:?} {requested}: {other:?}"),
-            }
+            let refusal = refused(&state(pool), requested);
+            assert!(refusal.contains(&format!(" stay for base pages; at most {maximum} fit;")), "{pool:?} {refusal}");
         }
         for (pool, requested, lowest) in [
             ([500, 200, 100, 0], 399, 400),
@@ -274,10 +205,8 @@ mod tests {
             ([100, 0, 0, 20], 79, 80),
             ([100, 60, 0, 20], 39, 40),
         ] {
-            match state(pool).plan(Pages(requested)) {
-                Err(ResizeRefusal::InUse { minimum, .. }) => assert_eq!(minimum, Pages(lowest), "{pool:?} {requested}"),
-                other => panic!("{pool:?} {requested}: {other:?}"),
-            }
+            let refusal = state(pool).plan(Pages(requested)).unwrap_err();
+            assert!(refusal.why.ends_with(&format!("can be reduced to {lowest}")) && refusal.is_in_use, "{refusal}");
         }
     }
 
@@ -286,10 +215,10 @@ mod tests {
         let busy = |pool| HostState { available: Bytes(3 * GIB), ..state(pool) };
         // 2% of 48 GB stay: 983 MB of 3 GB, which leaves 2088 MB.
         assert!(busy([100, 0, 0, 0]).plan(Pages(1144)).is_ok());
-        let refusal = busy([100, 0, 0, 0]).plan(Pages(1145)).unwrap_err();
+        let refusal = refused(&busy([100, 0, 0, 0]), 1145);
         assert!(
-            matches!(refusal, ResizeRefusal::NotAvailable { maximum: Pages(1144), new_pages: Pages(1045), .. }),
-            "{refusal:?}"
+            refusal.starts_with("1045 more huge pages") && refusal.ends_with("at most 1144 pages fit now"),
+            "{refusal}"
         );
         // A change that allocates nothing needs no available memory.
         let full = HostState { available: Bytes(0), ..state([100, 0, 0, 20]) };
@@ -301,27 +230,31 @@ mod tests {
     fn count_what_the_kernel_gives_back() {
         // 2088 MB beyond what stays available.
         let busy = || HostState { available: Bytes(3 * GIB), ..state([0, 0, 0, 0]) };
-        let maximum = |state: &HostState| match state.plan(Pages(19_000)) {
-            Err(ResizeRefusal::NotAvailable { maximum, .. } | ResizeRefusal::TooLarge { maximum, .. }) => maximum.0,
-            other => panic!("{other:?}"),
+        let assert_at_most = |state: &HostState, maximum: u64| {
+            let refusal = refused(state, 19_000);
+            assert!(refusal.contains(&format!("at most {maximum} ")), "{refusal}");
         };
-        assert_eq!(maximum(&busy()), 1044);
+        assert_at_most(&busy(), 1044);
         // 28 of each 2048 kB come back.
-        assert_eq!(maximum(&HostState { saved_per_page: Bytes(28 << 10), ..busy() }), 1058);
+        let mut saving = busy();
+        saving.memory.saved_per_page = Bytes(28 << 10);
+        assert_at_most(&saving, 1058);
         assert!(busy().plan(Pages(1060)).is_err());
     }
 
     #[test]
     fn count_pools_of_other_sizes() {
-        let beside = HostState { other_pools: Bytes(30 * GIB), ..state([0, 0, 0, 0]) };
+        let mut beside = state([0, 0, 0, 0]);
+        beside.memory.elsewhere = Bytes(30 * GIB);
         assert!(beside.plan(Pages(4300)).is_ok());
-        let refusal = beside.plan(Pages(5000)).unwrap_err().to_string();
+        let refusal = refused(&beside, 5000);
         assert_eq!(
             refusal,
             "5000 huge pages of 2 MB (10000 MB) do not fit: 20% of 48 GB stay for base pages, 30 GB are in huge pages of other \
              sizes; at most 4300 fit; --reserve-percent allows more"
         );
         let unknown = Pool { resv: None, ..state([10, 10, 0, 0]).pool };
-        assert_eq!(HostState { pool: unknown, ..state([0; 4]) }.plan(Pages(5)), Err(ResizeRefusal::PromisesUnknown));
+        let refusal = refused(&HostState { pool: unknown, ..state([0; 4]) }, 5);
+        assert!(refusal.starts_with("this kernel does not report reserved"), "{refusal}");
     }
 }

@@ -19,7 +19,7 @@ pub fn host(root: &Root, reserve_percent: u32, accounts: &AccountOptions) -> any
         snapshot.find_stopped_clusters(root, &[], ask);
         anyhow::Ok(snapshot)
     })?;
-    Ok(HostSizing::new(snapshot.assess(reserve_percent), true, reserve_percent))
+    Ok(HostSizing::new(snapshot.assess(reserve_percent), true))
 }
 
 /// The recommended number, which never reduces the pool: a server that is stopped for an hour would not get its pages back.

@@ -63,7 +63,7 @@ pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
             }
         })
     })?;
-    let sizing = HostSizing::new(survey, counts_stopped, options.show.survey.reserve_percent);
+    let sizing = HostSizing::new(survey, counts_stopped);
     let mut output = SizeOutput::new(&sizing);
     output.sessions = options.sessions.and_then(|sessions| SessionsOutput::new(&sizing, sessions));
     match options.format {

@@ -1,16 +1,15 @@
 //! `size --sessions`: the page tables of a number of sessions of each server, by the model of the core.
 
-use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_assess::assessment::page_tables::tables;
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::Instance;
-use hugepage_kernel::Bytes;
+use hugepage_kernel::{Bytes, PageSize};
 use serde::Serialize;
 
 use super::sizing::HostSizing;
 use crate::output::escape;
 use crate::output::stream::say;
 use crate::output::table::{or_unknown, table, wrapped};
-use crate::sessions::{Choice, SessionForecast, worth};
 
 /// The model, as in docs/page-tables.md.
 const FORMULA: &str = "a model: sessions x (own_per_session + 8 bytes for each page of shared_memory), as if each session had \
@@ -42,55 +41,39 @@ pub struct SessionRow {
     pub worth: String,
 }
 
-/// A server with shared memory.
-struct SizedServer<'a> {
-    name: &'a str,
-    is_running: bool,
-    is_postgresql: bool,
-    shared_memory: Bytes,
-    page_tables: PageTables,
-    choice: Choice,
-}
-
 impl SessionsOutput {
     pub fn new(host: &HostSizing, sessions: u64) -> Option<Self> {
         let survey = &host.survey;
         let base = survey.host.base_page_size?;
         let memory = survey.host.meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
-        let pools = survey.host.pools.iter().filter(|row| row.node.is_none());
-        let sizes: Vec<_> = pools.map(|row| row.pool.page_size).collect();
-        let row = |server: SizedServer<'_>| {
-            let SizedServer { is_postgresql, shared_memory, .. } = server;
-            let mut forecast = SessionForecast::new(sessions, shared_memory, &server.page_tables, base, &sizes, memory);
-            if !is_postgresql {
-                forecast.huge[1] = None;
-            }
+        let row = |instance: &str, is_postgresql: bool, is_running, shared_memory, own: Option<Bytes>| {
+            let of_own = Bytes(own.unwrap_or_default().0.saturating_mul(sessions));
+            let at = |size| of_own.saturating_add(tables(sessions, shared_memory, size));
+            let huge = |bytes| PageSize::new(bytes).filter(|size| survey.host.pool(*size).is_some()).map(at);
+            let (huge_2mb, huge_1gb) = (huge(2 << 20), huge(1 << 30).filter(|_| is_postgresql));
+            let saving = huge_2mb.or(huge_1gb).map(|huge| at(base).saturating_sub(huge)).zip(memory);
             SessionRow {
-                instance: server.name.to_owned(),
-                is_running: server.is_running,
+                instance: instance.to_owned(),
+                is_running,
                 shared_memory,
-                own_per_session: forecast.own,
-                page_tables_base: forecast.base,
-                page_tables_huge_2mb: forecast.huge[0],
-                page_tables_huge_1gb: forecast.huge[1],
-                is_worth_it: forecast.is_worth_it,
-                worth: worth(&forecast, server.choice, memory),
+                own_per_session: own,
+                page_tables_base: at(base),
+                page_tables_huge_2mb: huge_2mb,
+                page_tables_huge_1gb: huge_1gb,
+                is_worth_it: saving.map(is_worth_it),
+                worth: worth(sessions, saving),
             }
         };
-        let running = survey.instances.iter().filter_map(running);
-        let default = survey.host.default_page_size();
-        let down = host.down.iter().filter_map(|down| match down.wants {
-            Wants::Pages(pages, _) => Some(SizedServer {
-                name: &down.name,
-                is_running: false,
-                is_postgresql: down.kind == "postgresql",
-                shared_memory: down.page_size.or(default)?.times(pages),
-                page_tables: PageTables::default(),
-                choice: Choice::HugePages,
-            }),
-            Wants::None(_) | Wants::Unknown(_) => None,
+        let running = survey.instances.iter().filter_map(|Instance { id, status, memory, .. }| {
+            let (shared, own) = (status.facts.segment_size()?, memory.page_tables.min);
+            Some(row(&id.name, id.postgresql().is_some(), true, shared, own))
         });
-        Some(Self { sessions, formula: FORMULA, instances: running.chain(down).map(row).collect() })
+        let down = host.down.iter().filter_map(|down| {
+            let size = down.page_size.or(survey.host.default_page_size())?;
+            let Wants::Pages(pages, _) = down.wants else { return None };
+            Some(row(&down.name, down.kind == "postgresql", false, size.times(pages), None))
+        });
+        Some(Self { sessions, formula: FORMULA, instances: running.chain(down).collect() })
     }
 
     pub fn print(&self) {
@@ -116,14 +99,19 @@ impl SessionsOutput {
     }
 }
 
-fn running(instance: &Instance) -> Option<SizedServer<'_>> {
-    let settings = &instance.status.facts.requested;
-    Some(SizedServer {
-        name: &instance.id.name,
-        is_running: true,
-        is_postgresql: instance.id.postgresql().is_some(),
-        shared_memory: instance.status.facts.segment_size()?,
-        page_tables: instance.memory.page_tables,
-        choice: Choice::by_settings(settings),
-    })
+/// Whether so much is at least 1% of memory.
+fn is_worth_it((saving, memory): (Bytes, Bytes)) -> bool {
+    saving.0.saturating_mul(100) >= memory.0
+}
+
+fn worth(sessions: u64, saving: Option<(Bytes, Bytes)>) -> String {
+    let Some((saving, memory)) = saving else {
+        return "Whether huge pages are worth it is unknown: the memory of this host could not be read, or its kernel has none."
+            .to_owned();
+    };
+    let saved = format!("{sessions} sessions save {saving} of page tables of {memory} of memory");
+    match is_worth_it((saving, memory)) {
+        true => format!("Huge pages are worth it: {saved}."),
+        false => format!("Huge pages are not worth a change for page tables: {saved}, less than 1%."),
+    }
 }

@@ -17,9 +17,8 @@ pub struct HostSizing {
 }
 
 impl HostSizing {
-    /// Sizes the pools of a host. `counts_stopped`: whether servers count that do not run. `reserve_percent`: the percentage of memory
-    /// that stays in base pages.
-    pub fn new(mut survey: Survey, counts_stopped: bool, reserve_percent: u32) -> Self {
+    /// Sizes the pools of a host. `counts_stopped`: whether servers count that do not run.
+    pub fn new(mut survey: Survey, counts_stopped: bool) -> Self {
         let (mut down, mut notes) = (Vec::new(), Vec::new());
         if counts_stopped {
             let clusters = &survey.host.stopped_clusters;
@@ -29,9 +28,9 @@ impl HostSizing {
             clusters.unread.iter().cloned().for_each(|unread| unread.add_to(&mut survey.host.unread));
         }
         let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
-        let sizings = survey.sizings(&needs, reserve_percent);
+        let sizings = survey.sizings_beside(&needs);
         let at_boot: Vec<_> = down.iter().filter(|one| !one.is_manual).filter_map(StoppedDatabase::need).collect();
-        let at_boot = survey.sizings(&at_boot, reserve_percent);
+        let at_boot = survey.sizings_beside(&at_boot);
         let enough = |all: &Sizing| {
             let without = Sizing::of_size(&at_boot, all.page_size)?.recommended;
             let without = without.filter(|without| Some(*without) < all.recommended)?;
