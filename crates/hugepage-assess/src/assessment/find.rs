@@ -15,7 +15,8 @@ type Found = Option<(Severity, Finding)>;
 impl Status {
     /// All findings, the most severe first; those of one severity in the order of this list.
     pub(super) fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
-        let mut findings = Vec::new();
+        let (facts, mut findings) = (&self.facts, Vec::new());
+        let fails = self.outlook == Outlook::Fails && !facts.requested.is_automatic_asm();
         for excess in self.excesses() {
             let finding = excess.kind.finding();
             if !findings.iter().any(|(_, found)| *found == finding) {
@@ -23,7 +24,7 @@ impl Status {
             }
         }
         let others = [
-            self.restart_fails(),
+            fails.then_some((Severity::Critical, Finding::RestartFails)),
             self.regressed(),
             self.of_landing(),
             self.crash_loses(),
@@ -31,20 +32,19 @@ impl Status {
             self.pool_wasted(needed_by_all),
             self.outlook_unknown(),
             self.node_limit(),
-            self.host_memory_unknown(),
+            facts
+                .meminfo
+                .as_ref()
+                .filter(|meminfo| meminfo.is_of_lxcfs)
+                .map(|_| (Severity::Notice, Finding::HostMemoryUnknown)),
             self.boot_loses(),
-            self.facts.oom_group.as_ref().map(|_| (Severity::Notice, Finding::OomGroup)),
+            facts.oom_group.as_ref().map(|_| (Severity::Notice, Finding::OomGroup)),
             self.limit_hit(),
         ];
         findings.extend(others.into_iter().flatten());
         // The sort is stable.
         findings.sort_by_key(|(severity, _)| Reverse(*severity));
         findings
-    }
-
-    fn restart_fails(&self) -> Found {
-        let fails = self.outlook == Outlook::Fails && !self.facts.requested.is_automatic_asm();
-        fails.then_some((Severity::Critical, Finding::RestartFails))
     }
 
     fn regressed(&self) -> Found {
@@ -114,11 +114,6 @@ impl Status {
         let severity = if is_serious { Severity::Warning } else { Severity::Notice };
         let is_short = matches!(room, NodeRoom::Short(_)) && self.facts.wants_huge_pages();
         is_short.then_some((severity, Finding::NodeLimit))
-    }
-
-    fn host_memory_unknown(&self) -> Found {
-        let is_of_lxcfs = self.facts.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs);
-        is_of_lxcfs.then_some((Severity::Notice, Finding::HostMemoryUnknown))
     }
 
     fn boot_loses(&self) -> Found {
