@@ -1,13 +1,10 @@
 //! `hugepage_backends`: one row for each process of this server, with its memory.
 
-use std::borrow::Cow;
-
+use hugepage_assess::row;
 use hugepage_kernel::Root;
-use pgrx::datum::TimestampWithTimeZone;
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 
-use super::convert::bigint;
 use super::rows;
 use crate::processes;
 
@@ -17,28 +14,22 @@ fn hugepage_backends(call: pg_sys::FunctionCallInfo) {
         let processes = processes::all(&Root::live(), notes);
         processes.into_iter().map(|process| {
             let status = process.status.unwrap_or_default();
-            let (mut backend_type, mut application_name) = (process.title.map(Cow::Borrowed), None);
-            let (mut database, mut role, mut state, mut start) = (None, None, None, None);
-            if let Some(session) = process.session {
-                (database, role, state) = (session.database, session.role, session.state);
-                start = TimestampWithTimeZone::try_from(session.start).ok();
-                application_name = session.application_name;
-                backend_type = session.backend_type.or(backend_type);
+            let session = process.session.as_ref();
+            let backend_type = session.and_then(|session| session.backend_type.as_deref());
+            row! {
+                pid: process.pid,
+                backend_type: backend_type.or(process.title),
+                datid: session.and_then(|session| session.database).map(Oid::to_u32),
+                usesysid: session.and_then(|session| session.role).map(Oid::to_u32),
+                application_name: session.and_then(|session| session.application_name.as_deref()),
+                state: session.and_then(|session| session.state),
+                backend_start: session.map(|session| session.start),
+                page_tables: status.page_tables,
+                rss_shmem: status.rss_shmem,
+                rss_anon: status.rss_anon,
+                rss_file: status.rss_file,
+                swap: status.swap,
             }
-            (
-                process.pid,
-                backend_type.map(Cow::into_owned),
-                database,
-                role,
-                application_name,
-                state,
-                start,
-                bigint(status.page_tables),
-                bigint(status.rss_shmem),
-                bigint(status.rss_anon),
-                bigint(status.rss_file),
-                bigint(status.swap),
-            )
         })
     })
 }

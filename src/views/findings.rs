@@ -4,12 +4,12 @@
 use hugepage_assess::advice;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
+use hugepage_assess::row;
 use hugepage_kernel::Root;
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::convert::text;
 use super::rows;
 use crate::assessment;
 
@@ -30,7 +30,7 @@ fn hugepage_findings(call: pg_sys::FunctionCallInfo) {
         // A stable sort, so that findings of one severity keep their order; unknown ones come last.
         rows.sort_by_key(|(_, severity, ..)| std::cmp::Reverse(*severity));
         rows.into_iter().map(|(name, severity, message, hint)| {
-            (name, severity.map(|severity| severity.to_string()), text(message), hint.map(text))
+            row! { finding: name, severity: severity, message: message, hint: hint }
         })
     })
 }

@@ -4,15 +4,14 @@ use std::iter;
 use std::time::SystemTime;
 
 use hugepage_assess::history::Record;
+use hugepage_assess::row;
 use hugepage_kernel::notes::Notes;
 use hugepage_server::history::HistoryError;
 use hugepage_server::history::stored::StoredRecords;
 use humantime::parse_rfc3339;
-use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::convert::text;
 use super::rows;
 use crate::{history, memory, settings, shmem};
 
@@ -21,32 +20,32 @@ fn hugepage_history(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, include_str!("history.sql"), |notes| {
         records(notes).map(|record| {
             let before = record.lost.as_ref();
-            (
-                time(&record.recorded_at),
-                record.event.name(),
-                record.generation,
-                time(&record.postmaster_start),
-                text(record.server_version.clone()),
-                text(record.host.clone()),
-                record.boot_id.clone().map(text),
-                record.landed_in.to_string(),
-                number(record.page_size),
-                number(record.shared_memory),
-                number(record.pages_needed),
-                number(record.nr_hugepages),
-                number(record.free_hugepages),
-                number(record.resv_hugepages),
-                number(record.surplus_hugepages),
-                number(record.page_tables),
-                record.restart_outlook.to_string(),
-                record.cause.map(|cause| cause.to_string()),
-                before.is_some(),
-                record.detail.clone().map(text),
-                before.and_then(|before| time(&before.recorded_at)),
-                before.map(|before| before.landed_in.to_string()),
-                before.and_then(|before| number(before.page_size)),
-                before.map(|before| before.restart_outlook.to_string()),
-            )
+            row! {
+                recorded_at: time(&record.recorded_at),
+                event: record.event.name(),
+                generation: record.generation,
+                postmaster_start: time(&record.postmaster_start),
+                server_version: record.server_version,
+                host: record.host,
+                boot_id: record.boot_id,
+                landed_in: record.landed_in,
+                page_size: record.page_size,
+                shared_memory: record.shared_memory,
+                pages_needed: record.pages_needed,
+                nr_hugepages: record.nr_hugepages,
+                free_hugepages: record.free_hugepages,
+                resv_hugepages: record.resv_hugepages,
+                surplus_hugepages: record.surplus_hugepages,
+                page_tables_host: record.page_tables,
+                restart_outlook: record.restart_outlook,
+                cause: record.cause,
+                regression: before.is_some(),
+                detail: record.detail,
+                was_recorded_at: before.and_then(|before| time(&before.recorded_at)),
+                was_landed_in: before.map(|before| before.landed_in),
+                was_page_size: before.and_then(|before| before.page_size),
+                was_restart_outlook: before.map(|before| before.restart_outlook),
+            }
         })
     })
 }
@@ -97,13 +96,9 @@ fn next(records: &mut StoredRecords) -> Option<Result<Record, HistoryError>> {
     records.next()
 }
 
-fn number(value: Option<u64>) -> Option<i64> {
-    value.map(|value| i64::try_from(value).unwrap_or(i64::MAX))
-}
-
 /// Converts an RFC 3339 time to microseconds since 2000; NULL if it is not a valid time.
-fn time(text: &str) -> Option<TimestampWithTimeZone> {
+fn time(text: &str) -> Option<i64> {
     const YEAR_2000: i64 = 946_684_800_000_000;
     let since_1970 = parse_rfc3339(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    TimestampWithTimeZone::try_from(i64::try_from(since_1970.as_micros()).ok()? - YEAR_2000).ok()
+    Some(i64::try_from(since_1970.as_micros()).ok()? - YEAR_2000)
 }

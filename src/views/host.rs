@@ -1,17 +1,19 @@
 //! `hugepage_host`: the kernel's settings and counters, one row for each, with the file that it was read from.
 
+use hugepage_assess::row;
 use hugepage_kernel::Root;
 use hugepage_server::kernel_facts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::convert::text;
 use super::rows;
 
 #[pg_extern(sql = false)]
 fn hugepage_host(call: pg_sys::FunctionCallInfo) {
     rows::return_rows(call, include_str!("host.sql"), |notes| {
         let facts = kernel_facts::facts(&Root::live(), notes);
-        facts.into_iter().map(|fact| (text(fact.name), fact.setting.map(text), fact.unit, text(fact.source)))
+        facts
+            .into_iter()
+            .map(|fact| row! { name: fact.name, setting: fact.setting, unit: fact.unit, source: fact.source })
     })
 }

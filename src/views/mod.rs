@@ -1,7 +1,7 @@
 //! The SQL views and functions: one Rust file and one SQL file for each.
 
 mod backends;
-mod convert;
+mod datum;
 mod findings;
 mod history;
 mod host;

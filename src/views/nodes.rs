@@ -1,11 +1,11 @@
 //! `hugepage_nodes`: one row for each NUMA node, with the segment's pages there. No page is touched.
 
+use hugepage_assess::{pools, row};
 use hugepage_kernel::Root;
 use hugepage_server::placement::placement;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::convert::{ToBigint, bigint};
 use super::rows;
 use crate::{assessment, server};
 
@@ -18,17 +18,14 @@ fn hugepage_nodes(call: pg_sys::FunctionCallInfo) {
         let postmaster = server::postmaster_in_proc().and_then(|pid| pid.parse().ok());
         let placement = placement(&root, &status, mapping.as_ref(), postmaster, &mut check_for_cancel, notes);
         placement.map(|placement| placement.rows()).unwrap_or_default().into_iter().map(|row| {
-            (
-                i32::try_from(row.node).ok(),
-                row.pool.page_size.bigint(),
-                row.pool.nr.bigint(),
-                row.pool.free.bigint(),
-                bigint(row.pool.resv),
-                bigint(row.pool.surplus),
-                bigint(row.memory),
-                bigint(row.segment),
-                row.allowed,
-            )
+            let of_node = row! {
+                node: row.node,
+                page_size: row.pool.page_size,
+                memory: row.memory,
+                segment_pages: row.segment,
+                allowed: row.allowed,
+            };
+            of_node.into_iter().chain(pools::counters(Some(&row.pool)))
         })
     })
 }

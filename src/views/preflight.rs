@@ -7,14 +7,15 @@ use hugepage_assess::advice;
 use hugepage_assess::assessment::outlook_notes::UNCHECKED_RINGS;
 use hugepage_assess::assessment::page_tables::tables;
 use hugepage_assess::assessment::{Finding, Forecast, Outlook, Status};
+use hugepage_assess::columns::NamedValue;
 use hugepage_assess::model::Pending;
+use hugepage_assess::row;
 use hugepage_kernel::{Notes, PageSize, Root};
 use hugepage_start::TwoStarts;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::{ErrorReport, ErrorReportable};
 use pgrx::prelude::*;
 
-use super::convert::{bigint, text};
 use super::rows;
 use crate::answer::{Answer, Asked, Overrides};
 use crate::asker;
@@ -44,21 +45,6 @@ struct NextStart {
     unknown: Option<String>,
 }
 
-type PreflightRow = (
-    Option<bool>,
-    Option<String>,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    Option<i64>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<i64>,
-    Option<i64>,
-);
-
 impl NextStart {
     fn with(overrides: Overrides, notes: &mut Notes) -> Self {
         let root = Root::live();
@@ -81,7 +67,7 @@ impl NextStart {
         Self { status, forecast, unknown }
     }
 
-    fn row(&self) -> PreflightRow {
+    fn row(&self) -> [NamedValue; 12] {
         let forecast = &self.forecast;
         let (demand, pool_state) = match &self.status.facts.pending {
             Pending::Changed(demand, pool_state) => (Some(demand), Some(pool_state)),
@@ -112,20 +98,20 @@ impl NextStart {
             Outlook::Base => Some(PageSize::base()),
             Outlook::Mixed | Outlook::Fails | Outlook::Unknown => None,
         };
-        (
-            will_start,
-            (forecast.outlook != Outlook::Fails).then(|| forecast.outlook.to_string()),
-            bigint(page_size),
-            bigint(demand.map(|demand| demand.shared_memory)),
-            bigint(forecast.needed),
-            bigint(forecast.guaranteed),
-            bigint(forecast.missing),
-            forecast.cause.map(|cause| cause.to_string()),
-            refused.or(fails).or_else(unknown).or_else(unchecked).map(text),
-            self.hint().map(text),
-            bigint(tables_with(Some(PageSize::base()))),
-            bigint(tables_with(forecast.huge_page_size)),
-        )
+        row! {
+            will_start: will_start,
+            lands_in: Some(forecast.outlook).filter(|outlook| *outlook != Outlook::Fails),
+            page_size: page_size,
+            shared_memory: demand.map(|demand| demand.shared_memory),
+            pages_needed: forecast.needed,
+            pages_guaranteed: forecast.guaranteed,
+            pages_missing: forecast.missing,
+            cause: forecast.cause,
+            detail: refused.or(fails).or_else(unknown).or_else(unchecked),
+            hint: self.hint(),
+            page_tables_base: tables_with(Some(PageSize::base())),
+            page_tables_huge: tables_with(forecast.huge_page_size),
+        }
     }
 
     /// How the start would get huge pages; `None` if it gets them, or if nothing that is known here helps.

@@ -10,48 +10,30 @@
 //! reads no more of them than the call has, and raises an error.
 
 use std::ffi::CStr;
+use std::mem;
 
 use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::columns::NamedValue;
 use hugepage_kernel::notes::Notes;
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
-use pgrx::{IntoDatum, IntoHeapTuple, PgMemoryContexts, PgTupleDesc};
+use pgrx::{PgMemoryContexts, PgTupleDesc};
 
-use super::convert::text;
+use super::datum::{datum, kind, text};
 use crate::{library, log, majors, memory};
 
 /// A call raises no more notices than this.
 const MAX_NOTICES: usize = 5;
 
-/// A row with known types of its columns: each tuple that pgrx makes a row of.
-pub trait ResultRow: IntoHeapTuple {
-    /// The column types of a row, as OIDs of `pg_type`.
-    fn types() -> Vec<Oid>;
-}
-
-macro_rules! rows_of {
-    ($last:ident) => {};
-    ($first:ident $($rest:ident)+) => {
-        impl<$first: IntoDatum, $($rest: IntoDatum),+> ResultRow for ($first, $($rest),+) {
-            fn types() -> Vec<Oid> {
-                vec![$first::type_oid(), $($rest::type_oid()),+]
-            }
-        }
-        rows_of!($($rest)+);
-    };
-}
-
-rows_of!(A B C D E F G H I J K L M N O P Q R S T U V W X Y Z A1 B1 C1 D1 E1 F1);
-
 /// Runs `body` with a reserve of memory, and gives its rows to the caller of a set-returning function, whose `declaration` has
-/// their columns. What it noted is raised as notices.
-pub fn return_rows<R: ResultRow, I: IntoIterator<Item = R>>(
+/// their columns: each gets the value that a row has by its name. What the body noted is raised as notices.
+pub fn return_rows<R: IntoIterator<Item = NamedValue>, I: IntoIterator<Item = R>>(
     call: pg_sys::FunctionCallInfo,
-    declaration: &str,
+    declaration: &'static str,
     body: impl FnOnce(&mut Notes) -> I,
 ) {
     memory::with_reserve(memory::USUAL, || {
-        let result = ResultSet::begin::<R>(call, declaration);
+        let result = ResultSet::begin(call, declaration);
         let mut notes = Notes::default();
         let mut row_context = PgMemoryContexts::new("pg_hugepages row");
         for row in body(&mut notes) {
@@ -75,13 +57,14 @@ pub fn raise(notes: Notes) {
 /// The tuplestore of a call, and the columns that its caller expects.
 struct ResultSet {
     rows: *mut pg_sys::Tuplestorestate,
-    columns: pg_sys::TupleDesc,
+    description: pg_sys::TupleDesc,
+    columns: Vec<(&'static str, Oid)>,
 }
 
 impl ResultSet {
-    /// Raises an error unless `call` expects the columns of `R`, by the names in `declaration`.
+    /// Raises an error unless `call` expects the columns of the `declaration`.
     #[allow(unsafe_code)]
-    fn begin<R: ResultRow>(call: pg_sys::FunctionCallInfo, declaration: &str) -> Self {
+    fn begin(call: pg_sys::FunctionCallInfo, declaration: &'static str) -> Self {
         // SAFETY: pgrx passes the call that goes on. The first function puts the tuplestore and the columns where they
         // are read, or raises an error.
         let (set, function) = unsafe {
@@ -89,34 +72,49 @@ impl ResultSet {
             (*(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>(), (*(*call).flinfo).fn_oid)
         };
         // SAFETY: as above; the columns live as long as the tuplestore.
-        let columns = unsafe { PgTupleDesc::from_pg_unchecked(set.setDesc) };
-        let (count, types) = (columns.len(), R::types());
-        let is_same = |(column, (name, kind)): (&pg_sys::FormData_pg_attribute, (&str, Oid))| {
-            !column.attisdropped && column.atttypid == kind && name_of(column) == name.as_bytes()
+        let expected = unsafe { PgTupleDesc::from_pg_unchecked(set.setDesc) };
+        let mut columns: Vec<_> = declared(declaration).collect();
+        let is_same = |(column, (name, kind)): (&pg_sys::FormData_pg_attribute, &(&str, Oid))| {
+            !column.attisdropped && column.atttypid == *kind && name_of(column) == name.as_bytes()
         };
-        let declared = names(declaration).zip(types.iter().copied());
-        let all_same = count <= types.len() && columns.iter().zip(declared).all(is_same);
-        if !all_same || count < types.len() && !library::is_newer() {
+        let count = expected.len();
+        let all_same = count <= columns.len() && expected.iter().zip(&columns).all(is_same);
+        if !all_same || count < columns.len() && !library::is_newer() {
             library::other_columns(function).report(PgLogLevel::ERROR);
         }
-        Self { rows: set.setResult, columns: set.setDesc }
+        columns.truncate(count);
+        Self { rows: set.setResult, description: set.setDesc, columns }
     }
 
     /// Adds a row, formed in `context`, which is empty afterwards.
     #[allow(unsafe_code)]
-    fn put<R: ResultRow>(&self, row: R, context: &mut PgMemoryContexts) {
-        // SAFETY: the row begins with the columns, as `begin` has compared, and the tuplestore copies it.
+    fn put(&self, row: impl IntoIterator<Item = NamedValue>, context: &mut PgMemoryContexts) {
+        let mut row: Vec<_> = row.into_iter().collect();
+        let mut formed = |(name, kind): &(&str, Oid)| {
+            let value = row.iter_mut().find(|(known, _)| known == name).map(|(_, value)| mem::take(value));
+            let Some(datum) = value.and_then(|value| datum(value, *kind)) else {
+                error!("a row has no value of the type of column \"{name}\"");
+            };
+            (datum.unwrap_or(Datum::null()), datum.is_none())
+        };
+        // SAFETY: there is a value for each column, of its type as `begin` has compared it, and the tuplestore copies them.
         unsafe {
-            context.switch_to(|_| pg_sys::tuplestore_puttuple(self.rows, row.into_heap_tuple(self.columns)));
+            context.switch_to(|_| {
+                let (mut values, mut nulls): (Vec<_>, Vec<_>) = self.columns.iter().map(&mut formed).unzip();
+                pg_sys::tuplestore_putvalues(self.rows, self.description, values.as_mut_ptr(), nulls.as_mut_ptr());
+            });
             context.reset();
         }
     }
 }
 
-/// The names of the columns in a `CREATE FUNCTION ... RETURNS TABLE`, each of which has a line there.
-fn names(declaration: &str) -> impl Iterator<Item = &str> {
+/// The names and types of the columns in a `CREATE FUNCTION ... RETURNS TABLE`, each of which has a line there.
+fn declared(declaration: &str) -> impl Iterator<Item = (&str, Oid)> {
     let (_, columns) = declaration.split_once(" RETURNS TABLE (\n").unwrap_or_default();
-    columns.lines().take_while(|line| *line != ")").filter_map(|line| line.split_whitespace().next())
+    columns.lines().take_while(|line| *line != ")").filter_map(|line| {
+        let (name, rest) = line.trim_start().split_once(' ')?;
+        Some((name, kind(rest.split_once(" -- ")?.0.trim_end_matches(','))))
+    })
 }
 
 /// The name of a column, in the encoding of the database.

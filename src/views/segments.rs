@@ -1,12 +1,12 @@
 //! `hugepage_segments`: the shared memory that the asking process maps, and in the function, if it is asked to, how much of
 //! it is resident.
 
+use hugepage_assess::row;
 use hugepage_kernel::Root;
 use hugepage_server::segments;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::convert::{ToBigint, bigint, text};
 use super::rows;
 use crate::server;
 
@@ -20,17 +20,17 @@ fn hugepage_segments(call: pg_sys::FunctionCallInfo, measure_resident: bool) {
             false => vec![None; rows.len()],
         };
         rows.into_iter().zip(usage).map(|(row, usage)| {
-            (
-                row.role.to_string(),
-                text(row.mapping.name().to_owned()),
-                row.mapping.memory().bigint(),
-                bigint(row.mapping.page_size),
-                row.landing.to_string(),
-                row.mapping.size().bigint(),
-                bigint(usage.as_ref().map(|usage| usage.resident.saturating_add(usage.hugetlb))),
-                bigint(usage.as_ref().map(|usage| usage.pmd_mapped)),
-                bigint(usage.as_ref().map(|usage| usage.hugetlb)),
-            )
+            row! {
+                segment: row.role,
+                mapping: row.mapping.name(),
+                size: row.mapping.memory(),
+                page_size: row.mapping.page_size,
+                landed_in: row.landing,
+                reserved: row.mapping.size(),
+                resident: usage.as_ref().map(|usage| usage.resident.saturating_add(usage.hugetlb)),
+                thp_mapped: usage.as_ref().map(|usage| usage.pmd_mapped),
+                hugetlb: usage.as_ref().map(|usage| usage.hugetlb),
+            }
         })
     })
 }

@@ -11,9 +11,12 @@ from machine import REPOSITORY
 
 EXPORTED = re.compile(r"#\[pg_extern\(sql = false\)\]\s+fn (\w+)\((.*?)\)\s*(?:->|\{)", re.DOTALL)
 TYPES = {"&str": "text", "i64": "bigint", "i32": "integer", "bool": "boolean"}
-TUPLE = re.compile(r"^(?P<indent> *)(?:Some\()?\(\n(?P<values>.*?)^(?P=indent)\)", re.MULTILINE | re.DOTALL)
-"""The values of a row in a file of src/views; below, those that are named as another column."""
-COMPUTED = {("segments", "size"), ("segments", "reserved"), ("page_tables", "share_of_memory")}
+ROW = re.compile(r"\brow! \{(.*?)\s\}", re.DOTALL)
+VALUE = re.compile(r"(?:^ *|(?<= ))(\w+): ((?:[^,()]|\((?:[^()]|\([^()]*\))*\))*)", re.MULTILINE)
+SHARED = re.compile(r"\b(?:beside|counters|fields)\(")
+"""The columns with their values in a file of src/views, and others that it takes from a crate; below, those whose value is named as
+another column."""
+COMPUTED = {("status", "shared_buffers_in_huge_pages"), ("segments", "size"), ("segments", "reserved"), ("page_tables", "share_of_memory")}
 
 
 def loaded() -> ModuleType:
@@ -103,18 +106,16 @@ def test_each_function_is_one_of_the_library_with_the_same_arguments():
         assert not types or nullable == [not strict] * len(types), f"{function.name}: STRICT, or Option<>"
 
 
-WITH_TUPLE = [path for path in sql.views() if TUPLE.search(path.with_suffix(".rs").read_text())]
-
-
-@pytest.mark.parametrize("path", WITH_TUPLE, ids=lambda path: path.stem)
-def test_a_row_has_the_values_in_the_order_of_the_columns(path):
-    """A row is a tuple, which has no names: what a value is taken from is named as its column, as far as it has the name of one."""
-    columns = [name for name, *_ in sql.COLUMN.findall(path.read_text())]
-    found = TUPLE.search(path.with_suffix(".rs").read_text())
-    values = re.findall(rf"^{found['indent']}    (?=\S)(?!#\[)(.*?),$", found["values"], re.MULTILINE)
-    assert len(values) == len(columns)
-    for column, value in zip(columns, values):
-        named = set(re.findall(r"\w+", value)) & set(columns)
+@pytest.mark.parametrize("path", sql.views(), ids=lambda path: path.stem)
+def test_a_row_has_the_columns_that_are_declared(path):
+    """What a value is taken from is named as its column, as far as it has the name of one."""
+    declared, source = [name for name, *_ in sql.COLUMN.findall(path.read_text())], path.with_suffix(".rs").read_text()
+    values = [value for row in ROW.findall(source) for value in VALUE.findall(row)]
+    names = [name for name, _ in values]
+    assert len({*names}) == len(names) and {*names} <= {*declared}
+    assert names == declared or SHARED.search(source)
+    for column, value in values:
+        named = set(re.findall(r"\w+", value)) & set(declared)
         assert not named or column.removeprefix("was_") in named or (path.stem, column) in COMPUTED, f"{column}: {value}"
 
 

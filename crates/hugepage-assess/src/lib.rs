@@ -2,7 +2,7 @@
 //!
 //! Nothing here opens a file, asks a server or reads a clock. [`model`] has the facts as types, [`assessment`] is arithmetic on
 //! them, [`advice`] turns its result into messages, recommendations and commands, [`history`] compares it with records,
-//! [`status_row`] gives it the form in which every output prints it.
+//! [`status_row`] and [`columns`] give it the form in which every output prints it.
 //!
 //! ```
 //! use hugepage_assess::model::Landing;
@@ -28,6 +28,7 @@ macro_rules! shown_as_serialized {
 
 pub mod advice;
 pub mod assessment;
+pub mod columns;
 pub mod history;
 pub mod model;
 pub mod pools;

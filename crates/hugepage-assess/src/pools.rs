@@ -5,6 +5,9 @@ use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::{Deserialize, Serialize};
 
+use crate::columns::NamedValue;
+use crate::{columns, row};
+
 /// A pool, or a node's share of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolRow {
@@ -19,6 +22,38 @@ pub struct PoolRow {
     /// How many more pages the kernel could make from free memory without compaction; `None` for pages larger than the
     /// buddy allocator's largest block.
     pub obtainable_now: Option<Pages>,
+}
+
+columns! {
+    /// A pool with the names that SQL, JSON and Oracle have; src/views/pools.sql says what each is.
+    #[allow(missing_docs)]
+    PoolColumns(row: &PoolRow) where {
+        let pool = &row.pool;
+    } {
+        page_size: Bytes = pool.page_size.bytes(),
+        node: Option<u32> = row.node,
+        is_default: bool = row.is_default,
+        nr_hugepages: Pages = pool.nr,
+        free_hugepages: Pages = pool.free,
+        resv_hugepages: Option<Pages> = pool.resv,
+        surplus_hugepages: Option<Pages> = pool.surplus,
+        nr_overcommit_hugepages: Option<Pages> = pool.overcommit,
+        available_hugepages: Option<Pages> = pool.available(),
+        cgroup_limit: Option<Bytes> = row.limit.as_ref().map(|limit| limit.limit),
+        cgroup_usage: Option<Bytes> = row.limit.as_ref().map(|limit| limit.usage),
+        obtainable_now: Option<Pages> = row.obtainable_now,
+    }
+}
+
+/// What a server's row has of its pool.
+pub fn counters(pool: Option<&Pool>) -> [NamedValue; 5] {
+    row! {
+        nr_hugepages: pool.map(|pool| pool.nr),
+        free_hugepages: pool.map(|pool| pool.free),
+        resv_hugepages: pool.and_then(|pool| pool.resv),
+        surplus_hugepages: pool.and_then(|pool| pool.surplus),
+        available_hugepages: pool.and_then(Pool::available),
+    }
 }
 
 /// The rows of the whole host, without those of its nodes.

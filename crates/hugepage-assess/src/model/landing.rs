@@ -25,6 +25,11 @@ pub enum Landing {
 impl Landing {
     /// All of them.
     pub const ALL: [Self; 6] = [Self::Hugetlb, Self::Thp, Self::PartialThp, Self::Mixed, Self::Base, Self::Unknown];
+
+    /// Whether all is in huge pages of a pool; `None` if that is unknown.
+    pub fn is_hugetlb(self) -> Option<bool> {
+        (self != Self::Unknown).then_some(self == Self::Hugetlb)
+    }
 }
 
 shown_as_serialized!(Landing);

@@ -14,7 +14,7 @@ use crate::commands::survey::ShowOptions;
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
 use crate::host_options::within;
-use crate::output::host_rows::host;
+use crate::output::host_rows::HostOutput;
 use crate::output::stream::stdout;
 use crate::privileges::Needs;
 use crate::report;
@@ -45,7 +45,7 @@ impl ReportOptions {
 
 pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
     let (survey, sizings) = options.show.survey_with_sizings(root)?;
-    let output = host(&survey, &sizings);
+    let output = HostOutput::new(&survey, &sizings);
     let history = HostHistory::open(root, &options.show.survey.state_dir);
     let histories = survey.instances.iter().map(|instance| match &options.show.snapshot {
         None => history.stored(&instance.id),

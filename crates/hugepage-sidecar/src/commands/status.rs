@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
+use hugepage_assess::StatusRow;
 use hugepage_assess::assessment::Severity;
+use hugepage_assess::columns::Columns;
 use hugepage_assess::model::PoolHolder;
+use hugepage_assess::pools::PoolColumns;
 use hugepage_host::host_advice::HostRecommendation;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{SERVICE_ACCOUNTS, Strangers, Survey};
@@ -12,8 +15,7 @@ use hugepage_kernel::{Pages, Root};
 
 use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
-use crate::oracle::columns::PoolRecord;
-use crate::output::host_rows::{HostOutput, NO_POOLS, RECOMMENDED_COUNTS, host};
+use crate::output::host_rows::{HostOutput, NO_POOLS, RECOMMENDED_COUNTS};
 use crate::output::rows::{InstanceRow, PoolOutput, StoppedRow};
 use crate::output::stream::{say, stdout};
 use crate::output::table::{colored, or_unknown, table, wrapped, wrapped_instruction};
@@ -31,7 +33,7 @@ pub struct StatusOptions {
 
 pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
     let (survey, sizings) = options.show.survey_with_sizings(root)?;
-    let out = host(&survey, &sizings);
+    let out = HostOutput::new(&survey, &sizings);
     let verdict = HostVerdict::of_survey(&survey, &sizings);
     match options.format {
         Format::Json => json(&out)?,
@@ -41,18 +43,15 @@ pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
     Ok(exit::of_verdict(&verdict))
 }
 
-/// The fields of an instance in JSON, which may have none.
-const COLUMNS: &str = "\
-    kind name pid verdict message hint landed_in page_size cause shared_memory huge_page_bytes \
-    base_page_bytes huge_pages use_large_pages huge_page_size pages_needed pages_held pages_missing \
-    restart_outlook recommended_nr_hugepages processes page_tables_total memlock memlock_unlimited version \
-    oracle_home data_directory started evidence notes by_page_size crash_outlook";
-
 /// Prints CSV, one line per instance. A list is one field, with semicolons between its parts; of an object only the
 /// values are printed.
 fn csv(out: &HostOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(stdout());
-    writer.write_record(COLUMNS.split_ascii_whitespace())?;
+    let names = InstanceRow::NAMES.iter().flat_map(|name| match *name {
+        "status" => StatusRow::NAMES,
+        _ => std::slice::from_ref(name),
+    });
+    writer.write_record(names)?;
     for row in &out.instances {
         let serde_json::Value::Object(fields) = serde_json::to_value(row)? else { continue };
         writer.write_record(fields.values().map(field))?;
@@ -183,15 +182,15 @@ fn print_pools(pools: &[PoolOutput]) {
     let of_host = pools.iter().filter(|row| row.pool.node.is_none());
     let with_nodes = of_host.flat_map(|host| {
         let is_share = |row: &&PoolOutput| row.pool.page_size == host.pool.page_size && row.pool.node.is_some();
-        let has_shares = nodes.len() > 1 && host.pool.nr_hugepages > Some(Pages(0));
+        let has_shares = nodes.len() > 1 && host.pool.nr_hugepages > Pages(0);
         std::iter::once(host).chain(pools.iter().filter(is_share).filter(move |_| has_shares))
     });
     for row in with_nodes {
         let pool = &row.pool;
         rows.add_row(vec![
-            pool.node.map_or_else(|| or_unknown(pool.page_size), |node| format!("  node {node}")),
-            or_unknown(pool.nr_hugepages),
-            or_unknown(pool.free_hugepages),
+            pool.node.map_or_else(|| pool.page_size.to_string(), |node| format!("  node {node}")),
+            pool.nr_hugepages.to_string(),
+            pool.free_hugepages.to_string(),
             of_pool(pool, pool.resv_hugepages),
             or_unknown(pool.surplus_hugepages),
             of_pool(pool, pool.available_hugepages),
@@ -220,7 +219,7 @@ fn print_holder(holder: &PoolHolder) {
 }
 
 /// A number that the kernel counts for the host alone: empty for a node, `?` if it is unknown.
-fn of_pool(pool: &PoolRecord, pages: Option<Pages>) -> String {
+fn of_pool(pool: &PoolColumns, pages: Option<Pages>) -> String {
     if pool.node.is_some() { or_empty(pages) } else { or_unknown(pages) }
 }
 

@@ -25,8 +25,9 @@ use crate::host_options::{duration, within};
 use crate::notify::Notify;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::{self, survey_snapshot};
+use crate::output::host_rows::HostOutput;
 use crate::output::stream::complain;
-use crate::output::{host_rows, journal, json_text};
+use crate::output::{journal, json_text};
 use crate::privileges::{self, Needs};
 use crate::signals::SignalTimer;
 use crate::{atomic_file, state};
@@ -192,7 +193,7 @@ fn write_files(
         atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
     };
     let json = options.json.as_deref().map(|path| {
-        let text = json_text(&host_rows::host(survey, sizings))? + "\n";
+        let text = json_text(&HostOutput::new(survey, sizings))? + "\n";
         written(path, text.as_bytes())
     });
     let metrics = textfile.map(|(path, text)| written(path, text.as_bytes()));

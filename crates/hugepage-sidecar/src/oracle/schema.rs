@@ -1,6 +1,8 @@
 //! Column types in Rust, in a file, and in Oracle.
 
+use hugepage_assess::columns::NamedValue;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The type of a column.
@@ -108,6 +110,9 @@ pub trait FileRecord: Serialize {
     /// The file with its columns.
     const FILE: DataFile;
 
+    /// The record with each value that has the name of a column; the others are NULL.
+    fn named(values: impl IntoIterator<Item = NamedValue>) -> Self;
+
     /// The values in the order of the columns.
     fn values(&self) -> Vec<Value> {
         match serde_json::to_value(self) {
@@ -115,6 +120,16 @@ pub trait FileRecord: Serialize {
             _ => Vec::new(),
         }
     }
+}
+
+/// A value as that of a column; a list as one text.
+pub fn column_value<T: Default + DeserializeOwned>(value: Value) -> T {
+    let value = match value {
+        Value::Array(parts) if parts.is_empty() => Value::Null,
+        Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("; ").into(),
+        value => value,
+    };
+    serde_json::from_value(value).unwrap_or_default()
 }
 
 /// The Rust type of a column type.
@@ -155,6 +170,17 @@ macro_rules! record {
                     comment: &[$($comment),+],
                 }),+],
             };
+
+            fn named(values: impl IntoIterator<Item = hugepage_assess::columns::NamedValue>) -> Self {
+                let mut record = Self::default();
+                for (name, value) in values {
+                    match &*name {
+                        $(stringify!($name) => record.$name = $crate::oracle::schema::column_value(value),)+
+                        _ => {}
+                    }
+                }
+                record
+            }
         }
     };
 }

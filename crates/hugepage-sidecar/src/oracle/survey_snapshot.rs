@@ -3,28 +3,30 @@
 use std::time::Duration;
 
 use hugepage_assess::assessment::{Finding, Sizing, Status};
+use hugepage_assess::columns::{NamedValue, fields};
 use hugepage_assess::model::{Landing, Product};
+use hugepage_assess::pools::{PoolColumns, counters};
+use hugepage_assess::row;
+use hugepage_assess::status_row::beside;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::host_advice::{self, HostRecommendation};
-use hugepage_host::status_row::status_row;
-use hugepage_host::{Instance, ServerProduct, Survey};
+use hugepage_host::{Instance, Survey};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::sysvipc;
-use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::namespace;
-use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::running::RunningOracle;
 use hugepage_oracle::stopped::StoppedOracle;
 
-use crate::oracle::columns::HostRecord;
+use crate::oracle::columns::{HostRecord, PoolRecord};
 use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord};
 use crate::oracle::log_starts::{LogStarts, logged_errors};
 use crate::oracle::record_line::seconds;
+use crate::oracle::schema::FileRecord;
 use crate::oracle::snapshot::OracleSnapshot;
-use crate::output::rows;
+use crate::output::rows::{InstanceRow, StoppedRow};
 
 /// The snapshot of a survey. `interval` is the time until the next one; `None` if none follows. `logs`: the starts of the
 /// instances, which are read again only after another start.
@@ -40,7 +42,7 @@ pub fn from_survey(
         taken_at: survey.host.taken_at,
         host_name: survey.host.host_name.clone().unwrap_or_default(),
         host: host_record(root, survey, sizings, interval),
-        pools: survey.host.pools.iter().map(rows::pool_record).collect(),
+        pools: survey.host.pools.iter().map(|row| PoolRecord::named(fields(&PoolColumns::new(row)))).collect(),
         instances: survey
             .instances
             .iter()
@@ -87,127 +89,67 @@ fn host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Optio
 }
 
 fn instance_record(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> InstanceRecord {
-    let row = status_row(instance, sizings);
-    let memlock = instance.memory.memlock;
+    let row = InstanceRow::new(instance, sizings);
     let Status { facts, findings, .. } = &instance.status;
     let start = instance.id.oracle().and_then(|oracle| oracle.last_start.as_ref());
     let loss = facts.past.loss.as_ref().filter(|_| findings.iter().any(|(_, finding)| is_regression(finding)));
+    let of_start = of_start(survey, start, facts.pool_state.huge_page_size);
     InstanceRecord {
-        kind: Some(instance.id.kind().to_string()),
         sid: Some(instance.id.name.clone()),
-        verdict: Some(row.verdict.to_string()),
-        message: Some(row.message),
-        hint: row.hint,
-        sga_in_huge_pages: row.in_huge_pages,
-        landed_in: Some(row.landed_in.to_string()),
-        mapping: row.mapping,
-        page_size: row.page_size,
-        cause: row.cause.map(|cause| cause.to_string()),
-        shared_memory: row.shared_memory,
-        huge_page_bytes: row.huge_page_bytes,
-        base_page_bytes: row.base_page_bytes,
-        use_large_pages: row.huge_pages.or(row.use_large_pages).map(str::to_owned),
-        huge_page_size: row.huge_page_size,
-        memlock: memlock.and_then(Rlimit::bytes),
-        memlock_unlimited: memlock.map(|limit| limit == Rlimit::Unlimited),
-        pages_needed: row.pages_needed,
-        pages_missing: row.pages_missing,
-        page_tables_host: row.page_tables_host,
-        restart_outlook: Some(row.restart_outlook.to_string()),
-        recommended_nr_hugepages: row.recommended_nr_hugepages,
-        notes: joined(&instance.notes),
-        pid: u64::try_from(instance.id.pid).ok(),
-        home: match &instance.id.product {
-            ServerProduct::PostgreSql(server) => server.directory.clone(),
-            ServerProduct::Oracle(oracle) => oracle.home.clone(),
-        },
+        sga_in_huge_pages: row.status.landed_in.is_hugetlb(),
+        use_large_pages: row.status.huge_pages.or(row.status.use_large_pages).map(str::to_owned),
+        home: row.data_directory.clone().or_else(|| row.oracle_home.clone()),
         started_utc: instance.id.started.and_then(seconds),
-        processes: Some(instance.memory.page_tables.processes).filter(|count| *count > 0),
-        page_tables_total: instance.memory.page_tables.total,
-        evidence: (!instance.evidence.is_empty()).then(|| instance.evidence.join("; ")),
+        processes: Some(row.processes).filter(|count| *count > 0),
         memory_target: match facts.requested.product {
             Product::Oracle { memory_target, .. } => Some(memory_target),
             Product::PostgreSql => None,
         },
-        version: instance.id.version.clone(),
         regression: Some(loss.is_some()),
         regression_utc: loss.and_then(|loss| seconds(loss.at)),
         regression_detail: loss.map(|loss| loss.lost.to_string()),
         state: Some("running".to_owned()),
         instance_host: instance.id.place.host_name.clone(),
-        ..beside_row(survey, row.pool.as_ref(), start, facts.pool_state.huge_page_size)
+        ..InstanceRecord::named(fields(&row).chain(beside(&instance.status)).chain(of_start))
     }
 }
 
 /// An instance that does not run: what its next start would get of the pool as it is.
 fn stopped_record(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) -> InstanceRecord {
-    let row = rows::stopped(stopped, survey, sizings);
+    let row = StoppedRow::new(stopped, survey, sizings);
     let size = survey.host.default_page_size();
+    let pool = size.and_then(|size| survey.host.pool(size));
+    let of_start = of_start(survey, stopped.last_start.as_ref(), size);
     InstanceRecord {
-        kind: Some(row.kind),
-        sid: Some(row.name),
-        verdict: Some(row.verdict.to_string()),
-        message: Some(row.message),
-        hint: row.hint,
+        sid: Some(stopped.name.clone()),
         landed_in: Some(Landing::Unknown.to_string()),
-        cause: row.cause.map(|cause| cause.to_string()),
-        use_large_pages: row.use_large_pages,
-        huge_page_size: row.huge_page_size.map(PageSize::bytes),
-        pages_needed: row.pages_needed,
-        pages_missing: row.pages_missing,
         page_tables_host: survey.host.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
-        restart_outlook: Some(row.restart_outlook.to_string()),
-        recommended_nr_hugepages: row.recommended_nr_hugepages,
-        notes: joined(&row.notes),
-        home: Some(row.oracle_home),
-        memory_target: Some(row.memory_target),
-        version: row.version,
-        state: Some(row.state.to_string()),
-        starts_at_boot: Some(row.starts_at_boot),
-        ..beside_row(survey, size.and_then(|size| survey.host.pool(size)), stopped.last_start.as_ref(), size)
+        home: Some(stopped.home.clone()),
+        ..InstanceRecord::named(fields(&row).chain(counters(pool)).chain(of_start))
     }
 }
 
-/// What an instance has whether it runs or not: the pool of `size`, and what its last start logged of that.
-fn beside_row(
-    survey: &Survey,
-    pool: Option<&Pool>,
-    start: Option<&LastStart>,
-    size: Option<PageSize>,
-) -> InstanceRecord {
+/// What an instance has whether it runs or not: what its last start logged of the pages of `size`.
+fn of_start(survey: &Survey, start: Option<&LastStart>, size: Option<PageSize>) -> [NamedValue; 5] {
     let logged = start.zip(size).and_then(|(start, size)| start.pages_of(size));
-    InstanceRecord {
-        nr_hugepages: pool.map(|pool| pool.nr),
-        free_hugepages: pool.map(|pool| pool.free),
-        resv_hugepages: pool.and_then(|pool| pool.resv),
-        surplus_hugepages: pool.and_then(|pool| pool.surplus),
-        available_hugepages: pool.and_then(Pool::available),
-        transparent_hugepage: survey.host.transparent_hugepage.clone(),
+    row! {
+        transparent_hugepage: survey.host.transparent_hugepage,
         last_start_available: logged.and_then(|pages| pages.available),
         last_start_expected: logged.and_then(|pages| pages.expected),
         last_start_allocated: logged.and_then(|pages| pages.allocated),
         last_start_errors: start.and_then(logged_errors),
-        ..InstanceRecord::default()
     }
 }
 
 fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> FindingRecord {
-    let recommendation = one.recommendation.clone();
     let instance = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.id.name));
     FindingRecord {
         priority: Some(priority),
         kind: instance.map(|instance| instance.id.kind().to_string()),
         sid: one.instance.clone(),
-        severity: Some(recommendation.severity.to_string()),
-        area: Some(recommendation.area.to_string()),
-        setting: Some(recommendation.setting),
-        current_value: recommendation.current,
-        recommended: recommendation.recommended,
-        command: recommendation.command,
-        takes_effect: Some(recommendation.takes_effect.to_string()),
-        saving: recommendation.saving,
-        reason: Some(recommendation.reason),
+        current_value: one.recommendation.current.clone(),
         instance_host: instance.and_then(|instance| instance.id.place.host_name.clone()),
+        ..FindingRecord::named(fields(&one.recommendation))
     }
 }
 

@@ -2,15 +2,17 @@
 
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
+use hugepage_assess::columns;
 use hugepage_assess::model::PoolHolder;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::{Stranger, Survey};
+use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::Serialize;
 
-use super::rows::{InstanceRow, PoolOutput, StoppedRow, instance, pool, stopped, time};
+use super::rows::{InstanceRow, PoolOutput, StoppedRow, time};
 
 /// What is said of a host without any pool.
 pub const NO_POOLS: &str = "This kernel has no huge page pools, or they are not visible.";
@@ -19,42 +21,47 @@ pub const NO_POOLS: &str = "This kernel has no huge page pools, or they are not 
 pub const RECOMMENDED_COUNTS: &str = "counts all servers seen here, with what they run with where their next start is unknown, \
                                       and is never less than the pool keeps; `hugepage-sidecar size` counts all of the host";
 
-/// The host's memory (/proc/meminfo).
-#[derive(Debug, Serialize)]
-pub struct MemoryOutput {
-    pub total: Option<Bytes>,
-    pub free: Option<Bytes>,
-    pub available: Option<Bytes>,
-    /// Page tables of all processes.
-    pub page_tables_host: Option<Bytes>,
-    /// Memory in huge page pools of all sizes.
-    pub hugetlb: Option<Bytes>,
+columns! {
+    /// The host's memory (/proc/meminfo).
+    MemoryOutput(meminfo: &Meminfo) {
+        total: Option<Bytes> = meminfo.mem_total,
+        free: Option<Bytes> = meminfo.mem_free,
+        available: Option<Bytes> = meminfo.mem_available,
+        /// Page tables of all processes.
+        page_tables_host: Option<Bytes> = meminfo.page_tables,
+        /// Memory in huge page pools of all sizes.
+        hugetlb: Option<Bytes> = meminfo.hugetlb,
+    }
 }
 
-/// A host with its instances, pools and recommendations.
-#[derive(Debug, Serialize)]
-pub struct HostOutput {
-    pub host_name: Option<String>,
-    pub taken_at: String,
-    pub verdict: String,
-    pub message: String,
-    pub memory: Option<MemoryOutput>,
-    pub instances: Vec<InstanceRow>,
-    /// The first processes that call themselves servers and do not count.
-    pub strangers: Vec<Stranger>,
-    /// The number of the others.
-    pub more_strangers: usize,
-    /// The Oracle instances of oratab that do not run.
-    pub stopped: Vec<StoppedRow>,
-    pub pools: Vec<PoolOutput>,
-    /// One for each page size.
-    pub next_boot: Vec<NextBootOutput>,
-    pub recommendations: Vec<HostRecommendation>,
-    pub notes: Vec<String>,
-    /// The programs beside database servers that have huge pages, the largest first.
-    pub holders: Vec<PoolHolder>,
-    /// The advisories on this kernel that concern one of the instances.
-    pub kernel_advisories: Vec<KernelAdvisory>,
+columns! {
+    /// A host with its instances, pools and recommendations.
+    HostOutput(survey: &Survey, sizings: &[Sizing]) where {
+        let host = &survey.host;
+        let said = HostVerdict::of_survey(survey, sizings);
+    } {
+        host_name: Option<String> = host.host_name.clone(),
+        taken_at: String = time(host.taken_at),
+        verdict: String = said.name(),
+        message: String = said.message(),
+        memory: Option<MemoryOutput> = host.meminfo.as_ref().map(MemoryOutput::new),
+        instances: Vec<InstanceRow> = survey.instances.iter().map(|one| InstanceRow::new(one, sizings)).collect(),
+        /// The first processes that call themselves servers and do not count.
+        strangers: Vec<Stranger> = host.strangers.first.clone(),
+        /// The number of the others.
+        more_strangers: usize = host.strangers.more,
+        /// The Oracle instances of oratab that do not run.
+        stopped: Vec<StoppedRow> = host.stopped.iter().map(|one| StoppedRow::new(one, survey, sizings)).collect(),
+        pools: Vec<PoolOutput> = host.pools.iter().map(|row| PoolOutput::new(row, sizings)).collect(),
+        /// One for each page size.
+        next_boot: Vec<NextBootOutput> = next_boot(survey),
+        recommendations: Vec<HostRecommendation> = host_advice::recommendations(survey, sizings),
+        notes: Vec<String> = host.notes.clone(),
+        /// The programs beside database servers that have huge pages, the largest first.
+        holders: Vec<PoolHolder> = host.holders.clone(),
+        /// The advisories on this kernel that concern one of the instances.
+        kernel_advisories: Vec<KernelAdvisory> = kernel_advisories(survey),
+    }
 }
 
 /// A pool after the next boot.
@@ -80,33 +87,6 @@ pub struct KernelAdvisory {
     pub detail: String,
     /// The instances that the advisory concerns.
     pub instances: Vec<String>,
-}
-
-pub fn host(survey: &Survey, sizings: &[Sizing]) -> HostOutput {
-    let verdict = HostVerdict::of_survey(survey, sizings);
-    HostOutput {
-        host_name: survey.host.host_name.clone(),
-        taken_at: time(survey.host.taken_at),
-        verdict: verdict.name(),
-        message: verdict.message(),
-        memory: survey.host.meminfo.as_ref().map(|meminfo| MemoryOutput {
-            total: meminfo.mem_total,
-            free: meminfo.mem_free,
-            available: meminfo.mem_available,
-            page_tables_host: meminfo.page_tables,
-            hugetlb: meminfo.hugetlb,
-        }),
-        instances: survey.instances.iter().map(|one| instance(one, sizings)).collect(),
-        strangers: survey.host.strangers.first.clone(),
-        more_strangers: survey.host.strangers.more,
-        stopped: survey.host.stopped.iter().map(|one| stopped(one, survey, sizings)).collect(),
-        pools: survey.host.pools.iter().map(|row| pool(row, sizings)).collect(),
-        next_boot: next_boot(survey),
-        recommendations: host_advice::recommendations(survey, sizings),
-        notes: survey.host.notes.clone(),
-        holders: survey.host.holders.clone(),
-        kernel_advisories: kernel_advisories(survey),
-    }
 }
 
 /// Each pool after the next boot.

@@ -86,7 +86,7 @@ fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
     });
     let of_pools = |pages: fn(&PoolOutput) -> Option<Pages>| {
         let pools = output.pools.iter().filter(|row| row.pool.node.is_none());
-        let memory = pools.filter_map(|row| Some(row.pool.page_size?.0.saturating_mul(pages(row)?.0)));
+        let memory = pools.filter_map(|row| Some(row.pool.page_size.0.saturating_mul(pages(row)?.0)));
         memory.fold(0u64, u64::saturating_add)
     };
     let others = MemoryShare {
@@ -99,7 +99,7 @@ fn huge_pages(output: &HostOutput) -> Vec<MemoryShare> {
         class: "idle",
         label: "Huge pages, unused".to_owned(),
         remark: Some("in a pool; cannot be used for anything else".to_owned()),
-        bytes: of_pools(|row| row.pool.available_hugepages.or(row.pool.free_hugepages)),
+        bytes: of_pools(|row| row.pool.available_hugepages.or(Some(row.pool.free_hugepages))),
     };
     of_instances.chain([others, unused]).filter(|share| share.bytes > 0).collect()
 }
