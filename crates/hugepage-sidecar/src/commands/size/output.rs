@@ -3,6 +3,7 @@
 use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::assessment::host::{Misfit, PoolNeed};
+use hugepage_assess::columns;
 use hugepage_assess::model::Pending;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_host::host_advice::pool_step;
@@ -31,38 +32,43 @@ pub struct SizeOutput {
     pub notes: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
-pub struct PoolSizing {
-    pub page_size: PageSize,
-    pub is_default: bool,
-    pub nr_hugepages: Pages,
-    /// Those of them that are surplus.
-    #[serde(skip)]
-    pub surplus: Pages,
-    /// The recommended size of the pool; null if the need of an instance is unknown, because any number may be too
-    /// small.
-    pub recommended_nr_hugepages: Option<Pages>,
-    pub needed_in_all: Pages,
-    /// The most that the host can hold, as measured.
-    pub capacity: Option<Pages>,
-    /// The most that leaves --reserve-percent of memory to base pages.
-    pub capacity_within_reserve: Option<Pages>,
-    /// A clause on a recommended number beyond `capacity_within_reserve`; null for others.
-    pub caution: Option<String>,
-    pub remains_for_base_pages: Option<Bytes>,
-    pub held_by_others: Pages,
-    /// Those of them that no service account holds, which are not in `needed_in_all`.
-    pub held_by_strangers: Pages,
-    /// Whose those are.
-    #[serde(skip)]
-    pub strangers: String,
-    pub needs: Vec<PoolNeed>,
-    pub does_not_fit: Vec<Misfit>,
-    /// A clause on servers that do not run, which other outputs may not count.
-    #[serde(skip)]
-    pub by_stopped: Option<String>,
-    /// The command that gives the pool the pages that servers lack: of a NUMA node where a server may use no others.
-    pub command: Option<String>,
+columns! {
+    /// A pool and the servers that need it.
+    PoolSizing(survey: &Survey, sizing: &Sizing) where {
+        let size = sizing.page_size;
+        let pool = survey.host.pool(size);
+    } {
+        page_size: PageSize = size,
+        is_default: bool = survey.host.default_page_size() == Some(size),
+        nr_hugepages: Pages = pool.map_or(Pages(0), |pool| pool.nr),
+        /// Those of them that are surplus.
+        #[serde(skip)]
+        surplus: Pages = pool.and_then(|pool| pool.surplus).unwrap_or_default(),
+        /// The recommended size of the pool; null if the need of an instance is unknown, because any number may be too
+        /// small.
+        recommended_nr_hugepages: Option<Pages> = sizing.recommended,
+        needed_in_all: Pages = sizing.total,
+        /// The most that the host can hold, as measured.
+        capacity: Option<Pages> = sizing.capacity.map(|capacity| capacity.most),
+        /// The most that leaves --reserve-percent of memory to base pages.
+        capacity_within_reserve: Option<Pages> = sizing.capacity.map(|capacity| capacity.within_reserve),
+        /// A clause on a recommended number beyond `capacity_within_reserve`; null for others.
+        caution: Option<String> = caution(sizing),
+        remains_for_base_pages: Option<Bytes> = sizing.remains,
+        held_by_others: Pages = sizing.others,
+        /// Those of them that no service account holds, which are not in `needed_in_all`.
+        held_by_strangers: Pages = sizing.strangers.pages,
+        /// Whose those are.
+        #[serde(skip)]
+        strangers: String = sizing.strangers.holder(),
+        needs: Vec<PoolNeed> = sizing.needs.clone(),
+        does_not_fit: Vec<Misfit> = sizing.misfits.clone(),
+        /// A clause on servers that do not run, which other outputs may not count.
+        #[serde(skip)]
+        by_stopped: Option<String> = sizing.by_stopped(),
+        /// The command that gives the pool the pages that servers lack: of a NUMA node where a server may use no others.
+        command: Option<String> = pool_step(survey, sizing).and_then(|step| step.command()),
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -76,7 +82,6 @@ pub struct UncountedServer {
 impl SizeOutput {
     pub fn new(host: &HostSizing) -> Self {
         let HostSizing { survey, down, sizings, .. } = host;
-        let default = survey.host.default_page_size();
         let release = survey.host.kernel_release.as_ref();
         let counts_memlock = release.and_then(|release| Advisories::known().affects("shm_memlock", release));
         let mut notes = [&host.by_hand[..], &host.notes].concat();
@@ -88,7 +93,7 @@ impl SizeOutput {
         let of_stopped = survey.host.stopped.iter().flat_map(|stopped| &stopped.notes);
         notes.extend(of_stopped.filter(|note| !is_said(note)).cloned());
         Self {
-            pools: sizings.iter().map(|sizing| pool(survey, sizing, default)).collect(),
+            pools: sizings.iter().map(|sizing| PoolSizing::new(survey, sizing)).collect(),
             not_counted: not_counted(survey, down),
             memlock_kb: memlock_of_owner(survey, counts_memlock).map(|size| size.0.div_ceil(1024)),
             memlock_is_enough: counts_memlock,
@@ -96,31 +101,6 @@ impl SizeOutput {
             sessions: None,
             notes,
         }
-    }
-}
-
-fn pool(survey: &Survey, sizing: &Sizing, default: Option<PageSize>) -> PoolSizing {
-    let size = sizing.page_size;
-    let is_default = default == Some(size);
-    let pool = survey.host.pool(size);
-    PoolSizing {
-        page_size: size,
-        is_default,
-        nr_hugepages: pool.map_or(Pages(0), |pool| pool.nr),
-        surplus: pool.and_then(|pool| pool.surplus).unwrap_or_default(),
-        recommended_nr_hugepages: sizing.recommended,
-        needed_in_all: sizing.total,
-        capacity: sizing.capacity.map(|capacity| capacity.most),
-        capacity_within_reserve: sizing.capacity.map(|capacity| capacity.within_reserve),
-        caution: caution(sizing),
-        remains_for_base_pages: sizing.remains,
-        held_by_others: sizing.others,
-        held_by_strangers: sizing.strangers.pages,
-        strangers: sizing.strangers.holder(),
-        needs: sizing.needs.clone(),
-        does_not_fit: sizing.misfits.clone(),
-        by_stopped: sizing.by_stopped(),
-        command: pool_step(survey, sizing).and_then(|step| step.command()),
     }
 }
 
