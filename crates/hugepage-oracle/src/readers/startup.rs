@@ -25,8 +25,6 @@ pub struct LastStart {
     pub pmon: Option<i32>,
     /// `11.2.0.4.0`; where the log has it, with the release update (`19.24.0.0.0`).
     pub version: Option<String>,
-    /// ORACLE_HOME.
-    pub home: Option<String>,
     /// The spfile or pfile that was used, in ASM if it begins with `+`.
     pub parameter_file: Option<String>,
     /// `System parameters with non-default values`.
