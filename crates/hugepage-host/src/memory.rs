@@ -16,6 +16,8 @@ pub enum PageSizeSource {
     Smaps,
     /// The devices that the mappings are on.
     Devices,
+    /// The kernel's names, of which some are those of base pages.
+    Names,
 }
 
 impl PageSizeSource {
@@ -25,6 +27,7 @@ impl PageSizeSource {
             Self::Kernel => "maps, page sizes asked of the kernel",
             Self::Smaps => "smaps",
             Self::Devices => "maps, page sizes from device numbers",
+            Self::Names => "maps, page sizes from the kernel's names",
         }
     }
 }
@@ -57,11 +60,12 @@ pub fn mapped(
         return Ok(InstanceMemory { mappings, source: PageSizeSource::Smaps });
     }
     let base = root.base_page_size().ok();
+    let known: Vec<_> = mappings.iter().map(|mapping| devices.page_size(mapping.device)).collect();
+    let source = if known.iter().any(Option::is_some) { PageSizeSource::Devices } else { PageSizeSource::Names };
     let of_base = |mapping: &Mapping| base.filter(|_| is_of_base_pages(mapping));
-    let sizes = mappings.iter().map(|mapping| devices.page_size(mapping.device).or_else(|| of_base(mapping)));
-    let sizes = sizes.collect();
+    let sizes = mappings.iter().zip(known).map(|(mapping, known)| known.or_else(|| of_base(mapping))).collect();
     set(&mut mappings, sizes);
-    Ok(InstanceMemory { mappings, source: PageSizeSource::Devices })
+    Ok(InstanceMemory { mappings, source })
 }
 
 fn set(mappings: &mut [Mapping], sizes: Vec<Option<PageSize>>) {

@@ -10,7 +10,6 @@ use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use serde::{Deserialize, Serialize};
 
-use crate::readers::startup::LoggedLanding;
 use crate::readers::{LastStart, alert_log, locate};
 use crate::running::RunningOracle;
 
@@ -59,9 +58,8 @@ impl RememberedStart {
         let largest = rows.iter().flatten().filter(|(_, size)| *size > Bytes(0)).max_by_key(|(_, size)| *size);
         let (landing, size) = match start.landed() {
             _ if failed => (Landing::Unknown, None),
-            Some(LoggedLanding::All) => (Landing::Hugetlb, largest.map(|(size, _)| *size)),
-            Some(LoggedLanding::Mixed) => (Landing::Mixed, largest.map(|(size, _)| *size)),
-            Some(LoggedLanding::Nothing) => (Landing::Base, base),
+            Some(Landing::Base) => (Landing::Base, base),
+            Some(landing) => (landing, largest.map(|(size, _)| *size)),
             None if start.parameters.is_automatic_memory() => (Landing::Base, base),
             None => (Landing::Unknown, None),
         };

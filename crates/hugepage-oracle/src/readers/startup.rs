@@ -1,5 +1,6 @@
 //! The facts that an alert log has about one start of an instance.
 
+use hugepage_assess::model::Landing;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::{Deserialize, Serialize};
@@ -24,8 +25,6 @@ pub struct LastStart {
     pub pmon: Option<i32>,
     /// `11.2.0.4.0`; where the log has it, with the release update (`19.24.0.0.0`).
     pub version: Option<String>,
-    /// ORACLE_HOME.
-    pub home: Option<String>,
     /// The spfile or pfile that was used, in ASM if it begins with `+`.
     pub parameter_file: Option<String>,
     /// `System parameters with non-default values`.
@@ -101,24 +100,13 @@ pub struct LoggedRecommendation {
     pub unused_pages: Option<Pages>,
 }
 
-/// The pages in which the SGA landed according to the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoggedLanding {
-    /// The whole SGA is in huge pages.
-    All,
-    /// A part of the SGA is in huge pages.
-    Mixed,
-    /// No part of the SGA is in huge pages.
-    Nothing,
-}
-
 impl LastStart {
     /// The pages in which the SGA landed at that start; `None` if the log does not show it, as before 11.2.0.2.
-    pub fn landed(&self) -> Option<LoggedLanding> {
+    pub fn landed(&self) -> Option<Landing> {
         let all = match &self.large_pages {
             Some(pages) if self.page_sizes.is_empty() => {
                 if pages.used? == Pages(0) {
-                    return Some(LoggedLanding::Nothing);
+                    return Some(Landing::Base);
                 }
                 pages.percent? >= 100
             }
@@ -127,13 +115,13 @@ impl LastStart {
                 let huge = self.page_sizes.iter().filter(|row| !row.is_base);
                 let huge = huge.map(|row| Some((row.allocated?, row.expected?))).collect::<Option<Vec<_>>>()?;
                 if huge.iter().all(|(allocated, _)| *allocated == Pages(0)) {
-                    return Some(LoggedLanding::Nothing);
+                    return Some(Landing::Base);
                 }
                 // A few base pages are used even then.
                 huge.iter().all(|(allocated, expected)| allocated >= expected)
             }
         };
-        Some(if all { LoggedLanding::All } else { LoggedLanding::Mixed })
+        Some(if all { Landing::Hugetlb } else { Landing::Mixed })
     }
 
     /// The huge pages that Oracle expected at that start, by their size. Empty if the log does not show them.

@@ -217,9 +217,6 @@ impl StartupParser {
             if version.starts_with(|c: char| c.is_ascii_digit()) && version.contains('.') {
                 self.start.version = Some(version.to_owned());
             }
-        } else if let Some(home) = line.strip_prefix("ORACLE_HOME") {
-            let home = home.trim_start_matches([' ', ':', '=', '\t']);
-            self.start.home = home.starts_with('/').then(|| home.to_owned());
         } else if let Some((_, file)) = line.split_once("Using parameter settings in ") {
             self.start.parameter_file = file.split_once("pfile ").and_then(|(_, path)| word(path)).map(str::to_owned);
         }

@@ -67,7 +67,6 @@ fn facts(start: &LastStart) -> Vec<String> {
     fact("os_pid", start.os_pid.map(|pid| pid.to_string()));
     fact("pmon", start.pmon.map(|pid| pid.to_string()));
     fact("version", start.version.clone());
-    fact("home", start.home.clone());
     fact("parameter_file", start.parameter_file.clone());
     fact("use_large_pages", start.use_large_pages.clone());
     fact("sga_max_size", start.parameters.sga_max_size().map(|size| size.to_string()));

@@ -123,7 +123,7 @@ pub fn columns(file: &DataFile) -> impl Iterator<Item = &'static Column> + use<>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oracle::names::OracleName;
+    use crate::oracle::names::object;
     use crate::oracle::record_line::MAX_RECORD_BYTES;
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         for file in FILES {
             let mut names: Vec<_> = columns(file).map(|column| column.name).collect();
             for name in &names {
-                assert!(OracleName::new(name).is_ok(), "{name}");
+                assert!(object(name).is_ok(), "{name}");
             }
             names.sort_unstable();
             names.dedup();

@@ -7,7 +7,7 @@ use askama::Template;
 use clap::Args;
 
 use crate::oracle::columns::{FILES, LATER_FILES, columns};
-use crate::oracle::names::{NodeName, OracleName, OraclePath};
+use crate::oracle::names::{self, with_suffix};
 use crate::oracle::schema::{Column, DataFile};
 use crate::oracle::views::{self, OracleView, sentence};
 
@@ -15,17 +15,17 @@ use crate::oracle::views::{self, OracleView, sentence};
 #[derive(Debug, Args)]
 pub struct ScriptSettings {
     /// Schema to create
-    #[arg(long, default_value = "HUGEPAGE")]
-    schema: OracleName,
+    #[arg(long, default_value = "HUGEPAGE", value_parser = names::object)]
+    schema: String,
     /// Role that may read the views
-    #[arg(long, default_value = "HUGEPAGE_READER")]
-    role: OracleName,
+    #[arg(long, default_value = "HUGEPAGE_READER", value_parser = names::object)]
+    role: String,
     /// Directory object
-    #[arg(long, value_name = "NAME", default_value = "HUGEPAGE_DIR")]
-    directory: OracleName,
+    #[arg(long, value_name = "NAME", default_value = "HUGEPAGE_DIR", value_parser = names::object)]
+    directory: String,
     /// Directory that the sidecar writes to
-    #[arg(long, value_name = "PATH", default_value = "/var/lib/hugepage-sidecar/oracle")]
-    dir: OraclePath,
+    #[arg(long, value_name = "PATH", default_value = "/var/lib/hugepage-sidecar/oracle", value_parser = names::path)]
+    dir: String,
     /// Create no public synonyms
     #[arg(long)]
     no_synonyms: bool,
@@ -40,11 +40,11 @@ pub struct ClusterSettings {
     #[command(flatten)]
     script: ScriptSettings,
     /// Directory on a file system of all nodes, with a directory of each node's name
-    #[arg(long, value_name = "PATH")]
-    shared_dir: OraclePath,
+    #[arg(long, value_name = "PATH", value_parser = names::path)]
+    shared_dir: String,
     /// Name of a node; once for each
-    #[arg(long = "node", value_name = "NAME", required = true)]
-    nodes: Vec<NodeName>,
+    #[arg(long = "node", value_name = "NAME", required = true, value_parser = names::node)]
+    nodes: Vec<String>,
 }
 
 /// A script, or text, that the sidecar prints for Oracle Database.
@@ -64,10 +64,10 @@ pub enum Script<'a> {
 #[template(path = "script.in", escape = "none")]
 struct ScriptTemplate<'a> {
     script: Script<'a>,
-    schema: &'a OracleName,
-    role: &'a OracleName,
-    directory: &'a OracleName,
-    path: &'a OraclePath,
+    schema: &'a str,
+    role: &'a str,
+    directory: &'a str,
+    path: &'a str,
     /// Whether the package may read the files by UTL_FILE.
     utl_file: bool,
     /// The way in which the views read the files.
@@ -81,9 +81,9 @@ struct ScriptTemplate<'a> {
 /// A node of a cluster, and its files.
 #[derive(Debug)]
 pub struct ClusterNode {
-    name: NodeName,
-    directory: OracleName,
-    path: OraclePath,
+    name: String,
+    directory: String,
+    path: String,
 }
 
 /// A file as an external table.
@@ -103,9 +103,9 @@ struct ExternalTable {
 pub fn render_cluster(settings: &ClusterSettings) -> Result<String> {
     let ClusterSettings { script, shared_dir, nodes } = settings;
     ensure!(!script.external_tables, "the files of other nodes are read by UTL_FILE: omit --external-tables");
-    let node = |(number, name): (usize, &NodeName)| {
-        let directory = script.directory.with_suffix(&format!("_{number}"));
-        Ok(ClusterNode { name: name.clone(), directory, path: shared_dir.join(name)? })
+    let node = |(number, name): (usize, &String)| {
+        let directory = with_suffix(&script.directory, &format!("_{number}"));
+        Ok(ClusterNode { name: name.clone(), directory, path: names::path(&format!("{shared_dir}/{name}"))? })
     };
     let nodes: Vec<_> = (1..).zip(nodes).map(node).collect::<Result<_>>()?;
     Ok(render(Script::Cluster(&nodes), script)?)

@@ -3,7 +3,6 @@
 use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_kernel::memory::buddyinfo;
 use hugepage_kernel::{PageSize, Root};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::resize::ResizeOutcome;
 use super::resize_plan::ResizePlan;
@@ -55,11 +54,4 @@ pub fn failure(outcome: ResizeOutcome, size: PageSize, plan: ResizePlan) -> Stri
             reserve_at_boot(size, requested)
         ),
     }
-}
-
-/// A progress bar, hidden unless standard error is a terminal.
-pub fn progress_bar(size: PageSize, plan: ResizePlan) -> ProgressBar {
-    let template = format!("{{bar:40}} {{pos}} of {{len}} pages of {size}");
-    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(plan.to.0.abs_diff(plan.from.0)).with_style(style)
 }

@@ -24,7 +24,7 @@ use hugepage_kernel::{PageSize, Pages, Root};
 use self::boot_setting::BootSetting;
 use self::kernel_pool::KernelPool;
 use self::lock::Lock;
-use self::messages::{done, failure, preview, progress_bar};
+use self::messages::{done, failure, preview};
 use self::resize::{Resize, ResizeOutcome, resize};
 use self::resize_plan::ResizePlan;
 use self::rollback::roll_back;
@@ -182,13 +182,8 @@ fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages
 }
 
 fn change(pool: &mut KernelPool<'_>, plan: ResizePlan, has_signal: &AtomicBool) -> anyhow::Result<ResizeOutcome> {
-    let bar = progress_bar(pool.size(), plan);
     let request = Resize { from: plan.from, to: plan.to, size: pool.size() };
-    let outcome = resize(pool, request, &|| has_signal.load(Ordering::Relaxed), &mut |at| {
-        bar.set_position(at.0.abs_diff(plan.from.0));
-    });
-    bar.finish_and_clear();
-    outcome
+    resize(pool, request, &|| has_signal.load(Ordering::Relaxed))
 }
 
 /// Sets the pool for the next boot if requested, and warns if that boot sets another number.

@@ -45,7 +45,7 @@ fn restore(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Resi
         }
         // Further signals are ignored until the pool is restored.
         let request = Resize { from, to, size: pool.size() };
-        outcome = resize(pool, request, &|| false, &mut |_| {})?;
+        outcome = resize(pool, request, &|| false)?;
     }
     Ok(outcome)
 }
