@@ -19,7 +19,7 @@ from harness.next_boot import has_systemd, is_container
 from harness.poll import until
 from harness.pool import Pool, PoolError
 from harness.processes import run
-from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
+from harness.sidecar import OK, UNKNOWN, USAGE, WARNING
 from harness.smaps import main_mapping
 from harness.units import GB, MB
 
@@ -402,18 +402,3 @@ def test_without_the_right_to(small):
     for wrong in (["--pages", "x"], [], ["--pages", "1", "--page-size", "2"], ["--pages", "1", "--reserve-percent", "101"]):
         assert apply(*wrong).status in (USAGE, UNKNOWN)
     assert small.numbers() == before
-
-
-def test_a_progress_bar_on_a_terminal_alone(small):
-    before = small.numbers().nr
-    controller, terminal = pty.openpty()
-    try:
-        done = subprocess.run(sidecar.command("apply", "--yes", "--pages", before + 900), stdout=subprocess.PIPE, stderr=terminal)
-        assert done.returncode == OK
-        os.set_blocking(controller, False)
-        assert b"pages of 2 MB" in os.read(controller, 1 << 16)
-    finally:
-        os.close(terminal)
-        os.close(controller)
-    piped = apply("--pages", before)
-    assert (piped.status, piped.stderr) == (OK, "") and piped.status != CRITICAL
