@@ -163,7 +163,7 @@ def test_cut_file_is_durable(new_cluster):
     with traced(await_worker(server), "rename,renameat,renameat2,fsync,fdatasync") as trace:
         server.conf(**{"pg_hugepages.reserve_percent": 90})
         server.sql("SELECT pg_reload_conf()")
-        until("the cut", lambda: trace.lines("rename") and trace.lines(f"sync.*/{NAME}>"))
+        until("the cut", lambda: trace.lines("rename") and trace.lines(f"sync.*/{server.data.name}>"))
         # Each call with the name of the last file that it has, a descriptor's or a text.
         calls = [(line.split("(")[0], Path(re.findall(r'[<"]([^<>"]+)[>"]', line)[-1]).name) for line in trace.lines("^[a-z]")]
     assert calls[:3] == [("fsync", f"{NAME}.new"), ("renameat", NAME), ("fsync", server.data.name)], calls
