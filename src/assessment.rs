@@ -101,8 +101,7 @@ fn other_pools(root: &Root, own: &OwnServer, pending: &Pending, view: CgroupView
     others.map(|size| OtherPool { pool_state: state(size), others_lack: None, can_be_set: true }).collect()
 }
 
-/// What the answer about the next start comes to. `changed`: the start with a demand that the running server does not
-/// meet.
+/// What the answer about the next start comes to. `changed`: the start with a demand that the running server does not meet.
 fn pending(
     answer: Option<Answer>,
     or_unchanged: bool,

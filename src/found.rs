@@ -42,8 +42,7 @@ pub struct SharedAnswer {
 enum AnswerContent {
     #[default]
     Unknown,
-    /// The demand of a start with the options of the command line, and that of one without; `None` where they do not
-    /// differ.
+    /// The demand of a start with the options of the command line, and that of one without; `None` where they do not differ.
     Starts(Demand, Option<Demand>),
     Refuses,
 }

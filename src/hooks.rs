@@ -1,7 +1,6 @@
 //! The hooks of a preloaded library: it is called when shared memory is allocated, and runs a worker.
 //!
-//! The postmaster runs `shmem_startup_hook` at every allocation, that of a crash restart included; it runs `_PG_init`
-//! once.
+//! The postmaster runs `shmem_startup_hook` at every allocation, that of a crash restart included; it runs `_PG_init` once.
 
 use std::sync::OnceLock;
 
@@ -45,8 +44,7 @@ extern "C-unwind" fn shmem_startup() {
             pg_sys::ffi::pg_guard_ffi_boundary(|| previous());
         }
     }
-    // A single-user server has no log to read and no next start to compare with.
-    // SAFETY: both are set when the process starts.
+    // A single-user server has no log to read and no next start to compare with. SAFETY: both are set when the process starts.
     #[allow(unsafe_code)]
     let in_postmaster = unsafe { pg_sys::IsPostmasterEnvironment && !pg_sys::IsUnderPostmaster };
     if in_postmaster {

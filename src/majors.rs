@@ -1,7 +1,6 @@
 //! The differences between PostgreSQL's majors. No other file of the extension has code for one major only.
 //!
-//! Each names the older majors, so that a major without a feature here, as a development branch is, counts as the newest
-//! known one.
+//! Each names the older majors, so that a major without a feature here, as a development branch is, counts as the newest known one.
 
 use pgrx::pg_sys;
 

@@ -203,8 +203,7 @@ impl NextRestart {
     }
 }
 
-/// The server's error as the current user may see it: settings that are not loaded are only for those who may read
-/// `pg_file_settings`.
+/// The server's error as the current user may see it: settings that are not loaded are only for those who may read `pg_file_settings`.
 pub fn shown(error: String) -> String {
     // The worker and the postmaster write to the log alone.
     if !guc::is_session() || guc::may_see_file_settings() {

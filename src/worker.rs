@@ -57,8 +57,7 @@ pub fn register() {
 #[allow(unsafe_code)]
 pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
-    // It runs no statement that pg_cancel_backend() could cancel.
-    // SAFETY: the signal of this process alone.
+    // It runs no statement that pg_cancel_backend() could cancel. SAFETY: the signal of this process alone.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     BackgroundWorker::connect_worker_to_spi(None, None);
     shmem::worker_begins();

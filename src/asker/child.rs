@@ -181,8 +181,7 @@ fn too_late(what: &str, limit: Duration) -> String {
 /// A file in memory, so that a full disk loses no error text; before Linux 3.17 a file in `directory`.
 #[expect(clippy::disallowed_methods, reason = "a file in the stub")]
 fn file_for_errors(directory: &Path) -> io::Result<File> {
-    // By number: old C libraries have no function for it.
-    // SAFETY: the name is a constant, and the descriptor is this process's own.
+    // By number: old C libraries have no function for it. SAFETY: the name is a constant, and the descriptor is this process's own.
     #[allow(unsafe_code)]
     let descriptor = unsafe { libc::syscall(libc::SYS_memfd_create, c"pg_hugepages".as_ptr(), libc::MFD_CLOEXEC) };
     match c_int::try_from(descriptor) {

@@ -1,10 +1,9 @@
 //! What the server's own program says of a start with the configuration on disk.
 //!
-//! `postgres -C shared_memory_size_in_huge_pages` loads the configuration and the preload libraries, calculates the size
-//! of shared memory and ends, without allocating it ([`hugepage_start`]); `postgres -C NAME` prints what the configuration
-//! sets. It refuses the data directory of a running server, so it gets a stub ([`stub`](super::stub)), with the arguments
-//! and the environment of the running postmaster. The command line consists of the arguments and of numbers; it never
-//! contains text from a caller.
+//! `postgres -C shared_memory_size_in_huge_pages` loads the configuration and the preload libraries, calculates the size of shared
+//! memory and ends, without allocating it ([`hugepage_start`]); `postgres -C NAME` prints what the configuration sets. It refuses the
+//! data directory of a running server, so it gets a stub ([`stub`](super::stub)), with the arguments and the environment of the
+//! running postmaster. The command line consists of the arguments and of numbers; it never contains text from a caller.
 
 use std::ffi::OsString;
 use std::io;

@@ -95,8 +95,7 @@ impl InspectContext<'_> {
         }
     }
 
-    /// The main mapping of the postmaster `pid`, with what its newest child may access of it: no server tells its postmaster of
-    /// a resize.
+    /// The main mapping of the postmaster `pid`, with what its newest child may access: no server tells its postmaster of a resize.
     fn as_sessions_see(&self, main: Mapping, pid: i32, notes: &mut Notes) -> Mapping {
         if main.inaccessible == Bytes(0) {
             return main;

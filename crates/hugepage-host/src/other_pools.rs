@@ -14,8 +14,7 @@ use super::snapshot::HostFacts;
 const FIRST_WITH_PAGE_SIZE: u32 = 14;
 
 impl InspectContext<'_> {
-    /// What a start with each other page size than `size` would find, of those that have pages or may get some. Empty for
-    /// servers that cannot ask for a size.
+    /// What a start with each other page size than `size` would find, of those that have pages or may get some. Empty for Oracle.
     pub(super) fn other_pools(&self, id: &ServerIdentity, size: Option<PageSize>) -> Vec<PoolState> {
         if id.postgresql().is_none() || major(id).is_some_and(|major| major < FIRST_WITH_PAGE_SIZE) {
             return Vec::new();

@@ -1,31 +1,33 @@
-//! The systemd services that start PostgreSQL, each with its drop-ins as systemd has it (systemd.unit(5), systemd.exec(5)). Only
-//! files of root's are read.
+//! The systemd services that start PostgreSQL, with their drop-ins (systemd.unit(5), systemd.exec(5)). Only files of root's are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hugepage_kernel::Root;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 
 use super::server_names::is_postgresql;
 
 /// Where units are, those first that count before others.
-const PLACES: [&str; 6] = [
+const PLACES: [&str; 7] = [
     "/etc/systemd/system",
     "/run/systemd/system",
     "/run/systemd/generator",
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
+    "/run/systemd/generator.late",
 ];
 /// The variables that have a data directory, and where it is below their value.
 const VARIABLES: [(&str, &str); 3] = [("PGDATA", ""), ("PGROOT", "/data"), ("POSTGRES_DATADIR", "")];
 
-/// The services that start PostgreSQL, each with its data directory; the error is why that is unknown. Of the units of packages
-/// that nobody has enabled or changed, only those count whose name tells.
-pub(super) fn units(root: &Root, notes: &mut Notes) -> Vec<(String, Result<String, String>)> {
+/// A unit, and a data directory or why it is unknown.
+pub(super) type UnitDirectory = (String, Result<String, String>);
+
+/// The services that start PostgreSQL. Of the units of packages that nobody has enabled or changed, only those count whose name
+/// tells. `enabled` gets the units that others start.
+pub(super) fn units(root: &Root, enabled: &mut Vec<String>, notes: &mut Notes) -> Vec<UnitDirectory> {
     let mut units = Units { files: RootFiles::new(root), names: BTreeMap::new() };
     let mut services = BTreeSet::new();
     for place in PLACES {
@@ -40,14 +42,20 @@ pub(super) fn units(root: &Root, notes: &mut Notes) -> Vec<(String, Result<Strin
             // Those whose name tells come first, because the number of files is bounded.
             services.extend((is_own && name.ends_with(".service")).then(|| (!tells, name.to_owned())));
         }
+        enabled.extend(pulled);
         units.names.insert(place, names);
     }
-    let services = services.into_iter().filter(|(_, name)| !name.contains("@."));
-    let service = |(is_silent, name): (bool, String)| match units.texts(&name, &name) {
-        Ok(texts) => Some((Service::new(&name, &texts).directory(&mut units)?, name)),
-        Err(why) => (!is_silent).then_some((Err(why), name)),
-    };
-    services.filter_map(service).map(|(directory, name)| (name, directory)).collect()
+    let mut found = Vec::new();
+    for (is_silent, name) in services.into_iter().filter(|(_, name)| !name.contains("@.")) {
+        match units.texts(&name, &name) {
+            Ok(texts) => {
+                let directories = Service::new(&name, &texts).directories(&name, &mut units);
+                found.extend(directories.into_iter().map(|one| (name.clone(), one)));
+            }
+            Err(why) => found.extend((!is_silent).then_some((name, Err(why)))),
+        }
+    }
+    found
 }
 
 /// The units of a host: its files of root's, and the names in each place.
@@ -94,6 +102,9 @@ impl Units<'_> {
 
     /// What the file `path` of EnvironmentFile= sets; nothing if it is not there.
     fn environment(&mut self, path: &str) -> Result<Vec<(String, String)>, String> {
+        if path.contains(['*', '?', '[', '%']) {
+            return Err(format!("{path} of EnvironmentFile= is a pattern"));
+        }
         for directory in Path::new(path).ancestors().skip(1).filter_map(Path::to_str) {
             self.files.names(directory)?;
         }
@@ -114,6 +125,7 @@ struct Service {
     environment: BTreeMap<String, String>,
     files: Vec<String>,
     command: Vec<String>,
+    is_forking: bool,
 }
 
 impl Service {
@@ -126,11 +138,9 @@ impl Service {
             let words = words(&specified(value, name));
             // A value without a word takes back what was set before.
             match (key.trim(), words.is_empty()) {
+                ("Type", _) => service.is_forking = words == ["forking"],
                 ("Environment", true) => service.environment.clear(),
-                ("Environment", false) => service.environment.extend(words.iter().filter_map(|word| {
-                    let (name, value) = word.split_once('=')?;
-                    Some((name.to_owned(), value.to_owned()))
-                })),
+                ("Environment", false) => service.set(&words),
                 ("EnvironmentFile", true) => service.files.clear(),
                 ("EnvironmentFile", false) => service.files.extend(words),
                 ("ExecStart", true) => service.command.clear(),
@@ -141,36 +151,65 @@ impl Service {
         service
     }
 
-    /// The data directory of the server that it starts; `None` if it starts none.
-    fn directory(mut self, units: &mut Units<'_>) -> Option<Result<String, String>> {
-        // A shell has its command in one word.
-        let command: Vec<_> = self.command.iter().flat_map(|word| words(word)).collect();
-        let program = command.iter().position(|word| starts_server(word));
-        let is_set = || VARIABLES.iter().any(|(name, _)| self.environment.contains_key(*name));
-        if program.is_none() && !is_set() {
-            let is_patroni = command.first().is_some_and(|word| word.ends_with("/patroni"));
-            return is_patroni.then(|| Err("its data directory is in Patroni's configuration".to_owned()));
+    /// Sets the variables of these words.
+    fn set(&mut self, words: &[String]) {
+        let pairs = words.iter().filter_map(|word| word.split_once('='));
+        self.environment.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    /// The words of its command lines. A shell has its commands in one word, behind `-c`.
+    fn command(&self) -> Vec<String> {
+        let is_of_shell =
+            |at: usize| at > 0 && self.command[at - 1].starts_with('-') && self.command[at - 1].ends_with('c');
+        let parts = self.command.iter().enumerate().map(|(at, word)| match is_of_shell(at) {
+            true => words(&word.replace([';', '&', '|', '(', ')'], " ")),
+            false => vec![word.clone()],
+        });
+        parts.flatten().collect()
+    }
+
+    /// The data directories of the servers that it starts.
+    fn directories(mut self, name: &str, units: &mut Units<'_>) -> Vec<Result<String, String>> {
+        let command = self.command();
+        let starts: Vec<_> = command.iter().filter(|word| starts_server(word)).collect();
+        self.set(&command);
+        let variables = VARIABLES.iter();
+        if starts.is_empty() && variables.clone().all(|(name, _)| !self.environment.contains_key(*name)) {
+            let mut names = command.iter().map(|word| word.rsplit('/').next().unwrap_or(word));
+            let is_script =
+                self.is_forking && name.contains("postgres") && !names.clone().any(|name| name == "pg_ctlcluster");
+            let keeper = names.find(|name| ["patroni", "stolon-keeper", "pg_autoctl"].contains(name));
+            let why = keeper.map(|keeper| format!("its data directory is in the configuration of {keeper}"));
+            let why = why.or_else(|| is_script.then(|| "the program of its ExecStart= is not known".to_owned()));
+            return why.into_iter().map(Err).collect();
         }
         for file in &self.files {
             match units.environment(file.trim_start_matches('-')) {
                 Ok(found) => self.environment.extend(found),
-                Err(why) => return Some(Err(why)),
+                Err(why) => return vec![Err(why)],
             }
         }
-        let arguments = command.iter().skip(program.map_or(command.len(), |at| at + 1));
-        let arguments: Vec<_> = arguments.map(|word| self.expanded(word)).collect();
-        let long =
-            |word: &String| Some(word.strip_prefix("--pgdata=").or(word.strip_prefix("--data-directory="))?.to_owned());
+        let told = command.iter().enumerate().filter_map(|(at, word)| {
+            let is_option =
+                |option: &String| !option.starts_with("--") && option.starts_with('-') && option.ends_with('D');
+            let attached = ["--pgdata=", "--data-directory=", "-D"].iter().find_map(|option| word.strip_prefix(option));
+            let is_behind = at > 0 && is_option(&command[at - 1]);
+            attached.filter(|path| !path.is_empty()).or(is_behind.then_some(word)).map(|path| self.expanded(path))
+        });
         let of_variable = |(name, below): &(&str, &str)| Some(format!("{}{below}", self.environment.get(*name)?));
-        let told = arguments.iter().find_map(long);
-        let told = told.or_else(|| postmaster_opts::letter(&arguments, 'D').map(str::to_owned));
-        let told = told.or_else(|| VARIABLES.iter().find_map(of_variable));
+        let mut told: Vec<_> = told.collect();
+        if told.is_empty() {
+            told.extend(variables.filter_map(of_variable).next());
+        }
         // As the file of SUSE's package has it.
-        Some(match told.map(|path| path.replacen("~postgres/", "/var/lib/pgsql/", 1)) {
-            Some(path) if path.starts_with('/') && !path.contains(['%', '$']) => Ok(path),
-            Some(path) => Err(format!("its data directory {path} is not understood")),
-            None => Err("its unit names no data directory".to_owned()),
-        })
+        let understood = |path: String| match path.replacen("~postgres/", "/var/lib/pgsql/", 1) {
+            path if path.starts_with('/') && !path.contains(['%', '$']) => Ok(path),
+            path => Err(format!("its data directory {path} is not understood")),
+        };
+        // A word without a path may be something else.
+        let is_untold = told.is_empty() && starts.iter().any(|word| word.contains('/'));
+        let untold = is_untold.then(|| Err("its unit names no data directory".to_owned()));
+        told.into_iter().map(understood).chain(untold).collect()
     }
 
     /// A word of a command line with its variables.
@@ -186,7 +225,8 @@ impl Service {
 fn starts_server(word: &str) -> bool {
     let program = word.trim_start_matches(['-', '@', ':', '+', '!']);
     let name = program.rsplit('/').next().unwrap_or(program);
-    program.starts_with('/') && (is_postgresql(name) || name == "pg_ctl" || name == "postgresql-script")
+    let is_one = is_postgresql(name) || name == "pg_ctl" || name == "postgresql-script";
+    is_one && (program == name || program.starts_with('/'))
 }
 
 /// A value with what stands for parts of the unit's name; other specifiers are left.
@@ -250,7 +290,7 @@ mod tests {
         /// `UNIT DIRECTORY`, or `UNIT: WHY`.
         fn units(&self) -> Vec<String> {
             let mut notes = Notes::default();
-            let units = units(&Root::at(self.0.path()), &mut notes).into_iter();
+            let units = units(&Root::at(self.0.path()), &mut Vec::new(), &mut notes).into_iter();
             let units = units.map(|(name, found)| match found {
                 Ok(directory) => format!("{name} {directory}"),
                 Err(why) => format!("{name}: {why}"),
@@ -297,6 +337,16 @@ mod tests {
             ),
             ("db.service", "ExecStart=/usr/bin/postgres -c port=1 \\\n  --pgdata=/srv/a\n", "/srv/a"),
             ("db.service", "ExecStart=/bin/su - postgres -c '/opt/pg/bin/pg_ctl start -D /srv/b'\n", "/srv/b"),
+            ("db.service", "ExecStart=postgres -D /srv/f\n", "/srv/f"),
+            ("db.service", "ExecStart=/bin/sh -ec 'cd /; exec postgres -D /srv/g; true'\n", "/srv/g"),
+            ("db.service", "ExecStart=/bin/su - postgres -c 'PGDATA=/srv/h pg_ctl start'\n", "/srv/h"),
+            ("db.service", "ExecStart=/opt/pg_ctl -wD \"/srv/i i\" start\n", "/srv/i i"),
+            (
+                "db.service",
+                "ExecStart=numactl --interleave=all /usr/bin/postgres -D /var/lib/postgres\n",
+                "/var/lib/postgres",
+            ),
+            ("db.service", "ExecStart=@/usr/bin/postgres postgres -D /srv/k\n", "/srv/k"),
             ("db.service", "ExecStart=/usr/bin/true\nExecStart=\nExecStart=!/usr/bin/postmaster -D/srv/c\n", "/srv/c"),
             (
                 "db.service",
@@ -345,7 +395,19 @@ mod tests {
             ("ExecStart=/usr/bin/postgres -D %h/data\n", "its data directory %h/data is not understood"),
             ("ExecStart=/usr/bin/postgres -D ${X}\n", "its data directory ${X} is not understood"),
             ("Environment=PGDATA=data\nExecStart=/usr/bin/postgres\n", "its data directory data is not understood"),
-            ("ExecStart=/usr/bin/patroni /etc/patroni.yml\n", "its data directory is in Patroni's configuration"),
+            ("ExecStart=/usr/bin/patroni /etc/patroni.yml\n", "its data directory is in the configuration of patroni"),
+            (
+                "ExecStart=/usr/bin/python3 /opt/bin/patroni x\n",
+                "its data directory is in the configuration of patroni",
+            ),
+            (
+                "ExecStart=/bin/sh -c 'exec /opt/bin/patroni x'\n",
+                "its data directory is in the configuration of patroni",
+            ),
+            (
+                "EnvironmentFile=/etc/db/*.env\nExecStart=/usr/bin/postgres\n",
+                "/etc/db/*.env of EnvironmentFile= is a pattern",
+            ),
             (
                 "EnvironmentFile=/etc/link\nExecStart=/usr/bin/postgres\n",
                 "/etc/link of EnvironmentFile= is not a regular file",
@@ -355,12 +417,31 @@ mod tests {
             host.link("etc/link", "/etc/other");
             assert_eq!(host.units(), [format!("db.service: {why}")], "{text}");
         }
-        for text in
-            ["ExecStart=/usr/bin/postgres_exporter -D /x\n", "ExecStart=/usr/bin/podman run /x postgres:17\n", ""]
-        {
+        for text in [
+            "ExecStart=/usr/bin/postgres_exporter -D /x\n",
+            "ExecStart=/usr/bin/podman run /x postgres:17\n",
+            "ExecStart=/bin/su postgres -c /usr/bin/exporter\n",
+            "Type=forking\nExecStart=/opt/start.sh\n",
+            "",
+        ] {
             let host = Host::new(&[("etc/systemd/system/db.service", &format!("[Service]\n{text}"))]);
             assert_eq!(host.units(), [""; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn several_servers_and_scripts() {
+        let two = "ExecStart=/opt/pg_ctl start -D /a\nExecStart=/opt/pg_ctl start -D /b\n";
+        let host = Host::new(&[("etc/systemd/system/db.service", &format!("[Service]\n{two}"))]);
+        assert_eq!(host.units(), ["db.service /a", "db.service /b"]);
+        let script = "[Service]\nType=forking\nExecStart=/etc/init.d/postgresql start\n";
+        let host = Host::new(&[("run/systemd/generator.late/postgresql.service", script)]);
+        assert_eq!(host.units(), ["postgresql.service: the program of its ExecStart= is not known"]);
+        host.write(
+            "etc/systemd/system/postgresql@15-a.service",
+            "[Service]\nType=forking\nExecStart=-/usr/bin/pg_ctlcluster --skip-systemctl-redirect %i start\n",
+        );
+        assert_eq!(host.units().len(), 1, "Debian's clusters are in /etc/postgresql");
     }
 
     #[test]

@@ -7,8 +7,7 @@ use hugepage_kernel::cgroups::memory_limit;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Root};
 
-/// Bounds what the next start of the server with the process `pid` asks for, unless its `segment` has huge pages.
-/// `limits`: those on huge pages.
+/// Bounds what the next start of the server `pid` asks for, unless its `segment` has huge pages. `limits`: those on huge pages.
 pub(super) fn bound(root: &Root, pid: i32, limits: Option<&CgroupLimits>, segment: &mut Segment, notes: &mut Notes) {
     if segment.in_huge_pages > Bytes(0) {
         return;

@@ -45,6 +45,15 @@ impl ServerRequest {
         let huge_page_size = self.pool_state.huge_page_size;
         CurrentStart { requested: self.requested, segment: self.segment.as_ref(), huge_page_size }
     }
+
+    /// Whether what is on disk can't be what it was started with.
+    fn is_of_other_files(&self, settings: &PostgreSqlSettings, default: Option<PageSize>) -> bool {
+        let (size, files) = (self.requested.huge_page_size.or(default), &settings.configured.files);
+        let has_less =
+            |its: &Segment| its.size < self.requested.shared_buffers && files.get("shared_buffers").is_some();
+        let is_other = |its: PageSize| Some(its) != size && self.current_start().landing() == Landing::Hugetlb;
+        self.segment.as_ref().is_some_and(|its| has_less(its) || its.page_size.is_some_and(is_other))
+    }
 }
 
 impl InspectContext<'_> {
@@ -165,9 +174,15 @@ impl InspectContext<'_> {
                     Pending::Unknown
                 })
             }
+            None if request.pending == Pending::Unchanged && request.is_of_other_files(settings, self.default) => {
+                notes.add(format!("process {} was started with another configuration than that on disk", id.pid));
+                Pending::Unknown
+            }
             _ => request.pending,
         };
         let crash_recovery = server.map(|server| crash_recovery(&server, change.is_some())).unwrap_or_default();
+        let missing = settings.configured.files.missing.clone();
+        let pending = missing.filter(|_| change.is_none()).map_or(pending, Pending::Refused);
         // With unchanged files a restart compares the same settings.
         let pending = match &crash_recovery {
             CrashRecovery::Refused(error) => Pending::Refused(error.clone()),
@@ -191,8 +206,7 @@ impl InspectContext<'_> {
     }
 }
 
-/// What the server certainly was started with, and what its files ask for if that is something else. `has_changed`: whether
-/// the files have changed since.
+/// What the server was certainly started with, and what its files ask for if that is another. `has_changed`: the files, since then.
 fn at_start(seen: ServerRequest, settings: &PostgreSqlSettings, has_changed: bool) -> ServerRequest {
     let landing = seen.current_start().landing();
     let requested = match landing {
@@ -205,8 +219,7 @@ fn at_start(seen: ServerRequest, settings: &PostgreSqlSettings, has_changed: boo
     };
     let (requested, pending) = match &seen.segment {
         _ if !settings.has_configuration => (requested, Pending::Unknown),
-        // A server in huge pages was not started with "off": that is for the next start, and a restart after a crash keeps
-        // what it has.
+        // A server in huge pages was not started with "off": that is for the next start, and a crash keeps what it has.
         Some(segment) if landing == Landing::Hugetlb && requested.huge_pages == HugePages::Off => {
             let max_connections = settings.max_connections;
             let demand = Demand { requested, max_connections, shared_memory: segment.size };

@@ -51,8 +51,7 @@ impl ServiceAccounts {
         }
     }
 
-    /// Why the server with the process `pid` does not count; `None` if it does. `users`: those of the process, which a tree
-    /// may not tell.
+    /// Why the server with the process `pid` does not count; `None` if it does. `users`: its own, which a tree may not tell.
     pub(super) fn why_not(&self, root: &Root, pid: i32, users: Option<&Credentials>) -> Option<String> {
         let Some(users) = users else {
             return (!root.is_tree()).then(|| "its user could not be determined".to_owned());
@@ -103,8 +102,7 @@ impl ServiceAccounts {
         inside == 0 || accounts.iter().any(is_service)
     }
 
-    /// As whom the files are read of what does not run: the service accounts of /etc/passwd and those that are listed by uid, and nobody
-    /// for the rest.
+    /// As whom the files are read of what does not run: the service accounts of /etc/passwd and those listed by uid, else nobody.
     pub(super) fn owners(&self, root: &Root) -> Vec<Owner> {
         let nobody = Owner::nobody(root);
         let listed = self.listed.iter().filter_map(|listed| listed.parse().ok());

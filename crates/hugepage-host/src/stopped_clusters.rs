@@ -1,5 +1,4 @@
-//! PostgreSQL clusters that are configured on this host and not running: their locations, and the huge pages that their next
-//! start asks for.
+//! PostgreSQL clusters that are configured here and not running: their locations, and the huge pages that their next start asks for.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ use hugepage_start::StartAnswer;
 use super::identify::ServerIdentity;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::Configured;
-use super::postgresql_units::units;
+use super::postgresql_units::{UnitDirectory, units};
 use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 use super::stopped_readers::by_owners;
 use crate::readers::{self, Owner};
@@ -31,9 +30,8 @@ impl Snapshot {
     pub fn find_stopped_clusters(&mut self, root: &Root, given: &[PathBuf], ask: Option<&AskStart<'_>>) {
         let (mut unread, mut notes) = (Vec::new(), Notes::default());
         let read_units = || {
-            let mut notes = Notes::default();
-            let enabled = list(root, "/etc/systemd/system/multi-user.target.wants", &mut notes);
-            (units(root, &mut notes), enabled, notes.into_vec())
+            let (mut notes, mut enabled) = (Notes::default(), Vec::new());
+            (units(root, &mut enabled, &mut notes), enabled, notes.into_vec())
         };
         let (mut units, enabled, noted) = readers::read_as(&Owner::nobody(root), read_units).unwrap_or_else(|why| {
             why.add_to(&mut unread);
@@ -47,7 +45,7 @@ impl Snapshot {
         let find = |is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| search.find(is_mine, notes);
         let found = by_owners(&host.owners, &mut unread, &mut notes, find);
         unread.iter().for_each(|unread| notes.add(unread.to_string()));
-        let of_unit = |(unit, directory): &(String, Result<String, String>)| {
+        let of_unit = |(unit, directory): &UnitDirectory| {
             let why = directory.as_ref().err()?.clone();
             Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
         };
@@ -64,8 +62,8 @@ struct Clusters<'a> {
     given: &'a [PathBuf],
     ask: Option<&'a AskStart<'a>>,
     /// The units that do not run, each with its directory or why that is unknown.
-    units: &'a [(String, Result<String, String>)],
-    /// The units that start at boot.
+    units: &'a [UnitDirectory],
+    /// The units that others start, as at boot.
     enabled: &'a [String],
 }
 
@@ -169,7 +167,7 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
             candidates.extend(ClusterPaths::of_configuration(root, &directory, notes));
         }
     }
-    for packages in ["/var/lib/pgsql", "/var/lib/edb"] {
+    for packages in ["/var/lib/pgsql", "/var/lib/edb", "/var/lib/postgres", "/usr/local/pgsql", "/opt/PostgreSQL"] {
         let directories = list(root, packages, notes).into_iter().map(|version| format!("{packages}/{version}/data"));
         let directories = directories.chain([format!("{packages}/data")]);
         candidates.extend(directories.map(|directory| ClusterPaths::in_directory(Path::new(&directory))));
@@ -198,6 +196,8 @@ fn inspect(
     if configuration.settings.is_empty() {
         return cluster.unknown("its configuration could not be read".to_owned());
     }
+    let missing = configuration.missing.as_ref().map(|error| format!("its next start would fail: {error}"));
+    let unclear = missing.or_else(|| configuration.unclear.clone());
     let opts = cluster.data.join("postmaster.opts");
     let opts = files.read_text(&opts.to_string_lossy(), limit::POSTMASTER_OPTS).unwrap_or_default();
     let options = postmaster_opts::settings(&postmaster_opts::arguments(&opts));
@@ -207,6 +207,10 @@ fn inspect(
     let page_size = requested.huge_page_size.or(host.default_page_size());
     let wants = match page_size {
         _ if cluster.start == "disabled" => Wants::None("disabled in its start.conf".into()),
+        _ if unclear.is_some() => Wants::Unknown(unclear.unwrap_or_default()),
+        _ if settings.get("huge_pages").copied() != configured.files.get("huge_pages") => {
+            Wants::Unknown("its last start had huge_pages on its command line, which the next need not have".to_owned())
+        }
         _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off".into()),
         _ if requested.never_in_huge_pages() => Wants::None("shared_memory_type = sysv".into()),
         None => Wants::Unknown("the size of huge pages is unknown".to_owned()),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use hugepage_assess::assessment::Outlook;
+use hugepage_kernel::Pages;
 use hugepage_kernel::notes::Notes;
 use hugepage_oracle::stopped::{self, Claim, HostOfStarts, NamedOracle, StoppedOracle};
 use serde::Serialize;
@@ -19,7 +21,14 @@ pub(super) fn stopped_oracle(
 ) -> Vec<StoppedOracle> {
     let find =
         |is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| stopped::stopped(host, running, is_mine, notes);
-    by_owners(owners, unread, notes, find)
+    let mut found = by_owners(owners, unread, notes, find);
+    let wants = |one: &StoppedOracle| one.wants.pages().filter(|_| one.outlook() == Outlook::Hugetlb);
+    let all = found.iter().filter_map(wants).fold(Pages(0), Pages::saturating_add);
+    let alone = found.iter_mut().filter(|one| wants(one).is_some()).filter_map(|one| one.forecast.as_mut());
+    for forecast in alone.filter(|forecast| forecast.guaranteed.is_some_and(|pages| pages < all)) {
+        forecast.outlook = Outlook::Unknown;
+    }
+    found
 }
 
 /// What `find` returns for all owners, the last of whom is nobody, by its key. It gets who reads what a user owns: its own reader, for

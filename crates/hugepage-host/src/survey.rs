@@ -151,8 +151,7 @@ impl Snapshot {
 }
 
 impl InspectContext<'_> {
-    /// Every server that counts, each inspected by its user's reader, in the order of their process ids. What turns out to be none is
-    /// added to `glances`.
+    /// Every server that counts, inspected by its user's reader, in the order of process ids. `glances` gets those that are none.
     fn servers(&self, glances: &mut Glances, unread: &mut Vec<Unread>) -> Vec<InspectedServer> {
         let (owners, candidates): (Vec<_>, Vec<_>) =
             Owner::of_processes(self.root, glances.take_candidates(self.root)).into_iter().unzip();

@@ -3,8 +3,7 @@
 
 use memchr::memchr;
 
-/// Name and value of each line whose first four bytes are wanted, in the order of the file; a line without a colon is
-/// none of them.
+/// Name and value of each line whose first four bytes are wanted, in the order of the file; a line without a colon is none of them.
 pub fn fields(text: &[u8], wanted: impl Fn(&[u8; 4]) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
     lines(text).filter_map(move |line| {
         if !line.first_chunk().is_some_and(&wanted) {

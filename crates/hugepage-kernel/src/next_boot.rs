@@ -14,12 +14,13 @@ use crate::{PageSize, Pages, Root};
 
 const COMMAND_LINE: &str = "/proc/cmdline";
 /// The directories of systemd-sysctl, the most important first: a file hides files of the same name in later ones (sysctl.d(5)).
-const SYSCTL: [&str; 4] = ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"];
+const SYSCTL: &str = "/etc/sysctl.d /run/sysctl.d /usr/local/lib/sysctl.d /usr/lib/sysctl.d /lib/sysctl.d";
 const SYSCTL_CONF: &str = "/etc/sysctl.conf";
 /// Directories of files that may set a pool at boot, and such files.
 const WRITERS: &str = "/etc/tmpfiles.d /run/tmpfiles.d /usr/local/lib/tmpfiles.d /usr/lib/tmpfiles.d /etc/init.d /etc/cron.d \
-                       /etc/systemd/system /run/systemd/system";
-const WRITER_FILES: &str = "/etc/rc.local /etc/rc.d/rc.local /etc/crontab";
+                       /etc/udev/rules.d /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system";
+const WRITER_FILES: &str =
+    "/etc/rc.local /etc/rc.d/rc.local /etc/crontab /var/spool/cron/root /var/spool/cron/crontabs/root";
 const VENDOR_UNITS: &str = "/usr/lib/systemd/system";
 const TUNED: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 const TUNED_ACTIVE: &str = "/etc/tuned/active_profile";
@@ -28,10 +29,8 @@ const BOOT_LOADERS: &str = "/boot/grub/grub.cfg /boot/grub/grubenv /boot/grub2/g
                             /boot/loader/entries /boot/efi/loader /boot/efi/loader/entries /efi/loader /efi/loader/entries \
                             /etc/default/grub /etc/default/grub.d /etc/kernel /boot/extlinux /boot/syslinux /boot/cmdline.txt \
                             /boot/firmware/cmdline.txt /boot/refind_linux.conf /etc/lilo.conf /etc/zipl.conf";
-/// A deployment of ostree that the shutdown makes the next one's.
-const STAGED: &str = "/run/ostree/staged-deployment";
 /// What texts that set a pool have in common, in lower case, and what has one of these and sets none.
-const WORDS: [&str; 6] = ["nr_huge", "hugepages", "hugeadm", "hugetlb", "allocpages", "hugepage-sidecar apply"];
+const WORDS: [&str; 6] = ["nr_h", "hugepages", "hugeadm", "hugetlb", "allocpages", "hugepage-sidecar apply"];
 const OTHERS: [&str; 5] =
     ["transparent_hugepage", "/dev/hugepages", "dev-hugepages.mount", "dpdk-hugepages.mount", "hugetlbfs"];
 
@@ -53,10 +52,7 @@ pub enum PoolAtBoot {
 
 /// What the next boot gives each pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NextBoot(Result<BTreeMap<PageSize, Count>, String>);
-
-/// The pages of a pool, and the file that sets them.
-type Count = (Pages, String);
+pub struct NextBoot(Result<BTreeMap<PageSize, (Pages, String)>, String>);
 
 impl NextBoot {
     /// Reads what sets the pools.
@@ -85,7 +81,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn settings(mut self) -> Result<BTreeMap<PageSize, Count>, String> {
+    fn settings(mut self) -> Result<BTreeMap<PageSize, (Pages, String)>, String> {
         if !self.root.exists("/run/systemd/system") {
             return Err("systemd does not run, whose settings are known here".to_owned());
         }
@@ -97,13 +93,10 @@ impl Reading<'_> {
             pools.insert(size.unwrap_or(default), (pages, COMMAND_LINE.to_owned()));
         }
         self.check_boot_loaders()?;
-        if let Some((pages, file)) = self.sysctl()? {
-            match pools.get(&default) {
-                Some((other, _)) if *other != pages => {
-                    return Err(format!("{COMMAND_LINE} and {file} set different numbers"));
-                }
-                _ => drop(pools.insert(default, (pages, file))),
-            }
+        if let Some((pages, file)) = self.sysctl()?
+            && pools.insert(default, (pages, file.clone())).is_some_and(|(other, _)| other != pages)
+        {
+            return Err(format!("{COMMAND_LINE} and {file} set different numbers"));
         }
         self.check_writers()?;
         self.check_tuned()?;
@@ -111,9 +104,9 @@ impl Reading<'_> {
     }
 
     /// The last `vm.nr_hugepages`; an error if `vm.nr_overcommit_hugepages` lets a start have surplus pages.
-    fn sysctl(&mut self) -> Result<Option<Count>, String> {
+    fn sysctl(&mut self) -> Result<Option<(Pages, String)>, String> {
         let mut files = BTreeMap::new();
-        for directory in SYSCTL {
+        for directory in SYSCTL.split(' ') {
             for name in self.files.names(directory)?.into_iter().filter(|name| name.ends_with(".conf")) {
                 files.entry(name.clone()).or_insert(format!("{directory}/{name}"));
             }
@@ -134,7 +127,7 @@ impl Reading<'_> {
                 match (name.as_str(), plain(&value)) {
                     ("vm.nr_hugepages", Some(pages)) => count = Some((Pages(pages), path.clone())),
                     ("vm.nr_overcommit_hugepages", Some(pages)) => surplus = (pages > 0).then(|| path.clone()),
-                    _ if mentions(&name) || name.contains(['*', '?', '[']) && name.starts_with("vm") => {
+                    _ if mentions(&name) || may_be_of_vm(&name) => {
                         return Err(format!("{path} sets {name} = {value}"));
                     }
                     _ => {}
@@ -153,7 +146,7 @@ impl Reading<'_> {
     /// An error if the next kernel's command line may be another one than the running kernel's.
     fn check_boot_loaders(&self) -> Result<(), String> {
         let is_loaded = self.root.read("/sys/kernel/kexec_loaded").is_ok_and(|text| text.trim() == "1");
-        if is_loaded || self.root.exists(STAGED) {
+        if is_loaded || self.root.exists("/run/ostree/staged-deployment") {
             return Err("another kernel or deployment is loaded for the next start".to_owned());
         }
         let boot = process::boot_time(self.root).map_err(|_| "the time of the boot is unknown")?;
@@ -169,44 +162,47 @@ impl Reading<'_> {
 
     /// An error if a file that is read at boot mentions huge pages.
     fn check_writers(&mut self) -> Result<(), String> {
-        let mut links = Vec::new();
+        let files = WRITER_FILES.split(' ').filter(|path| self.root.exists(path));
+        let (mut links, mut paths) = (Vec::new(), files.map(str::to_owned).collect::<Vec<_>>());
         for directory in WRITERS.split(' ') {
-            for name in self.files.names(directory)? {
-                let path = format!("{directory}/{name}");
-                match self.check(&path)? {
-                    Some(RootEntry::Link(target)) => links.push((path, target)),
-                    Some(RootEntry::Directory) if directory.ends_with("/systemd/system") => {
-                        for inner in self.files.names(&path)? {
-                            let path = format!("{path}/{inner}");
-                            if let Some(RootEntry::Link(target)) = self.check(&path)? {
-                                links.push((path, target));
-                            }
-                        }
-                    }
-                    _ => {}
+            paths.extend(self.files.names(directory)?.iter().map(|name| format!("{directory}/{name}")));
+        }
+        while let Some(path) = paths.pop() {
+            match self.check(&path)? {
+                _ if path.contains("/system/systemd-sysctl.service") => {
+                    return Err(format!("{path} decides whether sysctl.d is read"));
                 }
+                Some(RootEntry::Link(target)) => links.push((path, target)),
+                Some(RootEntry::Directory) if path.contains("/systemd/system/") => {
+                    paths.extend(self.files.names(&path)?.iter().map(|name| format!("{path}/{name}")));
+                }
+                _ => {}
             }
         }
-        for path in WRITER_FILES.split(' ') {
-            self.check(path)?;
-        }
-        self.check_units(links)
+        self.check_units(&links)
     }
 
     /// An error if a unit that one of these links starts mentions huge pages. Each is opened by its own name, in its own place.
-    fn check_units(&mut self, links: Vec<(String, String)>) -> Result<(), String> {
+    fn check_units(&mut self, links: &[(String, String)]) -> Result<(), String> {
         let is_link = |name: &String| links.iter().any(|(path, _)| path.rsplit('/').next() == Some(name));
         let mut own = self.files.names("/etc/systemd/system")?;
         own.retain(|name| !is_link(name));
+        own.extend(self.files.names("/usr/local/lib/systemd/system")?);
         let vendor = self.files.names(VENDOR_UNITS)?;
         let mut wanted = BTreeSet::new();
-        for (path, target) in links.iter().filter(|(_, target)| target.ends_with(".service")) {
+        for (path, target) in links {
             let names = unit_names(target);
             match names.iter().find(|name| vendor.contains(name)) {
                 Some(name) => drop(wanted.insert(name.clone())),
-                None if names.iter().any(|name| own.contains(name)) => {}
+                None if !target.ends_with(".service") || names.iter().any(|name| own.contains(name)) => {}
                 None => return Err(format!("{path} leads to a place that is not read")),
             }
+        }
+        // What the packages themselves add to units and start; systemd's own sets no pool.
+        for directory in vendor.iter().filter(|name| name.ends_with(".wants") || name.ends_with(".d")) {
+            let names = self.files.names(&format!("{VENDOR_UNITS}/{directory}"))?.into_iter();
+            let names = names.filter(|name| !name.starts_with("systemd-"));
+            wanted.extend(names.flat_map(|name| [format!("{directory}/{name}"), unit_names(&name)[1].clone()]));
         }
         wanted.iter().try_for_each(|name| self.check(&format!("{VENDOR_UNITS}/{name}")).map(drop))
     }
@@ -220,17 +216,19 @@ impl Reading<'_> {
             let mut place = None;
             for directory in TUNED {
                 let is_there = self.files.names(directory)?.contains(&profile);
-                place = place.or(is_there.then(|| format!("{directory}/{profile}/tuned.conf")));
+                place = place.or(is_there.then(|| format!("{directory}/{profile}")));
             }
-            let path = place.ok_or(format!("the profile {profile} of tuned is not found"))?;
+            let place = place.ok_or(format!("the profile {profile} of tuned is not found"))?;
+            for name in self.files.names(&place)? {
+                self.check(&format!("{place}/{name}"))?;
+            }
+            let path = format!("{place}/tuned.conf");
             let Some(RootEntry::Text(text)) = self.check(&path)? else {
                 return Err(format!("{path} is not a regular file"));
             };
-            let included =
-                text.lines().filter_map(|line| line.trim().strip_prefix("include")?.trim().strip_prefix('='));
-            profiles.extend(
-                included.flat_map(|names| names.split([',', ' '])).filter(|name| !name.is_empty()).map(str::to_owned),
-            );
+            let values = text.lines().filter_map(|line| line.trim().strip_prefix("include")?.trim().strip_prefix('='));
+            let names = values.flat_map(|names| names.split([',', ' '])).filter(|name| !name.is_empty());
+            profiles.extend(names.map(str::to_owned));
         }
         Ok(())
     }
@@ -274,11 +272,18 @@ fn plain(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| is_plain)
 }
 
-/// The names that the file of a unit may have: its own, and `foo@.service` for `foo@bar.service`.
+/// The names of the service that a unit is or starts, as a timer does: `foo@.service` for `foo@bar.service`, and its own.
 fn unit_names(path: &str) -> [String; 2] {
-    let file = path.rsplit('/').next().unwrap_or(path).to_owned();
-    let template = file.split_once('@').and_then(|(unit, rest)| Some(format!("{unit}@.{}", rest.rsplit_once('.')?.1)));
-    [template.unwrap_or_default(), file]
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let template = stem.split_once('@').map(|(unit, _)| format!("{unit}@.service"));
+    [template.unwrap_or_default(), format!("{stem}.service")]
+}
+
+/// Whether a name with a pattern may match one of `vm`.
+fn may_be_of_vm(name: &str) -> bool {
+    let known = name.split_once(['*', '?', '[']).map(|(known, _)| known);
+    known.is_some_and(|known| known.chars().zip("vm.".chars()).all(|(one, other)| one == other))
 }
 
 fn text_mentions(text: &str) -> bool {

@@ -1,5 +1,4 @@
-//! Whether Oracle's Grid Infrastructure manages an instance, as far as files and its control group show it, and how it stops
-//! and starts one.
+//! Whether Oracle's Grid Infrastructure manages an instance, as far as files and its cgroup show it, and how it stops and starts one.
 
 use hugepage_assess::advice::command::quoted;
 use hugepage_assess::model::ServerCommands;

@@ -40,8 +40,7 @@ impl<'a> Pmons<'a> {
     }
 }
 
-/// Links to the namespaces of processes, System V segments and mounts, then to the file that it runs. `None`: not visible, as to
-/// other users.
+/// Links to the namespaces of processes, System V segments and mounts, then to the file that it runs. `None`: not visible.
 type Links = [Option<String>; 4];
 
 fn links(root: &Root, pid: i32) -> Links {

@@ -38,9 +38,8 @@ pub fn lock_limit(root: &Root, pid: i32, segment: Option<&Segment>, memlock: Opt
     }
 }
 
-/// What refused huge pages at a start whose table in the log has enough available pages and allocated none of them:
-/// the memlock limit in the log if it was too small, else something that is not visible. `None` if the table shows
-/// something else.
+/// What refused huge pages at a start whose table in the log has enough available pages and allocated none of them: the memlock limit
+/// in the log if it was too small, else something that is not visible. `None` if the table shows something else.
 pub fn logged_refusal(start: &LastStart, segment: &Segment) -> Option<LockLimit> {
     let mut huge = start.page_sizes.iter().filter(|row| !row.is_base && row.expected.is_some_and(|pages| pages.0 > 0));
     let is_refused = huge.all(|row| row.available >= row.expected && row.allocated.is_some_and(|pages| pages.0 == 0));

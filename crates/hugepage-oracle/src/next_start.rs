@@ -32,7 +32,7 @@ pub fn next_start(
     }
     let pending = match &settings.parameters {
         _ if current.requested.is_automatic_asm() => Pending::Unchanged,
-        None if settings.is_in_asm => Pending::Unknown,
+        None if settings.is_unread => Pending::Unknown,
         None => Pending::Unchanged,
         Some(next) => demand(next, start, current).map_or(Pending::Unchanged, |demand| {
             let own = current.segment.map_or(Bytes(0), |segment| segment.size);

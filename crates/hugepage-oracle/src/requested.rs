@@ -38,8 +38,7 @@ pub fn requested_next(next: &Parameters, running: &Requested, version: Option<&s
     requested
 }
 
-/// What the start was asked for, by its log, or else by the parameter file. `automatic`: whether the SGA was seen in
-/// files of /dev/shm.
+/// What the start was asked for, by its log, else by the parameter file. `automatic`: whether the SGA was seen in files of /dev/shm.
 pub fn requested_at_start(
     start: Option<&LastStart>,
     on_disk: Option<&Parameters>,

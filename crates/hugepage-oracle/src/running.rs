@@ -102,6 +102,6 @@ impl RunningOracle {
             clusterware,
             managed_global_area: shm_files.map(|files| files.managed_global_area),
         };
-        (oracle, OracleSettings { requested, parameters: settings.parameters, is_in_asm: settings.is_in_asm })
+        (oracle, OracleSettings { requested, parameters: settings.parameters, is_unread: settings.is_unread })
     }
 }

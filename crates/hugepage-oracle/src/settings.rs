@@ -16,8 +16,8 @@ pub(crate) struct Settings {
     pub start: Option<LastStart>,
     /// The path of that log.
     pub log: Option<String>,
-    /// Whether the spfile is in ASM, where only the instance can read it.
-    pub is_in_asm: bool,
+    /// Whether there is a parameter file that could not be read, such as an spfile in ASM.
+    pub is_unread: bool,
 }
 
 /// What the files of a running instance say of its start and of the next one.
@@ -26,8 +26,8 @@ pub struct OracleSettings {
     pub requested: Requested,
     /// What the next start will read; `None` if that is unknown.
     pub parameters: Option<Parameters>,
-    /// Whether the spfile is in ASM, where only the instance can read it.
-    pub is_in_asm: bool,
+    /// Whether there is a parameter file that could not be read, such as an spfile in ASM.
+    pub is_unread: bool,
 }
 
 impl Settings {
@@ -41,16 +41,14 @@ impl Settings {
         self.start.as_ref()?.version.as_deref()
     }
 
-    /// The names of the database: DB_UNIQUE_NAME and DB_NAME, which is its default, by the parameters; then by the path of its
-    /// alert log, in lower case.
+    /// The names of the database: DB_UNIQUE_NAME and DB_NAME by the parameters; then by the path of its alert log, in lower case.
     pub(crate) fn database_names(&self) -> Vec<String> {
         let of_parameters = self.known().flat_map(|known| ["db_unique_name", "db_name"].map(|name| known.get(name)));
         let of_log = self.log.as_deref().and_then(database_of);
         of_parameters.chain([of_log]).flatten().map(str::to_owned).collect()
     }
 
-    /// Reads the parameter file, and the alert log in the DIAGNOSTIC_DEST that it names. `is_of`: whether a start in that
-    /// log is the one in question.
+    /// Reads the parameter file, and the alert log in the DIAGNOSTIC_DEST that it names. `is_of`: whether a start there is the one.
     ///
     /// An spfile in ASM is what the last start read, with the `ALTER SYSTEM` statements of the log behind that start.
     pub(crate) fn on_disk(
@@ -63,7 +61,9 @@ impl Settings {
         let read = |path: &str, notes: &mut Notes| {
             Some(Parameters::read(files, path, sid, notes)).filter(|parameters| !parameters.is_empty())
         };
-        let found = search.parameter_file(files, notes).and_then(|path| read(&path, notes));
+        let path = search.parameter_file(files, notes);
+        let found = path.as_ref().and_then(|path| read(path, notes));
+        let is_unread = path.is_some() && found.is_none();
         let destination = found.as_ref().and_then(|parameters| parameters.get("diagnostic_dest"));
         let (log, start) = Search { diagnostic_dest: destination, ..*search }.last_start(files, notes).unzip();
         let start = start.filter(is_of);
@@ -94,6 +94,6 @@ impl Settings {
                 "the spfile is in ASM and no alert log of this start was found, so what the next start asks for is unknown",
             );
         }
-        Self { parameters, start, log, is_in_asm }
+        Self { parameters, start, log, is_unread: is_unread || is_in_asm }
     }
 }

@@ -9,6 +9,7 @@ use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 use hugepage_kernel::{Bytes, Notes, Root};
 
 use crate::clusterware::Clusterware;
@@ -31,8 +32,7 @@ pub(crate) struct StartLimits<'a> {
 }
 
 impl StartLimits<'_> {
-    /// What refuses a start with segments of at least `size` bytes; `None` where nothing is known to. What decides and could not
-    /// be determined is a note.
+    /// What refuses a start with segments of at least `size` bytes; `None` where nothing is known to. What is unknown is a note.
     pub fn lock_limit(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
         let root = self.oratab.root();
         of_host(root, size, Bytes(0)).or_else(|| self.permission(root, size, notes))
@@ -98,18 +98,36 @@ impl StartLimits<'_> {
     }
 
     /// The limit on locked memory of the next start: that of the last one, or of limits.conf(5) if that is larger and the last one is
-    /// less than `needed`. limits.conf does not hold for what Grid Infrastructure starts.
+    /// less than `needed`. limits.conf does not hold for what Grid Infrastructure or systemd starts.
     fn memlock(&self, root: &Root, owner: Option<&Account>, needed: Bytes) -> Result<Option<Rlimit>, String> {
         let of_log = self.start.and_then(|start| start.memlock);
         let bytes = |limit: Rlimit| limit.bytes().unwrap_or(Bytes(u64::MAX));
-        let by_grid = self.clusterware.is_some_and(|clusterware| clusterware.resource.is_some());
-        if by_grid || of_log.is_some_and(|limit| bytes(limit) >= needed) {
+        if self.clusterware.is_some_and(|clusterware| clusterware.resource.is_some()) {
             return Ok(of_log);
         }
-        let owner = owner.ok_or("the account of its owner, for limits.conf, is not in /etc/passwd")?;
-        let of_conf = limits_conf::memlock(root, owner)?;
-        Ok(of_log.into_iter().chain(of_conf).max_by_key(|limit| bytes(*limit)))
+        let of_conf = owner.map(|owner| limits_conf::memlock(root, owner));
+        let is_less = matches!(&of_conf, Some(Ok(Some(limit))) if bytes(*limit) < needed);
+        match (of_log.is_some_and(|limit| bytes(limit) >= needed), owner) {
+            (true, _) if is_less => {
+                Err("limits.conf has less memlock for its owner than its last start had".to_owned())
+            }
+            (true, _) => Ok(of_log),
+            (false, None) => Err("the account of its owner, for limits.conf, is not in /etc/passwd".to_owned()),
+            (false, Some(owner)) => match service_of(root, &owner.name) {
+                Some(unit) => Err(format!("{unit} runs as its owner, with a memlock limit of systemd's")),
+                None => Ok(of_log.into_iter().chain(of_conf.transpose()?.flatten()).max_by_key(|limit| bytes(*limit))),
+            },
+        }
     }
+}
+
+/// A unit that runs as `user`.
+fn service_of(root: &Root, user: &str) -> Option<String> {
+    let (mut files, line) = (RootFiles::new(root), format!("User={user}"));
+    let names = files.names("/etc/systemd/system").ok()?.into_iter().filter(|name| name.ends_with(".service"));
+    names.map(|name| format!("/etc/systemd/system/{name}")).find(|path| {
+        matches!(files.read(path), Ok(Some(RootEntry::Text(text))) if text.lines().any(|found| found.trim() == line))
+    })
 }
 
 /// The size of /dev/shm, which has to hold MEMORY_TARGET; `None` if unknown. The kernel shows it where it is not its default.

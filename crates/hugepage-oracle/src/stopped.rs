@@ -213,7 +213,9 @@ fn inspect(
         let expected = start?.expected().into_iter().find(|(of, _)| *of == size)?;
         Some(expected.1)
     };
+    let is_unread = settings.is_unread && settings.parameters.is_none();
     let wants = match page_size {
+        _ if is_unread => Wants::Unknown("its parameter file is not read".into()),
         _ if requested.huge_pages == HugePages::Off => Wants::None("use_large_pages = FALSE".into()),
         None => Wants::None("this kernel has no huge pages".into()),
         Some(size) => {

@@ -44,8 +44,7 @@ const PARAMETERS: [(&str, Option<&str>); 7] = [
     ("vm.swappiness", None),
     ("vm.min_free_kbytes", Some("kB")),
 ];
-/// Counters of /proc/vmstat since boot that grow when the kernel reclaims memory; the kernel splits some of them by
-/// zone.
+/// Counters of /proc/vmstat since boot that grow when the kernel reclaims memory; the kernel splits some of them by zone.
 const EVENTS: [&str; 5] = ["pgscan_kswapd", "pgscan_direct", "allocstall", "compact_stall", "compact_fail"];
 
 /// All facts, in a fixed order; what cannot be read is a note.

@@ -1,8 +1,7 @@
 //! Gathers the facts about one server and the pools of its host, from files that each are read once.
 //!
-//! What can't be read is a note and an unknown fact, never a guess. Nothing here decides what a fact means: that is
-//! `hugepage_assess`. [`history`] is the file in which a server keeps its records. What a program writes itself is in a
-//! [`SafeDirectory`].
+//! What can't be read is a note and an unknown fact, never a guess. Nothing here decides what a fact means: that is `hugepage_assess`.
+//! [`history`] is the file in which a server keeps its records. What a program writes itself is in a [`SafeDirectory`].
 //!
 //! ```
 //! use hugepage_kernel::{Notes, Root};

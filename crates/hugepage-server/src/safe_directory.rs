@@ -64,8 +64,7 @@ impl SafeDirectory {
         Ok((Self::open(above.unwrap_or(Path::new(".")), flags)?, name))
     }
 
-    /// Opens the absolute `path`, if no step of it is a link, and only root and the current user can change any of them or
-    /// write to the directory.
+    /// Opens the absolute `path`, if no step of it is a link, and only root and the current user can change any or write there.
     pub fn open_without_links(path: &Path) -> Result<Self, UnsafeDirectory> {
         let refused = |at: PathBuf, why: &str| Err(UnsafeDirectory::Other { at, why: why.to_owned() });
         let closed = |error: io::Error| match Errno::from_io_error(&error) {

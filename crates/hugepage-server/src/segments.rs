@@ -71,8 +71,7 @@ pub fn usage(
     usage.unwrap_or_else(|| vec![None; rows.len()])
 }
 
-/// Whether a mapping of a PostgreSQL process may be the main segment. If there are several, the largest one is
-/// (sysv_shmem.c).
+/// Whether a mapping of a PostgreSQL process may be the main segment. If there are several, the largest one is (sysv_shmem.c).
 pub fn may_be_main(mapping: &Mapping) -> bool {
     const NAMES: [&str; 3] = ["/anon_hugepage", "/dev/zero", "/SYSV"];
     mapping.shared && NAMES.iter().any(|name| mapping.path.starts_with(name))

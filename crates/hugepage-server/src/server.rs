@@ -114,8 +114,10 @@ fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut N
         Ok(pool) => return PoolFact::Known(pool),
         Err(error) => error,
     };
+    // The kernel has its default size, also where /sys does not show it.
+    let is_gone = error.is_not_found() && meminfo.is_none_or(|meminfo| meminfo.huge_page_size != Some(size));
     match pool::sizes(root) {
-        Ok(sizes) if error.is_not_found() && !sizes.contains(&size) => return PoolFact::Unsupported(sizes),
+        Ok(sizes) if is_gone && !sizes.contains(&size) => return PoolFact::Unsupported(sizes),
         _ => notes.add(error.to_string()),
     }
     // On a kernel before 2.6.27, or with a hidden /sys, meminfo has only the pool of the default size.

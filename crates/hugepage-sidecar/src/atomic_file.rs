@@ -13,8 +13,7 @@ use crate::privileges;
 /// The suffix of temporary files: programs that read a whole directory ignore hidden files and unknown suffixes.
 const TEMPORARY: &str = ".hugepage-sidecar";
 
-/// Replaces the file at `path`. On an error the old file is unchanged and no temporary file remains. Replaces no device,
-/// link, pipe or directory.
+/// Replaces the file at `path`. On an error the old file is unchanged and no temporary file remains. Replaces regular files alone.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     privileges::write(|| replace(path, content, mode))
 }

@@ -8,11 +8,9 @@
 //! ```
 //! use std::path::Path;
 //!
-//! use hugepage_kernel::Bytes;
-//! use hugepage_start::{Ending, StartAnswer, StartQuestion};
+//! use hugepage_kernel::Bytes; use hugepage_start::{Ending, StartAnswer, StartQuestion};
 //!
-//! let (data, settings) = (Path::new("/data"), vec![("shared_buffers", "1GB".into())]);
-//! let question =
+//! let (data, settings) = (Path::new("/data"), vec![("shared_buffers", "1GB".into())]); let question =
 //!     StartQuestion { major: 18, arguments: &[], data, settings, stand_in: None, default_page_size: None };
 //! let answer = question.ask(|_command_line| Ending::Success("136705\n".to_owned()));
 //! assert_eq!(answer, StartAnswer::Starts(Bytes(136_704 * 8192)));

@@ -11,8 +11,7 @@ const LAST_MAJOR_WITH_ONE_TOO_MANY: u32 = 18;
 /// The last major with 64 as the default of `max_locks_per_transaction` (guc_tables.c).
 const LAST_MAJOR_WITH_64_LOCKS: u32 = 18;
 
-/// The pages of a segment that fills its pages, of which the program of `major` counted `counted`; `None` if it can't have
-/// counted as many.
+/// The pages of a segment that fills its pages, of which the program of `major` counted `counted`; `None` if it can't have.
 pub const fn exact_count(major: u32, counted: u64) -> Option<u64> {
     if major <= LAST_MAJOR_WITH_ONE_TOO_MANY { counted.checked_sub(1) } else { Some(counted) }
 }

@@ -10,15 +10,13 @@ use hugepage_kernel::{Bytes, PageSize};
 use crate::majors::SIZE_PARAMETERS;
 use crate::{StartAnswer, errors, majors};
 
-/// The page that the program counts in: every size of a main segment is a multiple of it (ipci.c, `CalculateShmemSize`), so
-/// the count is exact.
+/// The page that the program counts in: each main segment is a multiple of it (ipci.c, `CalculateShmemSize`), so the count is exact.
 const COUNTING_UNIT: PageSize = PageSize::new(8192).unwrap();
 /// The program runs at most this often for one answer.
 const MAX_ATTEMPTS: usize = 4;
 /// The server's error if a checkpoint wrote pg_control while it was copied.
 const TORN_CONTROL_FILE: &str = "incorrect checksum in control file";
-/// The server's error for any `huge_page_size` if it was built without MAP_HUGE_SHIFT, as for glibc 2.17 (guc.c,
-/// `check_huge_page_size`).
+/// The server's error for any `huge_page_size` built without MAP_HUGE_SHIFT, as for glibc 2.17 (guc.c, `check_huge_page_size`).
 const NO_HUGE_PAGE_SIZES: &str = "must be 0 on this platform";
 /// Settings that have no part in the answer: errors go to stderr, untranslated and without a prefix, and no certificate is
 /// needed, which may be readable only by others.

@@ -39,9 +39,8 @@ pub fn memlock_of_service(service: &str, value: &str) -> String {
 /// Sorts after the files of distributions and packages, so that its value is the one in effect.
 pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
 
-/// Sets the pool of `size` at each boot: in a file of sysctl.d for the default size, on the kernel's command line for others.
-/// `file`: what sets it now. `None` for a size of the command line that something sets already: of two counts the first
-/// counts.
+/// Sets the pool of `size` at each boot: in a file of sysctl.d for the default size, on the kernel's command line for others. `file`:
+/// what sets it now. `None` for a size of the command line that something sets already: of two counts the first counts.
 pub fn set_pool_at_boot(size: PageSize, is_default: bool, pages: Pages, file: Option<&str>) -> Option<String> {
     // A later file of /etc takes precedence, so it has to be changed itself.
     let is_later =

@@ -113,8 +113,7 @@ impl Advisories {
         &TABLE
     }
 
-    /// What the advisories say of the kernel `release` to the server with these facts, a row for each; `release` is `None` if it
-    /// could not be read.
+    /// What the advisories say of the kernel `release` to the server with these facts, a row for each; `release`: `None` if unknown.
     pub fn concerning(&self, facts: &Facts, release: Option<&str>) -> Vec<KernelFinding> {
         let finding = |row: &Advisory| {
             let applies =

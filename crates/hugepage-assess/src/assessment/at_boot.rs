@@ -13,7 +13,7 @@ pub struct AtBoot {
     pub pages: Pages,
     /// The file that sets them; `None` where no file does.
     pub file: Option<String>,
-    /// The pages that the server and all others that can be seen need.
+    /// The pages that the server and all others that can be seen and fit need.
     pub needed: Pages,
     /// The pages that the next start of the server needs.
     pub by_server: Pages,
@@ -60,7 +60,8 @@ impl Status {
             () if boot.server_lacks() && self.may_get_more(boot) => Outlook::Unknown,
             () if boot.server_lacks() => lacks,
             // Who starts first gets them.
-            () if boot.pages < boot.needed || !fits || is_limited || is_hidden => Outlook::Unknown,
+            () if boot.pages < boot.needed || self.facts.others_beyond > Pages(0) => Outlook::Unknown,
+            () if !fits || is_limited || is_hidden => Outlook::Unknown,
             () => Outlook::Hugetlb,
         }
     }
@@ -85,7 +86,6 @@ impl Status {
             return None;
         }
         let by_server = self.forecast.needed?;
-        let by_others = self.by_others?.saturating_add(self.facts.others_beyond);
-        Some(AtBoot { pages, file, needed: by_others.saturating_add(by_server), by_server })
+        Some(AtBoot { pages, file, needed: self.by_others?.saturating_add(by_server), by_server })
     }
 }

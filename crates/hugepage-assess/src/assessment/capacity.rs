@@ -7,8 +7,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::Facts;
 
-/// The hundredths of memory that stay available when the pool has grown: with nothing left the host would
-/// throw out the page cache of its programs, and swap.
+/// The hundredths of memory that stay available when the pool has grown: with nothing left the host would drop its cache, and swap.
 pub const KEPT_AVAILABLE: u32 = 2;
 
 /// A host's memory.
@@ -31,8 +30,7 @@ pub struct HostMemory {
 }
 
 impl HostMemory {
-    /// From /proc/meminfo, for `pool`, of servers with `in_base_pages` of shared memory that is to move. `None` without
-    /// `MemTotal`.
+    /// From /proc/meminfo, for `pool`, of servers with `in_base_pages` of shared memory that is to move. `None` without `MemTotal`.
     pub fn beside_pool(meminfo: &Meminfo, pool: &Pool, in_base_pages: Bytes, reserve_percent: u32) -> Option<Self> {
         let in_pool = pool.page_size.times(pool.nr);
         Some(Self {
@@ -63,8 +61,7 @@ pub struct Capacity {
     /// With more pages, the kernel would have to swap before servers in base pages stop, or would refuse memory to processes.
     /// Never less than the pool has.
     pub now: Pages,
-    /// The most that the host can hold, as measured, or `within_reserve` where that is unknown. Never less than the pool
-    /// has, nor than is in use or promised.
+    /// The most that the host can hold, as measured, or `within_reserve` where that is unknown. Never less than the pool has or owes.
     pub most: Pages,
     /// What the pool has now: a number that is no more takes no memory.
     pub nr: Pages,

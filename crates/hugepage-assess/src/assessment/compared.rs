@@ -27,8 +27,7 @@ impl Pending {
 }
 
 impl CurrentStart<'_> {
-    /// The one of two possible next starts that needs more, if both come to the same; `None` if it depends on which of them
-    /// it will be.
+    /// The one of two possible next starts that needs more, if both come to the same; `None` if it depends on which it will be.
     pub fn start_of_both(&self, starts: [Pending; 2]) -> Option<Pending> {
         let [one, other] = starts.map(|start| Some((start.forecast(self.huge_page_size, self.own())?, start)));
         let (one, other) = (one?, other?);

@@ -103,8 +103,7 @@ pub enum Finding {
     CrashLoses,
     /// The NUMA nodes that the server may use have too few pages.
     NodeLimit,
-    /// A memory cgroup that counts huge pages allows less than the segment and private memory, now or after the next
-    /// start.
+    /// A memory cgroup that counts huge pages allows less than the segment and private memory, now or after the next start.
     MemoryLimit,
     /// A fault-time cgroup limit is below what all that share it were promised, now or after the next start.
     SharedLimit,

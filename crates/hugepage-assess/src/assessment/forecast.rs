@@ -25,8 +25,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Forecasts a start that asks for `requested` and a segment of `size`, of a server that has `own` pages of that pool
-    /// now.
+    /// Forecasts a start that asks for `requested` and a segment of `size`, of a server that has `own` pages of that pool now.
     pub fn of_start(requested: &Requested, size: Option<Bytes>, pool_state: &PoolState, own: Pages) -> Self {
         let PoolState { huge_page_size, pool, limits, lock_limit, .. } = pool_state;
         let supported = !matches!(pool, PoolFact::Unsupported(..));
@@ -92,8 +91,7 @@ impl Forecast {
         })
     }
 
-    /// Whether the server would start; `None` if that could not be determined, as of a start whose io_uring rings the kernel may
-    /// refuse.
+    /// Whether the server would start; `None` if that is unknown, as of a start whose io_uring rings the kernel may refuse.
     pub fn will_start(&self, requested: &Requested) -> Option<bool> {
         match self.outlook {
             Outlook::Fails => Some(false),

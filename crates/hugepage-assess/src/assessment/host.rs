@@ -61,8 +61,7 @@ pub struct Sizing {
     pub total: Pages,
     /// What the host can hold; `None` if its memory could not be read.
     pub capacity: Option<Capacity>,
-    /// The pool for all that fits, as [`Capacity::recommended`] defines it; `None` without a capacity: no number that the host
-    /// may not hold.
+    /// The pool for all that fits, as [`Capacity::recommended`] defines it; `None` without a capacity: the host may not hold it.
     pub recommended: Option<Pages>,
     /// The servers that do not fit.
     pub misfits: Vec<Misfit>,

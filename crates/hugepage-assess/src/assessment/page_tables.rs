@@ -1,8 +1,7 @@
 //! The cost of base pages: the page tables now, what would remain of them with huge pages, and their upper limit.
 //!
-//! A page table has 8 bytes for each page that it maps, and every process has tables of its own. So a process that
-//! has touched a whole segment of S bytes on pages of P bytes has S / P * 8 bytes of tables for it: 2 MB per GB on
-//! 4 kB pages, 4 kB per GB on 2 MB pages.
+//! A page table has 8 bytes for each page that it maps, and every process has tables of its own. So a process that has touched a whole
+//! segment of S bytes on pages of P bytes has S / P * 8 bytes of tables for it: 2 MB per GB on 4 kB pages, 4 kB per GB on 2 MB pages.
 //!
 //! Processes share the tables of a hugetlb mapping of 2 MB pages, one of 4 kB for each aligned 1 GB that the mapping
 //! covers (`huge_pmd_share` in mm/hugetlb.c; x86-64, arm64 and riscv). `VmPTE` counts a shared table in every process, so

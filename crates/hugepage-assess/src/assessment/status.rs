@@ -28,8 +28,7 @@ pub struct Status {
     pub crash: Forecast,
     /// Whether that is unknown because files have changed since the start, whose settings decide.
     pub crash_by_start: bool,
-    /// The pool that the host should have, as [`Capacity::recommended`] defines it. Where other servers can't be seen, their
-    /// needs are not in it.
+    /// The pool that the host should have, as [`Capacity::recommended`] defines it. Servers that can't be seen are not in it.
     pub recommended: Option<Pages>,
     /// The pages that all others have but strangers, and those that they lack as far as they can be seen.
     pub by_others: Option<Pages>,

@@ -117,8 +117,7 @@ pub struct Record {
     pub restart_outlook: Outlook,
     /// Why the segment is not as asked.
     pub cause: Option<Cause>,
-    /// What will take huge pages away although nothing has happened yet: `cgroup_limit`, `restart_fails`,
-    /// `restart_loses`.
+    /// What will take huge pages away although nothing has happened yet: `cgroup_limit`, `restart_fails`, `restart_loses`.
     #[serde(deserialize_with = "known_threats")]
     pub threats: Vec<Threat>,
     /// The state before something was lost; `None` if nothing was.

@@ -19,8 +19,7 @@ pub struct Facts {
     pub requested: Requested,
     /// The running segment.
     pub segment: Option<Segment>,
-    /// The pool of the segment if that is in huge pages, else of the size that `huge_page_size` asks for, and what limits
-    /// its use.
+    /// The pool of the segment if that is in huge pages, else of the size that `huge_page_size` asks for, and what limits its use.
     pub pool_state: PoolState,
     /// The host's memory.
     pub meminfo: Option<Meminfo>,
@@ -100,8 +99,7 @@ impl Facts {
         self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
     }
 
-    /// The pages of the pool that the server certainly has: none of a segment that may grow, of which no process can see
-    /// how much is touched by all.
+    /// The pages of the pool that the server certainly has: none of a segment that may grow: nobody sees how much all have touched.
     pub fn own_at_least(&self) -> Pages {
         match &self.segment {
             Some(segment) if segment.may_grow() => Pages(0),

@@ -18,8 +18,7 @@ pub struct PoolState {
     pub limits: Option<CgroupLimits>,
     /// The pool by NUMA nodes; `None` where no node can matter: there is one, or the pool has no pages.
     pub nodes: Option<NodePools>,
-    /// The permission for System V segments in huge pages that the server lacks; `None` where none is missing, or it could
-    /// not be read.
+    /// The permission for System V segments in huge pages that the server lacks; `None` where none is missing, or it is unknown.
     pub lock_limit: Option<LockLimit>,
 }
 
@@ -91,8 +90,7 @@ pub enum LockLimit {
         /// As in `Memlock`; `None` is unlimited.
         limit: Option<Bytes>,
     },
-    /// Any start, also one in base pages: all segments together exceed `kernel.shmall` (`newseg` in ipc/shm.c). Only where
-    /// that is certain.
+    /// Any start, also one in base pages: all segments together exceed `kernel.shmall` (`newseg` in ipc/shm.c), for certain.
     Shmall {
         /// What it allows.
         limit: Bytes,

@@ -153,8 +153,7 @@ impl From<&StoppedCluster> for StoppedMetrics {
     }
 }
 
-/// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes the
-/// whole text invalid.
+/// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes it invalid.
 fn name(instance: &Instance, all: &[Instance]) -> String {
     let (kind, name) = (instance.id.kind(), &instance.id.name);
     let same: Vec<_> = all.iter().filter(|other| other.id.kind() == kind && other.id.name == *name).collect();

@@ -1,5 +1,4 @@
-//! The hugetlb controller of cgroups, v1 and v2: limits that the pools do not show (admin-guide/cgroup-v2,
-//! cgroup-v1/hugetlb).
+//! The hugetlb controller of cgroups, v1 and v2: limits that the pools do not show (admin-guide/cgroup-v2, cgroup-v1/hugetlb).
 //!
 //! `rsvd.max` is checked when memory is mapped, `max` when a page is first touched. Limits of levels above the top of a
 //! container's view apply too, but are not visible inside.
@@ -122,8 +121,7 @@ impl CgroupLimits {
 }
 
 impl Hierarchy {
-    /// Finds the hierarchy with the hugetlb controller; `None` where this kernel has no cgroups, or none that could
-    /// limit this process.
+    /// Finds the hierarchy with the hugetlb controller; `None` where no cgroup could limit this process.
     pub fn find(root: &Root) -> Result<Option<Self>, ReadError> {
         Self::find_of(root, "self")
     }
@@ -161,8 +159,7 @@ impl Hierarchy {
         self.limits_on(root, &self.process, page_size, notes)
     }
 
-    /// The limits on `page_size` that apply now to the process `pid`. What cannot be read is a note, and counts as hidden
-    /// levels.
+    /// The limits on `page_size` that apply now to the process `pid`. What cannot be read is a note, and counts as hidden levels.
     pub fn limits_of(&self, root: &Root, pid: i32, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         self.limits_on(root, &pid.to_string(), page_size, notes)
     }
@@ -256,9 +253,8 @@ impl Hierarchy {
 pub(super) fn below(mount_root: &str, path: &str) -> Option<String> {
     let below = match mount_root {
         "/" => path,
-        // A container that shares the host's cgroup namespace sees the host's path, and its own part mounted; one that
-        // does not sees "/".
-        // A mount from outside a cgroup namespace has a root like "/..", which leaves open where its part begins.
+        // A container that shares the host's cgroup namespace sees the host's path, and its own part mounted; one that does not sees
+        // "/". A mount from outside a cgroup namespace has a root like "/..", which leaves open where its part begins.
         mount_root if path == "/" && !mount_root.starts_with("/..") => "",
         mount_root => path.strip_prefix(mount_root).filter(|below| below.is_empty() || below.starts_with('/'))?,
     };

@@ -1,5 +1,4 @@
-//! The memory that control groups let a process have, in pages of any size but huge ones: `memory.max` (cgroup v2), or
-//! `memory.limit_in_bytes` (v1).
+//! The memory but huge pages that control groups let a process have: `memory.max` (cgroup v2), or `memory.limit_in_bytes` (v1).
 
 use crate::cgroups::cgroup::{MIN_UNLIMITED, below, levels};
 use crate::host::mounts::{self, Mount};

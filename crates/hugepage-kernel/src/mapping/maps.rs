@@ -101,8 +101,7 @@ impl Mapping {
         self.start <= address && address < self.end
     }
 
-    /// The kernel's name without directory and ` (deleted)`, as pmap(1) prints it: `anon_hugepage`, `zero`,
-    /// `SYSV009b2220`.
+    /// The kernel's name without directory and ` (deleted)`, as pmap(1) prints it: `anon_hugepage`, `zero`, `SYSV009b2220`.
     pub fn name(&self) -> &str {
         let path = self.path.strip_suffix(" (deleted)").unwrap_or(&self.path);
         path.rsplit('/').next().unwrap_or(path)

@@ -1,8 +1,7 @@
 //! The page size by device number. The kernel keeps memory without a file on internal file systems, one for base pages
 //! and one for each huge page size, and /proc/PID/maps shows their device numbers.
 //!
-//! The numbers differ from boot to boot. To find them, this module maps memory that it neither touches nor reserves,
-//! and reads its device in /proc/self/maps.
+//! The numbers differ from boot to boot. This maps memory, neither touched nor reserved, and reads its device in /proc/self/maps.
 
 use std::ptr;
 

@@ -1,7 +1,6 @@
 //! /proc/sysvipc/shm: the System V shared memory segments of the IPC namespace that /proc was read in (proc(5)).
 //!
-//! The file does not show which of them are in huge pages. Its column `rss` is not read: for a segment in huge pages the
-//! kernel prints too large a number.
+//! The file does not show which of them are in huge pages. Its column `rss` is not read: for huge pages it is too large.
 
 use crate::{Bytes, ReadError, Root};
 

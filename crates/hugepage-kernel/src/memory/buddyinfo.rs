@@ -30,9 +30,8 @@ fn parse(line: &str) -> Option<Zone> {
 
 /// How many pages of `size` the free blocks of `node` (`None`: of all nodes) give without compaction.
 ///
-/// The small DMA zone is left out, because the kernel does not use it for ordinary requests. On POWER it can be the
-/// only zone and have all memory. `None` for a size above the largest block of the buddy allocator (1 GB pages), which
-/// this file does not cover.
+/// The small DMA zone is left out, because the kernel does not use it for ordinary requests. On POWER it can be the only zone and have
+/// all memory. `None` for a size above the largest block of the buddy allocator (1 GB pages), which this file does not cover.
 pub fn ready(zones: &[Zone], node: Option<u32>, size: PageSize, base: PageSize) -> Option<Pages> {
     let pages_each = base.pages_within(size.bytes()).0;
     let order = usize::try_from(pages_each.checked_ilog2()?).ok()?;
@@ -45,8 +44,7 @@ pub fn ready(zones: &[Zone], node: Option<u32>, size: PageSize, base: PageSize) 
     Some(zones.fold(Pages(0), |sum, zone| sum.saturating_add(blocks_of(&zone.free, order))))
 }
 
-/// The blocks of `order` in the free blocks of that order and above. A block of each order holds two of the order
-/// below.
+/// The blocks of `order` in the free blocks of that order and above. A block of each order holds two of the order below.
 fn blocks_of(free: &[u64], order: usize) -> Pages {
     let mut each = 1u64;
     free.iter().skip(order).fold(Pages(0), |sum, count| {

@@ -1,5 +1,4 @@
-//! /sys/kernel/mm/hugepages: one pool of huge pages for each size, host-wide and for each NUMA node
-//! (admin-guide/mm/hugetlbpage).
+//! /sys/kernel/mm/hugepages: one pool of huge pages for each size, host-wide and for each NUMA node (admin-guide/mm/hugetlbpage).
 
 use serde::{Deserialize, Serialize};
 

@@ -16,8 +16,7 @@ pub struct Average {
     pub percent: String,
 }
 
-/// All averages, in the order of the file; empty on a kernel without PSI. A kernel that was booted without PSI has the
-/// file but refuses to read it.
+/// All averages, in the order of the file; empty on a kernel without PSI. One that was booted without PSI refuses to read it.
 pub fn memory(root: &Root) -> Vec<Average> {
     let text = root.read(PATH).unwrap_or_default();
     let averages = text.lines().flat_map(|line| {

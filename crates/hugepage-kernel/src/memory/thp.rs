@@ -27,8 +27,7 @@ pub fn shmem_files(root: &Root) -> Result<Vec<String>, ReadError> {
     Ok(sizes.iter().map(|size| format!("hugepages-{size}kB/shmem_enabled")).collect())
 }
 
-/// The size of a transparent huge page that one page-table entry maps (`hpage_pmd_size`); `None` on a kernel without
-/// it.
+/// The size of a transparent huge page that one page-table entry maps (`hpage_pmd_size`); `None` on a kernel without it.
 pub fn pmd_size(root: &Root) -> Result<Option<PageSize>, ReadError> {
     let path = format!("{DIRECTORY}/hpage_pmd_size");
     Ok(if_there(root.read_number(&path))?.and_then(PageSize::new))

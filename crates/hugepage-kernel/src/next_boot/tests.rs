@@ -92,10 +92,19 @@ fn the_last_file_of_sysctl_d() {
     assert_eq!(host.pool(2), set(4, "/etc/sysctl.conf"));
     host.write("etc/sysctl.d/99-z.conf", "vm.nr_overcommit_hugepages = 9\n");
     assert_eq!(host.why(), "/etc/sysctl.d/99-z.conf sets vm.nr_overcommit_hugepages");
-    for (line, name) in [("vm.nr_hugepages = 0x10", "vm.nr_hugepages"), ("vm.nr_* = 3", "vm.nr_*")] {
+    for (line, name) in [
+        ("vm.nr_hugepages = 0x10", "vm.nr_hugepages"),
+        ("vm.nr_* = 3", "vm.nr_*"),
+        ("v?/nr_* = 3", "v?.nr_*"),
+        ("*/* = 3", "*.*"),
+    ] {
         host.write("etc/sysctl.d/99-z.conf", line);
         assert!(host.why().starts_with(&format!("/etc/sysctl.d/99-z.conf sets {name} = ")), "{line}: {}", host.why());
     }
+    host.write("etc/sysctl.d/99-z.conf", "net.ipv4.conf.*.rp_filter = 1\nv4l.* = 1\n");
+    assert_eq!(host.pool(2), set(4, "/etc/sysctl.conf"));
+    host.link("etc/systemd/system/systemd-sysctl.service", "/dev/null");
+    assert_eq!(host.why(), "/etc/systemd/system/systemd-sysctl.service decides whether sysctl.d is read");
 }
 
 #[test]
@@ -154,6 +163,10 @@ fn what_else_may_set_it() {
         "etc/rc.local",
         "etc/cron.d/a",
         "etc/init.d/a",
+        "etc/udev/rules.d/a.rules",
+        "var/spool/cron/crontabs/root",
+        "usr/local/lib/systemd/system/a.service",
+        "usr/lib/systemd/system/a.service.d/b.conf",
     ] {
         let host = Host::new();
         host.write(path, "echo never > /sys/kernel/mm/transparent_hugepage/enabled\n# nr_hugepages\n");
@@ -166,6 +179,15 @@ fn what_else_may_set_it() {
     assert_eq!(host.pool(2), PoolAtBoot::Unset);
     host.link("etc/systemd/system/multi-user.target.wants/pool@5.service", "/usr/lib/systemd/system/pool@.service");
     assert_eq!(host.why(), "/usr/lib/systemd/system/pool@.service mentions huge pages");
+    for link in
+        ["etc/systemd/system/timers.target.wants/pool.timer", "usr/lib/systemd/system/a.target.wants/pool.service"]
+    {
+        let host = Host::new();
+        host.write("usr/lib/systemd/system/pool.service", mentions);
+        assert_eq!(host.pool(2), PoolAtBoot::Unset);
+        host.link(link, "/usr/lib/systemd/system/pool.timer");
+        assert_eq!(host.why(), "/usr/lib/systemd/system/pool.service mentions huge pages");
+    }
     let host = Host::new();
     host.link("etc/systemd/system/sysinit.target.wants/hugeadm.service", "/opt/own/x.service");
     assert!(host.why().ends_with("hugeadm.service mentions huge pages"), "{}", host.why());
@@ -186,6 +208,9 @@ fn the_active_profile_of_tuned() {
     assert_eq!(host.why(), "/usr/lib/tuned/base/tuned.conf mentions huge pages");
     host.write("etc/tuned/base/tuned.conf", "[vm]\n");
     assert_eq!(host.pool(2), PoolAtBoot::Unset);
+    host.write("etc/tuned/base/own.sh", "sysctl -w vm.nr_hugepages=5\n");
+    assert_eq!(host.why(), "/etc/tuned/base/own.sh mentions huge pages");
+    fs::remove_file(host.path("etc/tuned/base/own.sh")).unwrap();
     host.write("etc/tuned/active_profile", "../../home/user\n");
     assert_eq!(host.why(), "the profile ../../home/user of tuned is not found");
 }

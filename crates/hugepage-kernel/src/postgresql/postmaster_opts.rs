@@ -6,8 +6,7 @@ const WITH_VALUE: &str = "BCcDdfhkNprStW";
 
 /// The arguments after the program in the text of `postmaster.opts`: `/bin/postgres "-D" "/data"`.
 ///
-/// The server quotes each argument and escapes nothing. A quote inside an argument is kept; only `" "` inside an
-/// argument looks like the end of one.
+/// The server quotes each argument and escapes nothing. A quote inside an argument is kept; only `" "` in it looks like its end.
 pub fn arguments(text: &str) -> Vec<String> {
     let line = text.lines().next().unwrap_or_default();
     let Some((_program, quoted)) = line.split_once(" \"") else { return Vec::new() };
@@ -63,8 +62,7 @@ fn first(arguments: &[String]) -> Option<(Option<(String, String)>, usize)> {
     Some((setting, length))
 }
 
-/// Whether a postgres program with these arguments serves connections. Others answer a question, repair or initialise
-/// (main.c).
+/// Whether a postgres program with these arguments serves connections. Others answer a question, repair or initialise (main.c).
 pub fn serves(arguments: &[String]) -> bool {
     const OTHERS: [&str; 9] =
         ["--single", "--boot", "--check", "--describe-config", "--help", "--version", "-?", "-V", "-C"];

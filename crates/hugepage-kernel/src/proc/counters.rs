@@ -1,5 +1,4 @@
-//! /proc/PID/status and /proc/PID/stat: the memory of one process, without walking its page tables and without its mmap lock
-//! (proc(5)).
+//! /proc/PID/status and /proc/PID/stat: the memory of one process, without a walk of its page tables or its mmap lock (proc(5)).
 
 use std::time::Duration;
 
@@ -11,8 +10,7 @@ use crate::fields::{fields, first_number};
 /// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// The memory of one process; `None` where this kernel has no such line, or the process no longer has memory of its
-/// own.
+/// The memory of one process; `None` where this kernel has no such line, or the process no longer has memory of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStatus {
     /// `PPid`: its parent.
@@ -27,8 +25,7 @@ pub struct ProcessStatus {
     pub rss_shmem: Option<Bytes>,
     /// `VmSwap`: its private memory in swap.
     pub swap: Option<Bytes>,
-    /// `HugetlbPages` (since 4.4): a positive value proves hugetlb pages; the amount can be far too low, because
-    /// processes share page tables of huge pages.
+    /// `HugetlbPages` (since 4.4): a positive value proves hugetlb pages; the amount can be far too low, as processes share tables.
     pub hugetlb_pages: Option<Bytes>,
 }
 

@@ -115,8 +115,7 @@ pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadErr
     unless_gone(root.read_link(&format!("/proc/{pid}/{name}")))
 }
 
-/// How long `pid` has been running, including suspended time, to a hundredth of a second; `Ok(None)` if it does not
-/// exist.
+/// How long `pid` has been running, including suspended time, to a hundredth of a second; `Ok(None)` if it does not exist.
 pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
     let Some(stat) = stat(root, pid)? else { return Ok(None) };
     Ok(Some(uptime(root)?.saturating_sub(stat.start_after_boot())))
@@ -160,8 +159,7 @@ pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
     })?
 }
 
-/// The process that /proc/self shows. Another number than that of getpid(2) means that /proc shows another PID
-/// namespace.
+/// The process that /proc/self shows. Another number than that of getpid(2) means that /proc shows another PID namespace.
 pub fn own_pid(root: &Root) -> Result<i32, ReadError> {
     const PATH: &str = "/proc/self";
     let link = root.read_link(PATH)?;

@@ -131,8 +131,7 @@ impl StoppedOracle {
         command.map_or(String::new(), |command| format!(" with \"{command}\""))
     }
 
-    /// What to do where the parameters exclude each other, whatever the pool has (Database Error Messages, ORA-27138 and
-    /// ORA-27107).
+    /// What to do where the parameters exclude each other, whatever the pool has (Database Error Messages, ORA-27138 and ORA-27107).
     fn hint_on_parameters(&self) -> Option<String> {
         let is_by_memory_target = self.forecast.as_ref().is_some_and(|one| one.cause == Some(Cause::MemoryTarget));
         let kb = self.memory_target.unwrap_or_default().0.div_ceil(1024);
@@ -179,6 +178,9 @@ impl StoppedOracle {
     }
 
     fn lacks(&self, forecast: &Forecast) -> String {
+        if forecast.cause.is_none() && forecast.outlook == Outlook::Unknown {
+            return "other instances that are stopped need pages of the pool, too".to_owned();
+        }
         Shortfall { forecast: forecast.clone(), pool_state: Some(&self.pool_state), product: ORACLE }.to_string()
     }
 }

@@ -94,8 +94,7 @@ pub fn find_last(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Opt
     Ok(last)
 }
 
-/// Calls `each` with the offset of every line that begins a start, the last first, until it breaks or `left` bytes have been
-/// searched.
+/// Calls `each` with the offset of every line that begins a start, the last first, until it breaks or `left` bytes have been searched.
 fn find_starts(
     log: &mut (impl Read + Seek),
     left: &mut u64,

@@ -17,8 +17,7 @@ const MAX_LINE_BYTES: usize = 64 << 10;
 /// The number of changes that are read: more than anybody makes between two starts.
 const MAX_CHANGES: usize = 10_000;
 
-/// The changes with SCOPE=SPFILE or BOTH behind the last start in the log at `path`; `Ok(None)` if no start is found in
-/// what is searched of it.
+/// The changes with SCOPE=SPFILE or BOTH behind the last start in the log at `path`; `Ok(None)` if no start is found there.
 pub fn since_last_start(files: &InstanceFiles, path: &str) -> Result<Option<Vec<ParameterChange>>, ReadError> {
     files.search_log(path, &mut { limit::ALERT_LOG }, since_last_start_within)
 }

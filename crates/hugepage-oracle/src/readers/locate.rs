@@ -1,5 +1,4 @@
-//! Where an instance keeps its alert log and its parameters. Only the directories where Oracle itself reads or writes
-//! are searched, to a fixed depth.
+//! Where an instance keeps its alert log and its parameters. Only Oracle's own directories are searched, to a fixed depth.
 
 use std::time::SystemTime;
 
@@ -185,8 +184,7 @@ pub fn is_numbered(sid: &str, database: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// DB_UNIQUE_NAME in lower case by the path of an alert log: `orcl` in
-/// `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
+/// DB_UNIQUE_NAME in lower case by the path of an alert log: `orcl` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
 pub fn database_of(log: &str) -> Option<&str> {
     let (_, within) = log.rsplit_once("/diag/rdbms/")?;
     within.split('/').next().filter(|name| !name.is_empty())

@@ -59,12 +59,14 @@ impl<'a> HostOratab<'a> {
 }
 
 /// Parses the text. Comments, `*` (which names no instance) and invalid lines are skipped. Of several lines with one
-/// name the first counts, as for dbstart and oraenv.
+/// name the first counts that starts at boot, else the first: dbstart reads all, oraenv the first.
 pub fn parse(text: &str) -> Vec<OratabEntry> {
     let mut entries: Vec<OratabEntry> = Vec::new();
     for entry in text.lines().filter_map(parse_line) {
-        if entries.iter().all(|known| known.sid != entry.sid) {
-            entries.push(entry);
+        match entries.iter_mut().find(|known| known.sid == entry.sid) {
+            Some(known) if known.starts_at_boot || !entry.starts_at_boot => {}
+            Some(known) => *known = entry,
+            None => entries.push(entry),
         }
     }
     entries
@@ -113,6 +115,7 @@ mod tests {
                     +ASM1:/u01/app/19.0.0/grid:N\t\t# line added by Agent\n\
                     \x20 my_db : /u02/home/ : W \r\n\
                     orcl:/u01/other:N\n\
+                    late:/u04/old:N\nlate:/u04/new:Y\nlate:/u04/third:Y\n\
                     nohome\nempty::Y\nrelative:u01:Y\n:/u01:Y\ntwo words:/u01:Y\nlast:/u03";
         let entry = |sid: &str, home: &str, starts_at_boot| OratabEntry {
             sid: sid.to_owned(),
@@ -124,6 +127,7 @@ mod tests {
             entry("orcl", "/u01/app/oracle/product/19.0.0/dbhome_1", true),
             entry("+ASM1", "/u01/app/19.0.0/grid", false),
             entry("my_db", "/u02/home", true),
+            entry("late", "/u04/new", true),
             entry("last", "/u03", false),
         ];
         assert_eq!(parse(text), expected);

@@ -44,8 +44,7 @@ impl Parameters {
     /// and SPFILE unless that is in ASM). What cannot be read is a note.
     pub fn read(files: &InstanceFiles, path: &str, sid: &str, notes: &mut Notes) -> Self {
         let mut all = Self::default();
-        all.add_file(files, path, &mut Vec::new(), 0, notes);
-        all.of_instance(sid)
+        if all.add_file(files, path, &mut Vec::new(), 0, notes) { all.of_instance(sid) } else { Self::default() }
     }
 
     /// Parses the text of an init.ora, for the instance `sid`.
@@ -84,8 +83,7 @@ impl Parameters {
         self.size("memory_max_target").max(self.size("memory_target")).filter(|size| size.0 > 0)
     }
 
-    /// The size of shared memory at a start: SGA_MAX_SIZE, or SGA_TARGET if that is larger. `None` if neither is set;
-    /// then the sizes of the pools add up to it.
+    /// The size of shared memory at a start: SGA_MAX_SIZE, or SGA_TARGET if that is larger. `None` if neither is set.
     pub fn sga_max_size(&self) -> Option<Bytes> {
         self.size("sga_max_size").max(self.size("sga_target")).filter(|size| size.0 > 0)
     }
@@ -130,27 +128,35 @@ impl Parameters {
         }
     }
 
-    /// Adds a file and the files that it names, each once. `read`: the files so far.
-    fn add_file(&mut self, files: &InstanceFiles, path: &str, read: &mut Vec<String>, depth: usize, notes: &mut Notes) {
+    /// Adds a file, with the files that it names in their places, each once. `read`: the files so far. False if one can't be read.
+    fn add_file(
+        &mut self,
+        files: &InstanceFiles,
+        path: &str,
+        read: &mut Vec<String>,
+        depth: usize,
+        notes: &mut Notes,
+    ) -> bool {
         if read.len() >= MAX_FILES || read.iter().any(|known| known == path) {
-            return;
+            return true;
         }
         read.push(path.to_owned());
-        let Some(bytes) = notes.keep(files.read(path, limit::CONFIGURATION)) else { return };
-        let before = self.0.len();
-        self.add_text(&text_of(&bytes));
-        if depth >= MAX_INCLUDE_DEPTH {
-            return;
-        }
-        let named = |parameter: &&Parameter| matches!(parameter.name.as_str(), "ifile" | "spfile");
-        let named: Vec<_> = self.0[before..].iter().filter(named).map(|found| found.value.clone()).collect();
-        for file in named {
-            if file.starts_with('/') {
-                self.add_file(files, &file, read, depth + 1, notes);
-            } else if file.starts_with('+') {
+        let is_followed = path.starts_with('/') && depth <= MAX_INCLUDE_DEPTH;
+        let bytes = if is_followed { notes.keep(files.read(path, limit::CONFIGURATION)) } else { None };
+        let Some(text) = bytes.as_deref().and_then(text_of) else {
+            notes.add(format!("the parameter file \"{path}\" is not read, so what the next start asks for is unknown"));
+            return false;
+        };
+        text.lines().all(|line| {
+            let before = self.0.len();
+            self.add_text(line);
+            let named = self.0.get(before).filter(|found| matches!(&*found.name, "ifile" | "spfile"));
+            let Some(file) = named.map(|found| found.value.clone()) else { return true };
+            if file.starts_with('+') {
                 notes.add(format!("the parameter file \"{file}\" is in ASM, where it could not be read"));
             }
-        }
+            file.starts_with('+') || self.add_file(files, &file, read, depth + 1, notes)
+        })
     }
 
     /// The parameters for this instance. Its own come after those for all instances, so that they override them.
@@ -161,8 +167,8 @@ impl Parameters {
     }
 }
 
-fn text_of(bytes: &[u8]) -> String {
-    if spfile::is_spfile(bytes) { spfile::text(bytes) } else { String::from_utf8_lossy(bytes).into_owned() }
+fn text_of(bytes: &[u8]) -> Option<String> {
+    if spfile::is_spfile(bytes) { spfile::text(bytes) } else { Some(String::from_utf8_lossy(bytes).into_owned()) }
 }
 
 /// Splits `name = value` into both, trimmed; `None` if the line is no assignment.
@@ -240,11 +246,23 @@ mod tests {
             for (number, part) in (2..).zip(text.as_bytes().chunks(BLOCK_TEXT)) {
                 file.extend(block(number, part));
             }
-            let found = Parameters::parse(&text_of(&file), "TEST1");
+            let found = Parameters::parse(&text_of(&file).unwrap(), "TEST1");
             assert_eq!(found.size("sga_target"), Some(Bytes(12345 << 20)), "{shift}");
             assert_eq!(found.size("sga_max_size"), Some(Bytes(5 << 30)), "{shift}");
             assert_eq!(found.get("_parameter_39"), Some("39"), "{shift}");
         }
+    }
+
+    /// A shorter text over a longer one.
+    #[test]
+    fn an_spfile_with_remains() {
+        let of = |parts: &[&[u8]]| {
+            let blocks = (2..).zip(parts).flat_map(|(number, part)| block(number, part));
+            text_of(&block(1, b"").into_iter().chain(blocks).collect::<Vec<_>>())
+        };
+        assert!(of(&[b"*.sga_target=8G\n"]).is_some());
+        assert_eq!(of(&[b"*.sga_target=8G\n\0\0*.sga_max_size=64G\n"]), None);
+        assert_eq!(of(&[b"*.sga_target=8G\n", b"*.sga_max_size=64G\n"]), None);
     }
 
     const BLOCK_TEXT: usize = 512 - 20;

@@ -1,5 +1,4 @@
-//! The facts that a block has in sentences. Oracle wraps them anywhere, so they are searched in one text, ignoring
-//! case.
+//! The facts that a block has in sentences. Oracle wraps them anywhere, so they are searched in one text, ignoring case.
 
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};

@@ -11,13 +11,17 @@ pub fn is_spfile(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) || bytes.iter().take(BLOCK).any(|&byte| byte == 0)
 }
 
-/// The text without the headers of the blocks. A line may continue in the next block.
-pub fn text(bytes: &[u8]) -> String {
+/// The text without the headers of the blocks; `None` if assignments, which may be remains, stand behind its end.
+pub fn text(bytes: &[u8]) -> Option<String> {
     let blocks = bytes.chunks(BLOCK).map(|block| match block.starts_with(MAGIC) {
         true => block.get(HEADER..).unwrap_or_default(),
         false => block,
     });
-    let text: Vec<u8> =
-        blocks.flatten().copied().filter(|byte| matches!(byte, b'\t' | b'\n' | 0x20..=0x7e | 0x80..)).collect();
-    String::from_utf8_lossy(&text).into_owned()
+    let mut text: Vec<u8> = blocks.flatten().copied().collect();
+    let first = text.iter().position(|&byte| byte == b'=')?;
+    let end = text[first..].iter().position(|&byte| byte == 0).map_or(text.len(), |length| first + length);
+    let is_over = !text[end..].contains(&b'=');
+    text.truncate(end);
+    text.retain(|byte| matches!(byte, b'\t' | b'\n' | 0x20..=0x7e | 0x80..));
+    is_over.then(|| String::from_utf8_lossy(&text).into_owned())
 }

@@ -94,8 +94,7 @@ fn two_digits(text: &str) -> Option<i64> {
     (text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
-/// The days since 1970 of a date of the Gregorian calendar; years begin in March here, so that the leap day is their
-/// last.
+/// The days since 1970 of a date of the Gregorian calendar; years begin in March here, so that the leap day is their last.
 fn days_since_1970(year: i64, month: u32, day: u32) -> Option<i64> {
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;

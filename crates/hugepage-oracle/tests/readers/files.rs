@@ -168,10 +168,7 @@ fn parameter_files_in_the_order_of_a_start() {
 fn parameters_with_the_files_that_they_name() {
     let (_directory, root) = tree(&[
         ("dbs/initT1.ora", "ifile=/dbs/common.ora\nsga_target=3G\nspfile='+DATA/T1/spfileT1.ora'\n"),
-        (
-            "dbs/common.ora",
-            "sga_target=1G\nsga_max_size=2G\nT1.pre_page_sga=true\nifile='/dbs/common.ora'\nifile=/dbs/none\n",
-        ),
+        ("dbs/common.ora", "sga_target=1G\nsga_max_size=2G\nT1.pre_page_sga=true\nifile='/dbs/common.ora'\n"),
         ("dbs/long.ora", &"x".repeat(3 << 20)),
         ("dbs/a.ora", &"ifile=/dbs/b.ora\n".repeat(2000)),
         ("dbs/b.ora", &"ifile=/dbs/c.ora\n".repeat(2000)),
@@ -180,9 +177,19 @@ fn parameters_with_the_files_that_they_name() {
     let mut notes = Notes::default();
     let found = Parameters::read(&InstanceFiles::own(&root), "/dbs/initT1.ora", "T1", &mut notes);
     assert_eq!((found.size("sga_max_size"), found.flag("pre_page_sga")), (Some(Bytes(2 * GIB)), Some(true)));
+    assert_eq!(found.size("sga_target"), Some(Bytes(3 * GIB)), "behind ifile");
     let notes = notes.into_vec();
     assert!(notes.iter().any(|note| note.contains("\"+DATA/T1/spfileT1.ora\" is in ASM")), "{notes:?}");
-    assert!(notes.iter().any(|note| note.contains("dbs/none")), "{notes:?}");
+    for named in ["/dbs/none", "?/dbs/common.ora", "common.ora"] {
+        let text = format!("sga_target=3G\nifile={named}\nsga_target=4G\n");
+        let (_directory, root) = tree(&[("dbs/initT2.ora", &text), ("dbs/common.ora", "sga_target=5G\n")]);
+        let mut notes = Notes::default();
+        assert!(
+            Parameters::read(&InstanceFiles::own(&root), "/dbs/initT2.ora", "T2", &mut notes).is_empty(),
+            "{named}"
+        );
+        assert!(notes.into_vec().iter().any(|note| note.contains(&format!("\"{named}\" is not read"))), "{named}");
+    }
     // Each is read once, though each names another thousands of times.
     let mut notes = Notes::default();
     assert!(!Parameters::read(&InstanceFiles::own(&root), "/dbs/a.ora", "T1", &mut notes).is_empty());

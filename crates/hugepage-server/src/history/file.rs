@@ -115,8 +115,7 @@ impl HistoryFile {
         written.map(|()| damaged).map_err(|source| self.error("rewrite", source))
     }
 
-    /// Opens it if it is a regular file of this user and not a link; `None` if it does not exist and is not to be
-    /// created.
+    /// Opens it if it is a regular file of this user and not a link; `None` if it does not exist and is not to be created.
     fn open(&self, flags: OFlags) -> Result<Option<File>, HistoryError> {
         let opened = SafeDirectory::open_above(&self.path, OFlags::PATH)
             .and_then(|(directory, name)| directory.open_file(name, flags, mode_in(&directory)?));

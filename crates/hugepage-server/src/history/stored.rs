@@ -117,8 +117,7 @@ impl Iterator for StoredRecords {
     }
 }
 
-/// Reads the next line that is not empty into `line`, without its line feed; false at the end. Of one that is too long it
-/// keeps as much as shows that.
+/// Reads the next line that is not empty into `line`, without its line feed; false at the end. Of a long one it keeps what shows that.
 pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     loop {
         line.clear();

@@ -46,7 +46,7 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
 /// The message of the instance with the worst verdict, running or stopped; if all is well, one on all of them.
 fn text(survey: &Survey, verdict: HostVerdict, name: Option<&str>) -> String {
     let count = survey.instances.len();
-    if verdict.severity == Severity::Ok && count > 1 {
+    if verdict.severity == Severity::Ok && count > 1 && !verdict.is_unknown {
         let are_all_in_huge_pages = survey.instances.iter().all(|instance| instance.landed_in() == Landing::Hugetlb);
         let how = if are_all_in_huge_pages { "in huge pages" } else { "as configured" };
         return format!("all {count} instances are {how}, also after a restart.");
@@ -65,6 +65,7 @@ fn text(survey: &Survey, verdict: HostVerdict, name: Option<&str>) -> String {
             ),
         },
         // What is no warning needs no command.
+        _ if verdict.is_unknown => verdict.state(),
         _ => match verdict.hint.filter(|_| verdict.severity >= Severity::Warning) {
             Some(hint) => format!("{} {hint}", verdict.worst.unwrap_or(verdict.summary)),
             None => verdict.worst.unwrap_or(verdict.summary),

@@ -26,8 +26,7 @@ use self::files::{Writer, WriterOptions};
 use self::snapshot::OracleSnapshot;
 use crate::privileges;
 
-/// Writes the files of one snapshot into `directory` and returns its snapshot_id. An error before the first rename leaves
-/// the old files.
+/// Writes the files of one snapshot into `directory` and returns its snapshot_id. An error before the first rename leaves the old.
 pub fn write(directory: &Path, snapshot: &OracleSnapshot, options: &WriterOptions) -> Result<String> {
     let content = snapshot.content();
     privileges::write(|| Writer::new(directory, options)?.write(&content))

@@ -25,8 +25,7 @@ pub fn truncate(text: &str, width: usize) -> String {
     }
 }
 
-/// Truncates a sanitised text as [`truncate`], but between two words, so that no number is truncated; empty if the
-/// first word does not fit.
+/// Truncates a sanitised text as [`truncate`], but between two words, so that no number is cut; empty if the first word does not fit.
 pub fn truncate_at_word(text: &str, width: usize) -> String {
     if text.len() <= width {
         return text.to_owned();

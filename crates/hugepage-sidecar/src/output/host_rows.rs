@@ -39,6 +39,9 @@ columns! {
     HostOutput(survey: &Survey, sizings: &[Sizing]) where {
         let host = &survey.host;
         let said = HostVerdict::of_survey(survey, sizings);
+        let boot = next_boot(survey);
+        let why = boot.iter().find_map(|pool| pool.reason.as_ref()).filter(|_| !survey.instances.is_empty());
+        let of_boot = why.map(|why| format!("what the pools have after the next boot is unknown: {why}"));
     } {
         host_name: Option<String> = host.host_name.clone(),
         taken_at: String = time(host.taken_at),
@@ -54,9 +57,9 @@ columns! {
         stopped: Vec<StoppedRow> = host.stopped.iter().map(|one| StoppedRow::new(one, survey, sizings)).collect(),
         pools: Vec<PoolOutput> = host.pools.iter().map(|row| PoolOutput::new(row, sizings)).collect(),
         /// One for each page size.
-        next_boot: Vec<NextBootOutput> = next_boot(survey),
+        next_boot: Vec<NextBootOutput> = boot,
         recommendations: Vec<HostRecommendation> = host_advice::recommendations(survey, sizings),
-        notes: Vec<String> = host.notes.clone(),
+        notes: Vec<String> = host.notes.iter().cloned().chain(of_boot).collect(),
         /// The programs beside database servers that have huge pages, the largest first.
         holders: Vec<PoolHolder> = host.holders.clone(),
         /// The advisories on this kernel that concern one of the instances.

@@ -1,5 +1,4 @@
-//! What this program may do while it runs, given up at its start: root's other powers, and writing anywhere but where the
-//! command line says.
+//! What this program may do while it runs, given up at its start: root's other powers, and writing but where the command line says.
 //!
 //! The thread that looks has two capabilities. What a command needs besides is permitted to it, but in effect only in a
 //! thread that writes one file, and ends, or in a reader until it has become another user. Landlock confines the threads that write, not the one that

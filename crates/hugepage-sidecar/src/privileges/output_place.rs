@@ -13,8 +13,7 @@ use rustix::process::geteuid;
 
 use crate::server_program::trust;
 
-/// Why nothing is written below `directory`, or where it would be created; `None` if it is, and if it is for the command to say why
-/// not.
+/// Why nothing is written below `directory`, or where it would be created; `None` if it is, or the command says why not.
 pub fn refusal(directory: &Path) -> Option<String> {
     let path = std::path::absolute(directory).ok()?;
     let found = path.ancestors().find_map(|at| match other_writer(at, is_trusted) {

@@ -1,5 +1,4 @@
-//! Coordinates in a chart. Widths are percentages, so that a chart fits every screen without scaling its text; heights are
-//! pixels.
+//! Coordinates in a chart. Widths are percentages, so that a chart fits every screen without scaling its text; heights are pixels.
 
 /// `part` of `whole` as an SVG length such as `12.5%`; `100%` if `whole` is 0.
 pub fn percent(part: u64, whole: u64) -> String {

@@ -61,7 +61,7 @@ impl Tree {
             "Name:\tpostgres\nPPid:\t1\nUid:\t26\t26\t26\t26\nGid:\t26\t26\t26\t26\nVmPTE:\t120 kB\n",
         );
         self.write("data/PG_VERSION", "15\n");
-        self.write("data/postgresql.conf", "shared_buffers = 8GB\n");
+        self.write("data/postgresql.conf", "shared_buffers = 1GB\n");
         symlink("/data", self.path.join("proc/1000/cwd")).unwrap();
     }
 

@@ -49,8 +49,7 @@ fn first_line(error: &str) -> &str {
     ["LOG:  ", "ERROR:  ", "FATAL:  "].iter().find_map(|level| line.strip_prefix(level)).unwrap_or(line)
 }
 
-/// The error with which PostgreSQL refuses to start without huge pages, by the kernel's error code (sysv_shmem.c);
-/// `None` with shared_memory_type = sysv.
+/// PostgreSQL's refusal to start without huge pages, by the kernel's code (sysv_shmem.c); `None` with shared_memory_type = sysv.
 pub fn refusal(pool_state: &PoolState, sysv: bool) -> Option<&'static str> {
     match (&pool_state.pool, sysv) {
         (_, true) => None,

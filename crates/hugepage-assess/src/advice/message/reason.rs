@@ -196,12 +196,7 @@ impl StatusText<'_> {
                 )
             }
             true => format!("{} is in {} until the next boot: {set}{fails}.", self.memory(), self.huge_pages()),
-            false => {
-                format!(
-                    "The pool is too small after the next boot: {set}, and all that use it now need {}.",
-                    boot.needed
-                )
-            }
+            false => format!("The pool is too small after the next boot: {set}, and {} are needed.", boot.needed),
         }
     }
 

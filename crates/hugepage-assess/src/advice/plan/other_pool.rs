@@ -59,8 +59,7 @@ impl OtherPool {
 }
 
 impl Status {
-    /// The status as if the server asked for the page size that its hint tells to set, for all that is said of pools; `None` if
-    /// the hint tells none.
+    /// The status as if the server asked for the page size that its hint sets, for what is said of pools; `None` if it sets none.
     pub fn with_planned_page_size(&self) -> Option<Self> {
         let plan = Plan::of_finding(self, self.verdict().1)?;
         let size = plan.steps.into_iter().find_map(|step| match step {

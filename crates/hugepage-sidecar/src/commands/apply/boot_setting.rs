@@ -1,5 +1,4 @@
-//! Sets the pool for the next boot, in sysctl.d, or in tmpfiles.d for sizes that sysctl cannot set, and finds settings
-//! that override it.
+//! Sets the pool for the next boot, in sysctl.d, or in tmpfiles.d for sizes that sysctl can't set, and finds what overrides it.
 
 use std::path::Path;
 
@@ -67,8 +66,7 @@ impl BootSetting {
         lines.join("\n") + "\n"
     }
 
-    /// Whether a line of a file sets the same pool: `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - -
-    /// 1`.
+    /// Whether a line of a file sets the same pool: `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - - 1`.
     fn matches_line(&self, line: &str) -> bool {
         let words = |text: &str| text.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>();
         match self.name.split_once(' ') {

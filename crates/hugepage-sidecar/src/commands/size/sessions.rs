@@ -32,8 +32,7 @@ pub struct SessionRow {
     /// Page tables that each session needs for other memory, by the smallest process; null if unknown, and then not counted.
     pub own_per_session: Option<Bytes>,
     pub page_tables_base: Bytes,
-    /// The page tables in pages of 2 MB, in bytes; null if the kernel has no pages of that size, as in the next one,
-    /// which is null for Oracle, too.
+    /// The page tables in pages of 2 MB, in bytes; null if the kernel has no such pages, as is the next one, for Oracle always.
     pub page_tables_huge_2mb: Option<Bytes>,
     pub page_tables_huge_1gb: Option<Bytes>,
     /// Whether huge pages save at least 1% of memory; null if unknown.

@@ -1,0 +1,1 @@
+echo 0 > /proc/sys/vm/nr_hugepages
