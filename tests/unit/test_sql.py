@@ -16,7 +16,8 @@ VALUE = re.compile(r"(?:^ *|(?<= ))(\w+): ((?:[^,()]|\((?:[^()]|\([^()]*\))*\))*
 SHARED = re.compile(r"\b(?:beside|counters|fields)\(")
 """The columns with their values in a file of src/views, and others that it takes from a crate; below, those whose value is named as
 another column."""
-COMPUTED = {("status", "shared_buffers_in_huge_pages"), ("segments", "size"), ("segments", "reserved"), ("page_tables", "share_of_memory")}
+COMPUTED = {("status", "shared_buffers_in_huge_pages"), ("status", "transparent_hugepage"), ("segments", "size"), ("segments", "reserved"),
+            ("page_tables", "share_of_memory")}
 
 
 def loaded() -> ModuleType:
