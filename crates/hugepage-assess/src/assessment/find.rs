@@ -10,7 +10,7 @@ use crate::model::{Cause, HugePages, Landing, NodePools};
 /// Below this much shared memory, base pages are only a notice.
 pub const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);
 
-type Found = Option<(Severity, Finding)>;
+type Rated = Option<(Severity, Finding)>;
 
 impl Status {
     /// All findings, the most severe first; those of one severity in the order of this list.
@@ -47,13 +47,13 @@ impl Status {
         findings
     }
 
-    fn regressed(&self) -> Found {
+    fn regressed(&self) -> Rated {
         let loss = self.facts.past.loss.as_ref().filter(|_| self.cause != Some(Cause::Disabled))?;
         let stands = !loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base);
         stands.then(|| (Severity::Warning, Finding::Regressed(loss.clone())))
     }
 
-    fn of_landing(&self) -> Found {
+    fn of_landing(&self) -> Rated {
         let requested = &self.facts.requested;
         Some(match self.facts.landing() {
             // Its default, and huge pages would gain nothing.
@@ -74,7 +74,7 @@ impl Status {
         })
     }
 
-    fn crash_loses(&self) -> Found {
+    fn crash_loses(&self) -> Rated {
         match self.crash_outlook_apart()? {
             Outlook::Fails => Some((Severity::Critical, Finding::CrashLoses)),
             Outlook::Mixed | Outlook::Base => Some((Severity::Warning, Finding::CrashLoses)),
@@ -86,12 +86,12 @@ impl Status {
         }
     }
 
-    fn page_tables(&self) -> Found {
+    fn page_tables(&self) -> Rated {
         let severity = if self.facts.page_tables_exceed(10) { Severity::Critical } else { Severity::Warning };
         self.facts.page_tables_exceed(5).then_some((severity, Finding::PageTables))
     }
 
-    fn pool_wasted(&self, needed_by_all: Option<Pages>) -> Found {
+    fn pool_wasted(&self, needed_by_all: Option<Pages>) -> Rated {
         let (needed, share) = needed_by_all.zip(self.share)?;
         // Pages of nodes that the server may not use are there for others.
         let of_nodes = self.facts.pool_state.nodes.as_ref().and_then(NodePools::persistent);
@@ -102,13 +102,13 @@ impl Status {
         is_wasted.then_some((severity, Finding::PoolWasted { needed }))
     }
 
-    fn outlook_unknown(&self) -> Found {
+    fn outlook_unknown(&self) -> Rated {
         let of_crash = self.crash_outlook_apart() == Some(Outlook::Unknown) && !self.crash_by_start;
         let is_unknown = self.outlook == Outlook::Unknown || of_crash;
         (is_unknown && self.facts.wants_huge_pages()).then_some((Severity::Notice, Finding::OutlookUnknown))
     }
 
-    fn node_limit(&self) -> Found {
+    fn node_limit(&self) -> Rated {
         let room = self.facts.node_room(self.needed?)?;
         let is_serious = self.facts.landing() == Landing::Hugetlb || self.is_large();
         let severity = if is_serious { Severity::Warning } else { Severity::Notice };
@@ -116,7 +116,7 @@ impl Status {
         is_short.then_some((severity, Finding::NodeLimit))
     }
 
-    fn boot_loses(&self) -> Found {
+    fn boot_loses(&self) -> Rated {
         // What is not there, or a restart loses already, the next boot does not lose.
         let is_kept = matches!(self.outlook, Outlook::Hugetlb | Outlook::Unknown);
         let boot = self.at_boot().filter(|_| self.facts.landing() == Landing::Hugetlb && is_kept)?;
@@ -129,7 +129,7 @@ impl Status {
         }
     }
 
-    fn limit_hit(&self) -> Found {
+    fn limit_hit(&self) -> Rated {
         let (path, count) = self.facts.pool_state.limits.as_ref()?.refusals.clone()?;
         (count > 0).then_some((Severity::Notice, Finding::LimitHit { path, count }))
     }
