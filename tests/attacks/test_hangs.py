@@ -10,13 +10,15 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from test_door import fake
+from test_strangers import CGROUPS, ORATAB
 
 from harness import sidecar, silent_fuse
+from harness.attacker import USER
 from harness.poll import until
 from harness.sidecar import OK, UNKNOWN
 from harness.units import MB
@@ -150,3 +152,77 @@ def test_a_stuck_read_keeps_no_pipe_of_the_caller(home):
         begun = time.monotonic()
         process.communicate(timeout=30)
         assert time.monotonic() - begun < 2 * SECONDS + 2
+
+
+POSTGRES = pwd.getpwnam("postgres").pw_uid
+MORE_THAN_READERS = 17
+GROUP = CGROUPS / "docker/attack"
+
+
+@contextmanager
+def container(directory: Path, uids: list[int]) -> Iterator[None]:
+    """A container in which each of these users has a process that does not answer."""
+    is_new = not GROUP.parent.exists()
+    GROUP.mkdir(parents=True)
+    try:
+        with ExitStack() as stack:
+            for uid in uids:
+                mount = directory / f"mount-{uid}"
+                mount.mkdir()
+                silent = stack.enter_context(silent_fuse.mounted(mount, uid, "fault"))
+                (GROUP / "cgroup.procs").write_text(str(silent.pid))
+            yield
+    finally:
+        until("the end of the container", lambda: not (GROUP / "cgroup.procs").read_text())
+        GROUP.rmdir()
+        if is_new:
+            GROUP.parent.rmdir()
+
+
+def seen(home: Path, *arguments: str) -> list[str]:
+    """Which server of the user postgres is seen, and which that does not run."""
+    answer = sidecar.run("--timeout", f"{4 * SECONDS}s", "size", "--postgresql-data", home / "stopped", *arguments, "--format", "json").json()
+    needs = [need["instance"] for pool in answer["pools"] for need in pool["needs"]]
+    told = [one["instance"] for one in answer["not_counted"] if "PG_VERSION" not in one["reason"]]
+    return sorted(name for name in [*needs, *told] if name.startswith(str(home)))
+
+
+@pytest.fixture
+def servers(home) -> Iterator[list[str]]:
+    """A server of the user postgres that runs, and one that does not, which only that user can see."""
+    os.chown(home, POSTGRES, -1)
+    for name in ("running", "stopped"):
+        (home / name).mkdir()
+        for file, content in (("PG_VERSION", "15\n"), ("postgresql.conf", "shared_buffers = '1 %'\n")):
+            (home / name / file).write_text(content)
+        for path in (home / name, *(home / name).iterdir()):
+            os.chown(path, POSTGRES, -1)
+    (home / "stopped").chmod(0o700)
+    with fake(home / "running", size=64 * MB, uid=POSTGRES):
+        expected = [str(home / "running"), str(home / "stopped")]
+        assert seen(home) == expected
+        yield expected
+
+
+@pytest.mark.long
+def test_the_users_of_a_container_take_no_time_of_the_hosts(home, servers):
+    with container(home, list(range(2, 2 + MORE_THAN_READERS))):
+        assert seen(home) == servers
+
+
+def test_a_user_of_a_container_is_not_the_hosts_of_that_number(home, servers):
+    with container(home, [POSTGRES]):
+        assert seen(home) == servers
+
+
+def test_what_a_line_of_oratab_names_costs_no_other_answer(home, servers):
+    """Each user's reader looks whose the home is, also those whose own files are elsewhere."""
+    if ORATAB.exists():
+        pytest.skip("this host has an oratab")
+    (home / "mount").mkdir()
+    with silent_fuse.mounted(home / "mount", USER, "directory"):
+        ORATAB.write_text(f"SILENT:{home}/mount/home:N\n")
+        try:
+            assert seen(home, "--service-account", str(USER)) == servers
+        finally:
+            ORATAB.unlink()

@@ -38,7 +38,7 @@ def named(root, tmp_path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("arguments", [
     ["status"], ["status", "--format", "csv"], ["size"], ["size", "--format", "csv"], ["check"], ["check", "--instance", HOSTILE],
-    ["watch", "--once"], ["metrics"],
+    ["watch", "--once"], ["metrics"], ["report", "--html", "-"],
 ])
 def test_no_control_character_gets_through(named, tmp_path, arguments):
     state = [] if arguments[0] == "metrics" else ["--state-dir", tmp_path / "state"]

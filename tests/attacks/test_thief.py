@@ -20,7 +20,7 @@ pytestmark = pytest.mark.any_major
 TAKE = """
 import ctypes, mmap, os, sys
 libc = ctypes.CDLL(None)
-libc.prctl(15, b"thief")
+libc.prctl(15, sys.argv[3].encode())
 pages, how = int(sys.argv[1]), sys.argv[2]
 size = pages * (2 << 20)
 if how == "file":
@@ -36,14 +36,14 @@ sys.stdin.read()
 
 
 @contextmanager
-def thief(pool: Pool, how: str) -> Iterator[Callable[[], None]]:
+def thief(pool: Pool, how: str, name: str = "thief") -> Iterator[Callable[[], None]]:
     """Takes all pages that are available, at each call."""
     running: list[subprocess.Popen] = []
 
     def take() -> None:
         pages = pool.numbers().available + pool.numbers().overcommit - pool.numbers().surplus
         if pages:
-            process = subprocess.Popen([sys.executable, "-c", TAKE, str(pages), how], user=USER, group=USER, extra_groups=[], text=True,
+            process = subprocess.Popen([sys.executable, "-c", TAKE, str(pages), how, name], user=USER, group=USER, extra_groups=[], text=True,
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             running.append(process)
             assert process.stdout.readline() == "ready\n"
@@ -101,3 +101,15 @@ def test_five_runs(new_cluster, pool, how, overcommit):
     # The advice is true: now a restart is enough.
     server.restart()
     assert main_mapping(server.postmaster).landed_in == "hugetlb"
+
+
+def test_its_name_is_no_command(new_cluster, pool):
+    """A hint shows each command alone on a line, to be typed by root: none of these is a name that a user has chosen."""
+    server = new_cluster()
+    borrowed = pool(2 * MB, server.pages_needed(2 * MB))
+    with thief(borrowed, "touched", 'run "halt"') as take:
+        take()
+        server.start()
+        shown = sidecar.run("status").stdout
+    assert "run 'halt'" in " ".join(shown.split())
+    assert "halt" not in [line.strip() for line in shown.splitlines()], shown

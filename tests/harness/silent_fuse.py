@@ -59,8 +59,9 @@ def serve(device: int, owner: int, errors: int, is_mute: bool) -> None:
 
 
 def fault(path: Path) -> None:
-    """Become a process whose memory map is locked for ever: a thread waits for a page of the file, and another one changes the mapping."""
+    """Become a process `postgres` whose memory map is locked for ever: a thread waits for a page of the file, and another one changes the mapping."""
     libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(15, b"postgres")
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     address = libc.mmap(None, SIZE, 1, 2, os.open(path, os.O_RDONLY), 0)

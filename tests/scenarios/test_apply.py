@@ -260,7 +260,8 @@ def test_gigantic_pages_are_all_there_or_none(pool):
     assert f"hugepagesz=1G hugepages={wanted}" in answer.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU, signal.SIGALRM],
+                         ids=lambda number: number.name)
 def test_a_signal_in_the_middle_rolls_back(small, number):
     before = small.numbers()
     with slow(small, "--pages", before.nr + 2000) as process:

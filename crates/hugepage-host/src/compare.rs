@@ -1,12 +1,29 @@
 //! Compares the servers of a host: what they share of memlock and of the pool.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use hugepage_assess::assessment::host::PoolNeed;
-use hugepage_assess::model::{OtherPool, Pending};
+use hugepage_assess::model::{CurrentStart, OtherPool, Pending, PoolFact, Segment};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::inspect::InspectedServer;
-use super::pool_needs::need;
 use super::snapshot::HostFacts;
+
+/// The servers of a host beside each other. The sizing of a pool is made once: of a user's servers there may be thousands.
+pub(super) struct Comparison<'a> {
+    all: &'a [InspectedServer],
+    host: &'a HostFacts,
+    reserve_percent: u32,
+    by_size: RefCell<BTreeMap<Option<PageSize>, Option<Lacks>>>,
+}
+
+/// What the servers that need pages of one size lack of what fits, and what they ask for beyond it: all and each.
+#[derive(Default)]
+struct Lacks {
+    all: (Pages, Pages),
+    each: Vec<(PoolNeed, (Pages, Pages))>,
+}
 
 /// What the other servers of a host have and lack.
 pub(super) struct OtherServers {
@@ -23,46 +40,56 @@ pub(super) struct OtherServers {
     pub(super) other_pools: Vec<OtherPool>,
 }
 
+impl<'a> Comparison<'a> {
+    pub(super) fn new(all: &'a [InspectedServer], host: &'a HostFacts, reserve_percent: u32) -> Self {
+        Self { all, host, reserve_percent, by_size: RefCell::default() }
+    }
+
+    /// The pages of `size` that the others than `one` lack, of what fits and beyond it; `None` where the need of one is unknown.
+    pub(super) fn lack_of_others(&self, one: &InspectedServer, size: Option<PageSize>) -> Option<(Pages, Pages)> {
+        let mut by_size = self.by_size.borrow_mut();
+        let Lacks { all, each } = by_size.entry(size).or_insert_with(|| self.lacks(size)).as_ref()?;
+        let own = one.need();
+        let (lack, beyond) = each.iter().find(|(need, _)| *need == own).map(|(_, its)| *its).unwrap_or_default();
+        Some((all.0.saturating_sub(lack), all.1.saturating_sub(beyond)))
+    }
+
+    fn lacks(&self, size: Option<PageSize>) -> Option<Lacks> {
+        let of_size = self.all.iter().filter(|other| other.request.pool_state.huge_page_size == size);
+        let mut needs: Vec<_> = of_size.map(InspectedServer::need).collect();
+        if size == self.host.default_page_size() {
+            if self.host.stopped.iter().any(|stopped| stopped.wants.pages().is_none()) {
+                return None;
+            }
+            needs.extend(self.host.stopped_needs().into_iter().map(|(_, need)| need));
+        }
+        let Some(pool) = size.and_then(|size| self.host.pool(size)) else { return Some(Lacks::default()) };
+        let sizing = self.host.sizing(pool, needs, self.reserve_percent);
+        let mut lacks = Lacks::default();
+        for need in &sizing.needs {
+            let counted = sizing.counted(need);
+            let its = (counted.saturating_sub(need.held), need.pages.saturating_sub(counted));
+            lacks.all = (lacks.all.0.saturating_add(its.0), lacks.all.1.saturating_add(its.1));
+            lacks.each.push((need.clone(), its));
+        }
+        Some(lacks)
+    }
+}
+
 impl InspectedServer {
-    /// What the others of `all` on `host` have and lack.
-    pub(super) fn others(&self, all: &[Self], host: &HostFacts, reserve_percent: u32) -> OtherServers {
-        let others = || all.iter().filter(|other| other.id.pid != self.id.pid);
+    /// What the others have and lack.
+    pub(super) fn others(&self, compared: &Comparison<'_>) -> OtherServers {
+        let others = || compared.all.iter().filter(|other| other.id.pid != self.id.pid);
         let uid = self.id.place.uid;
         let of_user = others().filter(|other| uid.is_some() && other.id.place.uid == uid);
-        let (lack, beyond) =
-            self.lack_of_others(self.request.pool_state.huge_page_size, all, host, reserve_percent).unzip();
+        let (lack, beyond) = compared.lack_of_others(self, self.request.pool_state.huge_page_size).unzip();
         OtherServers {
             held_by_user: of_user.map(Self::held).fold(Bytes(0), Bytes::saturating_add),
             lack,
             beyond: beyond.unwrap_or_default(),
             may_ask_for_more: others().any(|other| other.request.pending == Pending::Unknown),
-            other_pools: self.other_pools(all, host, reserve_percent),
+            other_pools: self.other_pools(compared),
         }
-    }
-
-    /// The pages of `size` that the others lack, of what fits and beyond it; `None` where the need of one is unknown.
-    pub(super) fn lack_of_others(
-        &self,
-        size: Option<PageSize>,
-        all: &[Self],
-        host: &HostFacts,
-        reserve_percent: u32,
-    ) -> Option<(Pages, Pages)> {
-        let of_size = all.iter().filter(|other| other.request.pool_state.huge_page_size == size);
-        let mut needs: Vec<_> = of_size.map(Self::need).collect();
-        if size == host.default_page_size() {
-            if host.stopped.iter().any(|stopped| stopped.wants.pages().is_none()) {
-                return None;
-            }
-            needs.extend(host.stopped_needs().into_iter().map(|(_, need)| need));
-        }
-        let Some(pool) = size.and_then(|size| host.pool(size)) else { return Some(Default::default()) };
-        let sizing = host.sizing(pool, needs, reserve_percent);
-        let own = sizing.needs.iter().position(|need| *need == self.need());
-        let others = sizing.needs.iter().enumerate().filter(|(at, _)| Some(*at) != own).map(|(_, need)| need);
-        let sum = |pages: &dyn Fn(&PoolNeed) -> Pages| others.clone().map(pages).fold(Pages(0), Pages::saturating_add);
-        let lack = sum(&|need| sizing.counted(need).saturating_sub(need.held));
-        Some((lack, sum(&|need| need.pages.saturating_sub(sizing.counted(need)))))
     }
 
     fn need(&self) -> PoolNeed {
@@ -75,6 +102,15 @@ impl InspectedServer {
         let segment = self.request.segment.as_ref().filter(|_| self.id.oracle().is_some());
         segment.map_or(Bytes(0), |segment| segment.in_huge_pages)
     }
+}
+
+/// What a running server needs of `pool`.
+pub(super) fn need(name: &str, current: &CurrentStart<'_>, pending: &Pending, pool: &PoolFact) -> PoolNeed {
+    let held = current.own();
+    let with = |pending: &Pending| held.saturating_add(current.lack(pending, pool));
+    let (pages, running) = (with(pending), with(&Pending::Unchanged));
+    let movable = current.segment.filter(|_| pages > held).map_or(Bytes(0), Segment::in_base_pages);
+    PoolNeed { name: name.to_owned(), pages, running, held, movable, is_running: true }
 }
 
 #[cfg(test)]

@@ -30,10 +30,11 @@ fn container_of(path: &str) -> Option<Container> {
     const APPLICATION: [&str; 5] = ["cri-containerd-", "crio-", "docker-", "libpod-", "nerdctl-"];
     const SYSTEM: [&str; 3] = ["lxc.payload.", "machine-", "systemd-nspawn@"];
     let begins_with = |known: &[&str]| known.iter().any(|prefix| name.starts_with(prefix));
+    let is_application = || name.ends_with(".scope") && begins_with(&APPLICATION);
     match name {
         "docker" | "kubepods" | "kubepods.slice" | "libpod_parent" => Some(Container::Application),
         "lxc" => Some(Container::System),
-        _ if begins_with(&APPLICATION) => Some(Container::Application),
+        _ if is_application() => Some(Container::Application),
         _ if begins_with(&SYSTEM) => Some(Container::System),
         _ => None,
     }
@@ -47,6 +48,8 @@ mod tests {
     fn groups_of_roots_runtimes() {
         for (path, found) in [
             ("/system.slice/docker-0123abcd.scope", Some(Container::Application)),
+            // Of a package that is no runtime.
+            ("/system.slice/docker-registry.service", None),
             ("/kubepods.slice/kubepods-pod1.slice/cri-containerd-77.scope", Some(Container::Application)),
             ("/docker/0123abcd", Some(Container::Application)),
             ("/machine.slice/libpod-0123.scope/container", Some(Container::Application)),

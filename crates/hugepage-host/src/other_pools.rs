@@ -5,10 +5,10 @@ use hugepage_assess::pools;
 use hugepage_kernel::PageSize;
 use hugepage_kernel::notes::Notes;
 
+use super::compare::Comparison;
 use super::context::InspectContext;
 use super::identify::ServerIdentity;
 use super::inspect::InspectedServer;
-use super::snapshot::HostFacts;
 
 /// The first major with `huge_page_size`.
 const FIRST_WITH_PAGE_SIZE: u32 = 14;
@@ -27,13 +27,11 @@ impl InspectContext<'_> {
 }
 
 impl InspectedServer {
-    /// The pools of other sizes with what the others of `all` on `host` lack of them.
-    pub(super) fn other_pools(&self, all: &[Self], host: &HostFacts, reserve_percent: u32) -> Vec<OtherPool> {
+    /// The pools of other sizes with what the others lack of them.
+    pub(super) fn other_pools(&self, compared: &Comparison<'_>) -> Vec<OtherPool> {
         let pools = self.request.other_pools.iter().cloned();
         let with_lack = |pool_state: PoolState| OtherPool {
-            others_lack: self
-                .lack_of_others(pool_state.huge_page_size, all, host, reserve_percent)
-                .map(|(lack, _)| lack),
+            others_lack: compared.lack_of_others(self, pool_state.huge_page_size).map(|(lack, _)| lack),
             can_be_set: major(&self.id).is_some(),
             pool_state,
         };

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use hugepage_assess::assessment::capacity::HostMemory;
 use hugepage_assess::assessment::host::{PoolNeed, Sizing};
 use hugepage_assess::assessment::{Capacity, Status};
-use hugepage_assess::model::{CurrentStart, HugePages, Pending, PoolFact, Segment};
+use hugepage_assess::model::{HugePages, Pending};
 use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
+use super::compare::need;
 use super::{HostFacts, Instance, Survey};
 
 impl Survey {
@@ -93,13 +94,4 @@ impl Instance {
         let facts = &self.planned().facts;
         need(&self.id.name, &facts.current_start(), &facts.pending, &facts.pool_state.pool)
     }
-}
-
-/// What a running server needs of `pool`.
-pub(super) fn need(name: &str, current: &CurrentStart<'_>, pending: &Pending, pool: &PoolFact) -> PoolNeed {
-    let held = current.own();
-    let with = |pending: &Pending| held.saturating_add(current.lack(pending, pool));
-    let (pages, running) = (with(pending), with(&Pending::Unchanged));
-    let movable = current.segment.filter(|_| pages > held).map_or(Bytes(0), Segment::in_base_pages);
-    PoolNeed { name: name.to_owned(), pages, running, held, movable, is_running: true }
 }

@@ -33,6 +33,7 @@ pub(super) fn stopped_oracle(
 
 /// What `find` returns for all owners, the last of whom is nobody, by its key. It gets who reads what a user owns: its own reader, for
 /// root's and for what is not visible nobody's; one that a service account has found does not count for nobody.
+#[track_caller]
 pub(super) fn by_owners<K: Ord + Serialize + DeserializeOwned, T: Serialize + DeserializeOwned>(
     owners: &[Owner],
     unread: &mut Vec<Unread>,

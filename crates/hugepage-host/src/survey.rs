@@ -21,6 +21,7 @@ use hugepage_oracle::readers::oratab::HostOratab;
 use hugepage_oracle::stopped::HostOfStarts;
 use hugepage_server::CgroupView;
 
+use crate::compare::Comparison;
 use crate::context::InspectContext;
 use crate::discover::FoundServers;
 use crate::glances::{Candidate, Glances};
@@ -142,10 +143,9 @@ impl Snapshot {
     /// The host with an assessment of each server beside the others. `reserve_percent`: the percentage of memory that it keeps for base
     /// pages.
     pub fn assess(&self, reserve_percent: u32) -> Survey {
-        let instances = self.servers.iter().map(|server| {
-            let others = server.others(&self.servers, &self.host, reserve_percent);
-            server.assess(&self.host, reserve_percent, &others)
-        });
+        let compared = Comparison::new(&self.servers, &self.host, reserve_percent);
+        let assess = |server: &InspectedServer| server.assess(&self.host, reserve_percent, &server.others(&compared));
+        let instances = self.servers.iter().map(assess);
         Survey { instances: instances.collect(), host: self.host.clone(), reserve_percent }
     }
 }

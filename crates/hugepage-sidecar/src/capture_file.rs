@@ -1,6 +1,7 @@
 //! A file with all that was read of a host.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
@@ -9,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// The version that writes and reads a file: another one may know other facts.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// More bytes than a file has: what stands in its place may have no end.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The content of a file.
 #[derive(Serialize, Deserialize)]
@@ -25,7 +28,8 @@ pub fn of(snapshot: Snapshot) -> Capture<Snapshot> {
 #[expect(clippy::disallowed_methods, reason = "a file that the command line names")]
 pub fn read(file: &Path) -> anyhow::Result<Snapshot> {
     let name = || format!("could not read \"{}\"", file.display());
-    let text = fs::read(file).with_context(name)?;
+    let mut text = Vec::new();
+    File::open(file).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text)).with_context(name)?;
     let found: Capture<serde_json::Value> =
         serde_json::from_slice(&text).context("it is no output of `hugepage-sidecar capture`").with_context(name)?;
     let by = found.hugepage_sidecar;

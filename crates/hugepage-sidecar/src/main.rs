@@ -23,6 +23,7 @@ mod signals;
 mod state;
 
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::cli::Cli;
 use crate::exit::Exit;
@@ -50,7 +51,8 @@ fn main() -> std::process::ExitCode {
         return exit::UNKNOWN.into();
     }
     privileges::confine(&needs);
-    exit_of(cli.run()).into()
+    let done = catch_unwind(AssertUnwindSafe(|| cli.run()));
+    exit_of(done.unwrap_or_else(|_| Err(anyhow::Error::msg("it came upon what it can't handle")))).into()
 }
 
 /// The exit status of a command, after its error was told.

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
-/// Each of them ends a command that has undone its changes.
-const TERMINATION: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+/// Each of them ends a command that has undone its changes. Timers and limits are those of the caller, also of one of sudo(8).
+const TERMINATION: [i32; 11] =
+    [SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ];
 
 /// Catches termination signals from now on, after which the result is set.
 pub fn catch() -> io::Result<Arc<AtomicBool>> {

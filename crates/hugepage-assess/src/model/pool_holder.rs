@@ -77,8 +77,8 @@ impl PoolHolder {
 }
 
 impl fmt::Display for PoolHolder {
-    /// `qemu-system-x86 (libvirt-qemu)`, `files in /dev/hugepages (hugetlbfs)`.
+    /// `qemu-system-x86 (libvirt-qemu)`, `files in /dev/hugepages (hugetlbfs)`. Without the quotes that a command has in a hint.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name, self.user)
+        write!(f, "{} ({})", self.name.replace('"', "'"), self.user)
     }
 }

@@ -15,7 +15,7 @@ mod unread;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -46,15 +46,19 @@ struct Readers {
     /// Whether a signal came.
     has_signal: Arc<AtomicBool>,
     stuck: Vec<Stuck>,
-    /// The users who had no answer in this survey, and are not asked again.
-    silent: Vec<u32>,
+    /// What had no answer in this survey, and is not asked again.
+    silent: Vec<Question>,
 }
+
+/// A question to a user: outside of containers or within one, who, and the place in this program that asks. What does not answer one
+/// of them may be another user's, such as the directory that a line of oratab names, and is in the way of no other.
+type Question = (bool, u32, &'static Location<'static>);
 
 /// A reader that was killed and has not ended.
 #[derive(Debug)]
 struct Stuck {
     pid: Pid,
-    uid: u32,
+    question: Question,
     path: String,
 }
 
@@ -87,12 +91,14 @@ pub fn time_for_one(most: Duration) -> Duration {
 }
 
 /// What `work` returns as `owner`.
+#[track_caller]
 pub fn read_as<T: Serialize + DeserializeOwned>(owner: &Owner, work: impl Fn() -> T) -> Result<T, Unread> {
     let mut all = read_each(std::slice::from_ref(owner), |_| work());
     all.pop().unwrap_or_else(|| Err(unread(owner, "no reader was started".to_owned())))
 }
 
 /// What `work` returns for each of the owners, of which it gets the number: each by a reader of its own, all at the same time.
+#[track_caller]
 pub fn read_each<T: Serialize + DeserializeOwned>(
     owners: &[Owner],
     work: impl Fn(usize) -> T,
@@ -100,7 +106,7 @@ pub fn read_each<T: Serialize + DeserializeOwned>(
     let Some(mut readers) = of(&READERS).take() else {
         return owners.iter().enumerate().map(|(number, owner)| passed_on(owner, &work(number))).collect();
     };
-    let answers = readers.read_each(owners, work);
+    let answers = readers.read_each(owners, Location::caller(), work);
     *of(&READERS) = Some(readers);
     answers
 }
@@ -109,8 +115,10 @@ impl Readers {
     fn read_each<T: Serialize + DeserializeOwned>(
         &mut self,
         owners: &[Owner],
+        asks: &'static Location<'static>,
         work: impl Fn(usize) -> T,
     ) -> Vec<Result<T, Unread>> {
+        let question = |owner: &Owner| (owner.is_in_container, owner.uid, asks);
         self.stuck.retain(|stuck| matches!(waitpid(Some(stuck.pid), WaitOptions::NOHANG), Ok(None)));
         let mut answers: Vec<Option<Result<T, Unread>>> = owners.iter().map(|_| None).collect();
         // Those that come later have their time, too.
@@ -121,12 +129,15 @@ impl Readers {
                 let number = next;
                 next += 1;
                 let owner = &owners[number];
-                if let Some(Stuck { pid, path, .. }) = self.stuck.iter().find(|stuck| stuck.uid == owner.uid) {
+                let asked = question(owner);
+                if let Some(Stuck { pid, path, .. }) = self.stuck.iter().find(|stuck| stuck.question == asked) {
                     answers[number] = Some(Err(Unread::of(owner, *pid, path, "still waits for an answer")));
                     continue;
                 }
-                if self.silent.contains(&owner.uid) {
-                    answers[number] = Some(Err(unread(owner, "they had no answer before".to_owned())));
+                // Of users in containers there is any number.
+                let is_crowded = owner.is_in_container && self.stuck.len() >= MAX_READERS;
+                if self.silent.contains(&asked) || is_crowded {
+                    answers[number] = Some(Err(unread(owner, "there was no answer before".to_owned())));
                     continue;
                 }
                 match start(owner, number, until, || work(number)) {
@@ -145,9 +156,9 @@ impl Readers {
                     let owner = &owners[reader.number];
                     let (pid, path) = (reader.pid, reader.current.path());
                     answers[reader.number] = Some(Err(Unread::of(owner, pid, &path, "had no answer in time")));
-                    self.silent.push(owner.uid);
+                    self.silent.push(question(owner));
                     if !has_ended(pid) {
-                        self.stuck.push(Stuck { pid, uid: owner.uid, path });
+                        self.stuck.push(Stuck { pid, question: question(owner), path });
                     }
                 }
                 let none = |owner| Some(Err(unread(owner, "no time was left".to_owned())));
@@ -159,11 +170,11 @@ impl Readers {
                 if running[at].has_all() {
                     let reader = running.swap_remove(at);
                     let (number, pid) = (reader.number, reader.pid);
-                    let (uid, path) = (owners[number].uid, reader.current.path());
+                    let (question, path) = (question(&owners[number]), reader.current.path());
                     answers[number] = Some(reader.answer(&owners[number]));
                     // A file system of its user's may keep it from its end.
                     if !has_ended(pid) {
-                        self.stuck.push(Stuck { pid, uid, path });
+                        self.stuck.push(Stuck { pid, question, path });
                     }
                 }
             }

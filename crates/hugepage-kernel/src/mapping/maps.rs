@@ -86,7 +86,7 @@ pub struct Mapping {
 impl Mapping {
     /// The length of the mapping, with the parts that may not be accessed.
     pub const fn size(&self) -> Bytes {
-        Bytes(self.end - self.start)
+        Bytes(self.end.saturating_sub(self.start))
     }
 
     /// The memory that it stands for: of anonymous memory the part that the process may access, because the rest is only

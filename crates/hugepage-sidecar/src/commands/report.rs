@@ -1,10 +1,9 @@
 //! `report`: an HTML page about the host.
 
-use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_kernel::Root;
@@ -56,15 +55,6 @@ pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
     Ok(exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings)))
 }
 
-#[expect(clippy::disallowed_methods, reason = "output that the command line names")]
-fn write(path: &Path, html: &[u8]) -> anyhow::Result<()> {
-    if path == Path::new("-") {
-        return Ok(stdout().write_all(html)?);
-    }
-    // Renaming a file onto a device such as /dev/null, or onto a link, would replace it.
-    match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => bail!("it exists and is not a regular file"),
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(atomic_file::write(path, html, REPORT_MODE)?),
-    }
+fn write(path: &Path, html: &[u8]) -> io::Result<()> {
+    if path == Path::new("-") { stdout().write_all(html) } else { atomic_file::write(path, html, REPORT_MODE) }
 }

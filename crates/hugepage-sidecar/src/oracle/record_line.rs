@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::oracle::schema::{Column, ColumnType};
 use crate::oracle::text::{sanitised, truncate, truncate_at_word};
+use crate::output::rows::LAST_SECOND;
 
 /// The field separator.
 pub const DELIMITER: char = '|';
@@ -14,8 +15,6 @@ pub const DELIMITER: char = '|';
 pub const MAX_RECORD_BYTES: usize = 999;
 /// In place of an instruction that does not fit.
 const INSTRUCTION_ELSEWHERE: &str = "Run \"hugepage-sidecar status\" on this host: what to do does not fit here.";
-/// The last second of the year 9999.
-const LAST_SECOND: u64 = 253_402_300_799;
 
 /// The header line.
 pub fn header(columns: impl Iterator<Item = &'static Column>) -> String {

@@ -1,7 +1,7 @@
 //! One flat row per instance and pool, with the column names of `hugepage_status` and `hugepage_pools`. Sizes are in bytes,
 //! counters in pages; null means unknown.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::StatusRow;
 use hugepage_assess::assessment::stopped::StoppedState;
@@ -16,6 +16,9 @@ use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_oracle::stopped::StoppedOracle;
 use serde::Serialize;
+
+/// The last second of the year 9999.
+pub const LAST_SECOND: u64 = 253_402_300_799;
 
 columns! {
     /// A running instance.
@@ -108,8 +111,9 @@ columns! {
     }
 }
 
-/// A timestamp: `2026-11-21T10:00:00Z`.
+/// A timestamp: `2026-11-21T10:00:00Z`. Who wrote what was read may have put any time there.
 pub fn time(at: SystemTime) -> String {
+    let at = at.clamp(UNIX_EPOCH, UNIX_EPOCH + Duration::from_secs(LAST_SECOND));
     humantime::format_rfc3339_seconds(at).to_string()
 }
 

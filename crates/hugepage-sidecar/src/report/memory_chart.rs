@@ -55,7 +55,7 @@ impl MemoryChart {
         let mut shares = huge_pages(output);
         shares.extend(page_tables(output, tables));
         let in_base = output.instances.iter().filter_map(|row| row.status.base_page_bytes);
-        let in_base: u64 = in_base.map(|size| size.0).sum();
+        let in_base: u64 = in_base.map(|size| size.0).fold(0, u64::saturating_add);
         let remark = (in_base > 0)
             .then(|| format!("includes the used part of {} of shared memory in base pages", Bytes(in_base)));
         let bytes = total.saturating_sub(free).saturating_sub(pools).saturating_sub(tables);
@@ -117,7 +117,7 @@ fn page_tables(output: &HostOutput, tables: u64) -> Vec<MemoryShare> {
     });
     let mut shares: Vec<_> = of_instances.collect();
     // Since Linux 4.15 VmPTE counts page tables of all levels, PageTables only those of the lowest level.
-    let by_instances: u64 = shares.iter().map(|share| share.bytes).sum();
+    let by_instances: u64 = shares.iter().map(|share| share.bytes).fold(0, u64::saturating_add);
     let rest = tables.saturating_sub(by_instances);
     shares.push(MemoryShare {
         class: "tables",
@@ -131,7 +131,7 @@ fn page_tables(output: &HostOutput, tables: u64) -> Vec<MemoryShare> {
 
 fn placed(shares: Vec<MemoryShare>, total: u64) -> Vec<MemoryPart> {
     // The counters are read one after the other, so that their sum may differ from the total.
-    let whole = total.max(shares.iter().map(|share| share.bytes).sum());
+    let whole = total.max(shares.iter().map(|share| share.bytes).fold(0, u64::saturating_add));
     let mut from = 0;
     let part = |(index, share): (usize, MemoryShare)| {
         let bytes = share.bytes;
@@ -141,10 +141,10 @@ fn placed(shares: Vec<MemoryShare>, total: u64) -> Vec<MemoryPart> {
             share: percentage(bytes, total),
             from: percent(from, whole),
             width: percent(bytes, whole),
-            middle: percent(from + bytes / 2, whole),
+            middle: percent(from.saturating_add(bytes / 2), whole),
             is_wide: bytes >= whole / 16,
         };
-        from += bytes;
+        from = from.saturating_add(bytes);
         part
     };
     shares.into_iter().enumerate().map(part).collect()

@@ -13,7 +13,7 @@ use askama::Template;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
 use hugepage_host::Survey;
-use hugepage_kernel::Bytes;
+use hugepage_kernel::{Bytes, escape};
 use memory_chart::MemoryChart;
 use page_tables_chart::PageTableChart;
 use timeline::{InstanceHistory, recorded_at};
@@ -58,7 +58,7 @@ pub fn render(
             .collect(),
     }
     .render()
-    .map(|page| page + "\n")
+    .map(|page| escape::lines(&page) + "\n")
 }
 
 /// A size with its unit.
