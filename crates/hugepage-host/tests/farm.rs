@@ -211,3 +211,44 @@ fn who_does_not_count_changes_nothing() {
         assert_eq!((&one.id.name, message(&one.status)), (&same.id.name, message(&same.status)));
     }
 }
+
+/// A host of 20 GB with two servers in base pages: one of 17 GB, which does not fit, and one of 40 MB.
+#[test]
+fn who_does_not_fit_harms_nobody() {
+    let tree = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = tree.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let auxv: Vec<u8> = [6u64, 4096, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
+    write("proc/self/auxv", str::from_utf8(&auxv).unwrap());
+    write("proc/meminfo", "MemTotal: 20971520 kB\nMemAvailable: 8388608 kB\nShmem: 0 kB\nHugepagesize: 2048 kB\n");
+    write("proc/self/mountinfo", "1 2 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    for name in ["nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages"] {
+        write(&format!("sys/kernel/mm/hugepages/hugepages-2048kB/{name}"), "0\n");
+    }
+    for (pid, end) in [(7, "7f0440000000"), (8, "7f0002800000")] {
+        write(&format!("proc/{pid}/cmdline"), &format!("/usr/bin/postgres\0-D\0/data{pid}\0"));
+        write(&format!("proc/{pid}/status"), "PPid:\t1\n");
+        write(&format!("proc/{pid}/cgroup"), "0::/a\n");
+        write(
+            &format!("proc/{pid}/maps"),
+            &format!("7f0000000000-{end} rw-s 00000000 00:01 1028 /dev/zero (deleted)\n"),
+        );
+    }
+    let survey = survey(&Root::at(tree.path()), 20);
+    let hints: Vec<_> = survey.instances.iter().map(|instance| hint(&instance.status).unwrap()).collect();
+    assert!(hints[0].starts_with("Reduce shared_buffers"), "{hints:?}");
+    // One number for the pool, whoever is asked.
+    let recommended: Vec<_> = survey.instances.iter().map(|instance| instance.status.recommended).collect();
+    assert_eq!(recommended, [Some(Pages(20)); 2]);
+    assert!(hints[1].starts_with("Run \"sysctl -w vm.nr_hugepages=20\""), "{hints:?}");
+    let sizing = &survey.sizings()[0];
+    assert_eq!(sizing.recommended.map(|pages| pages.0), Some(20));
+    let all: Vec<_> = host_advice::recommendations(&survey, std::slice::from_ref(sizing));
+    let reason =
+        &all.iter().find(|one| one.recommendation.recommended.as_deref() == Some("20")).unwrap().recommendation.reason;
+    let parts = ["20 pages of 2 MB for what fits", "20 too few", "; /data7 would need 8704 and does not fit"];
+    assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
+}
