@@ -226,3 +226,25 @@ def test_what_a_line_of_oratab_names_costs_no_other_answer(home, servers):
             assert seen(home, "--service-account", str(USER)) == servers
         finally:
             ORATAB.unlink()
+
+
+@pytest.mark.parametrize("number", [signal.SIGALRM, signal.SIGUSR1, signal.SIGKILL])
+def test_a_signal_to_a_reader_does_not_end_watch(home, tmp_path, number):
+    """A user may send any signal to what reads as that user."""
+    written = tmp_path / "status.json"
+    with silent_include(home):
+        watch = sidecar.start("--timeout", f"{20 * SECONDS}s", "watch", "--interval", "200ms", "--state-dir", tmp_path / "state", "--json", written)
+        try:
+            children = Path(f"/proc/{watch.pid}/task/{watch.pid}/children")
+            until("the reader", lambda: children.read_text().split())
+            # Those of users without a server have ended then.
+            time.sleep(0.5)
+            for reader in children.read_text().split():
+                os.kill(int(reader), number)
+            until("a survey that has ended", written.exists)
+            before = written.stat().st_mtime_ns
+            until("the next one", lambda: watch.poll() is not None or written.stat().st_mtime_ns > before)
+            assert watch.poll() is None
+        finally:
+            watch.terminate()
+            assert watch.wait(30) == OK

@@ -1,5 +1,6 @@
 //! Termination signals: a command checks for them between two steps, undoes its changes, and then ends.
 
+use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -46,8 +47,8 @@ impl SignalTimer {
         self.woken.set_read_timeout(Some(time.max(Duration::from_millis(1))))?;
         match self.woken.read(&mut [0]) {
             Ok(_) => Ok(true),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            // The end of a reader interrupts it, too; what ends this program is in the socket by then.
+            Err(error) if matches!(error.kind(), WouldBlock | TimedOut | Interrupted) => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -35,8 +35,8 @@ pub(super) fn send(to: OwnedFd, answer: &impl Serialize) -> io::Result<()> {
 /// The user and its groups, no powers, limits, and no life after this program. Its user can't look into it.
 #[expect(clippy::disallowed_methods, reason = "its own file in /proc")]
 pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
-    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGCHLD] {
-        // SAFETY: the default action of a signal needs no handler.
+    for signal in (1..32).filter(|signal| *signal != libc::SIGPIPE) {
+        // SAFETY: the default action needs no handler, which would act for the parent on a signal of this user's.
         #[allow(unsafe_code)]
         unsafe {
             libc::signal(signal, libc::SIG_DFL);
