@@ -38,7 +38,7 @@ impl ReadingOptions {
     }
 }
 
-/// A time with its unit, from 1 s to 1 day.
+/// A time with its unit, from 100 ms to 1 day.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(time) if (Duration::from_millis(100)..=Duration::from_secs(86_400)).contains(&time) => Ok(time),

@@ -9,6 +9,7 @@ macro_rules! alone {
     };
 }
 
+mod base_pages;
 mod placement;
 mod readers;
 mod servers;

@@ -13,7 +13,7 @@ use hugepage_server::server::observe;
 
 use super::{FIXTURES, MIB};
 
-fn write(top: &Path, path: &str, text: &str) {
+pub fn write(top: &Path, path: &str, text: &str) {
     let path = top.join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
