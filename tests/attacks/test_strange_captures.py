@@ -74,4 +74,5 @@ def test_what_has_no_end(tmp_path):
     place.symlink_to("/dev/zero")
     answer, used = sidecar.run_measured("status", "--snapshot", place)
     assert answer.status == sidecar.UNKNOWN and "capture" in answer.stderr
+    assert "longer than 16 MB" in answer.stderr, answer
     assert used.peak_memory < 64 * MB, used

@@ -29,7 +29,8 @@ pub fn of(snapshot: Snapshot) -> Capture<Snapshot> {
 pub fn read(file: &Path) -> anyhow::Result<Snapshot> {
     let name = || format!("could not read \"{}\"", file.display());
     let mut text = Vec::new();
-    File::open(file).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text)).with_context(name)?;
+    let length = File::open(file).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text)).with_context(name)?;
+    ensure!((length as u64) < MAX_BYTES, "{}: it is longer than 16 MB", name());
     let found: Capture<serde_json::Value> =
         serde_json::from_slice(&text).context("it is no output of `hugepage-sidecar capture`").with_context(name)?;
     let by = found.hugepage_sidecar;

@@ -1,7 +1,5 @@
 //! Which findings an assessment has: one function for each.
 
-use std::cmp::Reverse;
-
 use hugepage_kernel::{Bytes, Pages};
 
 use crate::assessment::{Finding, NodeRoom, Outlook, Severity, Status};
@@ -43,7 +41,7 @@ impl Status {
         ];
         findings.extend(others.into_iter().flatten());
         // The sort is stable.
-        findings.sort_by_key(|(severity, _)| Reverse(*severity));
+        findings.sort_by_key(|(severity, _)| std::cmp::Reverse(*severity));
         findings
     }
 
