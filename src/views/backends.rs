@@ -10,7 +10,7 @@ use crate::processes;
 
 #[pg_extern(sql = false)]
 fn hugepage_backends(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, include_str!("backends.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("backends.sql"), |notes| {
         let processes = processes::all(&Root::live(), notes);
         processes.into_iter().map(|process| {
             let status = process.status.unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::assessment;
 
 #[pg_extern(sql = false)]
 fn hugepage_findings(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, include_str!("findings.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("findings.sql"), |notes| {
         let root = Root::live();
         let status = assessment::now(&root, notes);
         let of_server = advice::findings(&status).into_iter();

@@ -17,7 +17,7 @@ use crate::{history, memory, settings, shmem};
 
 #[pg_extern(sql = false)]
 fn hugepage_history(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, include_str!("history.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("history.sql"), |notes| {
         records(notes).map(|record| {
             let before = record.lost.as_ref();
             row! {

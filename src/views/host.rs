@@ -10,7 +10,7 @@ use super::rows;
 
 #[pg_extern(sql = false)]
 fn hugepage_host(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, include_str!("host.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("host.sql"), |notes| {
         let facts = kernel_facts::facts(&Root::live(), notes);
         facts
             .into_iter()

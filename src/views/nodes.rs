@@ -11,7 +11,7 @@ use crate::{assessment, server};
 
 #[pg_extern(sql = false)]
 fn hugepage_nodes(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, include_str!("nodes.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("nodes.sql"), |notes| {
         let root = Root::live();
         let status = assessment::now(&root, notes);
         let mapping = server::main_mapping(&root, notes);

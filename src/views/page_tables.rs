@@ -12,7 +12,7 @@ use crate::{processes, server};
 
 #[pg_extern(sql = false)]
 fn hugepage_page_tables(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, include_str!("page_tables.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("page_tables.sql"), |notes| {
         let root = Root::live();
         let processes = processes::all(&root, notes);
         let meminfo = notes.keep(Meminfo::read(&root));

@@ -12,7 +12,7 @@ use crate::server;
 
 #[pg_extern(sql = false)]
 fn hugepage_pools(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, include_str!("pools.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("pools.sql"), |notes| {
         let root = Root::live();
         let rows = server::with_hierarchy(&root, notes, |view, notes| pools::rows(&root, view, notes));
         of_host(&rows).map(|row| fields(&PoolColumns::new(row))).collect::<Vec<_>>()

@@ -30,7 +30,7 @@ fn hugepage_preflight(
     max_connections: Option<i32>,
     huge_page_size: Option<&str>,
 ) {
-    rows::return_rows(call, include_str!("preflight.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("preflight.sql"), |notes| {
         let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size);
         let start = NextStart::with(overrides.map_err(refuse).unwrap_or_report(), notes);
         Some(start.row())

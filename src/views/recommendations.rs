@@ -12,7 +12,7 @@ use crate::advice;
 
 #[pg_extern(sql = false)]
 fn hugepage_recommendations(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, include_str!("recommendations.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("recommendations.sql"), |notes| {
         let root = Root::live();
         let context = advice::now(&root, notes);
         (1..).zip(recommendations(&context)).map(|(priority, found)| fields(&found).chain(row! { priority: priority }))

@@ -11,6 +11,7 @@
 
 use std::ffi::CStr;
 use std::mem;
+use std::sync::LazyLock;
 
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::columns::NamedValue;
@@ -25,15 +26,28 @@ use crate::{library, log, majors, memory};
 /// A call raises no more notices than this.
 const MAX_NOTICES: usize = 5;
 
-/// Runs `body` with a reserve of memory, and gives its rows to the caller of a set-returning function, whose `declaration` has
-/// their columns: each gets the value that a row has by its name. What the body noted is raised as notices.
+/// The names and types of a function's columns, found in its declaration by the first call of a session.
+pub type Columns = LazyLock<Vec<(&'static str, Oid)>>;
+
+/// The columns of the function that a `.sql` file in this directory declares.
+macro_rules! declared {
+    ($file:literal) => {{
+        static COLUMNS: $crate::views::rows::Columns =
+            std::sync::LazyLock::new(|| $crate::views::rows::columns_of(include_str!($file)));
+        &COLUMNS
+    }};
+}
+pub(super) use declared;
+
+/// Runs `body` with a reserve of memory, and gives its rows to the caller of the set-returning function that has these `columns`:
+/// each gets the value that a row has by its name. What the body noted is raised as notices.
 pub fn return_rows<R: IntoIterator<Item = NamedValue>, I: IntoIterator<Item = R>>(
     call: pg_sys::FunctionCallInfo,
-    declaration: &'static str,
+    columns: &'static Columns,
     body: impl FnOnce(&mut Notes) -> I,
 ) {
     memory::with_reserve(memory::USUAL, || {
-        let result = ResultSet::begin(call, declaration);
+        let result = ResultSet::begin(call, columns);
         let mut notes = Notes::default();
         let mut row_context = PgMemoryContexts::new("pg_hugepages row");
         for row in body(&mut notes) {
@@ -58,13 +72,13 @@ pub fn raise(notes: Notes) {
 struct ResultSet {
     rows: *mut pg_sys::Tuplestorestate,
     description: pg_sys::TupleDesc,
-    columns: Vec<(&'static str, Oid)>,
+    columns: &'static [(&'static str, Oid)],
 }
 
 impl ResultSet {
-    /// Raises an error unless `call` expects the columns of the `declaration`.
+    /// Raises an error unless `call` expects these `columns`.
     #[allow(unsafe_code)]
-    fn begin(call: pg_sys::FunctionCallInfo, declaration: &'static str) -> Self {
+    fn begin(call: pg_sys::FunctionCallInfo, columns: &'static [(&'static str, Oid)]) -> Self {
         // SAFETY: pgrx passes the call that goes on. The first function puts the tuplestore and the columns where they
         // are read, or raises an error.
         let (set, function) = unsafe {
@@ -73,17 +87,15 @@ impl ResultSet {
         };
         // SAFETY: as above; the columns live as long as the tuplestore.
         let expected = unsafe { PgTupleDesc::from_pg_unchecked(set.setDesc) };
-        let mut columns: Vec<_> = declared(declaration).collect();
         let is_same = |(column, (name, kind)): (&pg_sys::FormData_pg_attribute, &(&str, Oid))| {
             !column.attisdropped && column.atttypid == *kind && name_of(column) == name.as_bytes()
         };
         let count = expected.len();
-        let all_same = count <= columns.len() && expected.iter().zip(&columns).all(is_same);
+        let all_same = count <= columns.len() && expected.iter().zip(columns).all(is_same);
         if !all_same || count < columns.len() && !library::is_newer() {
             library::other_columns(function).report(PgLogLevel::ERROR);
         }
-        columns.truncate(count);
-        Self { rows: set.setResult, description: set.setDesc, columns }
+        Self { rows: set.setResult, description: set.setDesc, columns: &columns[..count] }
     }
 
     /// Adds a row, formed in `context`, which is empty afterwards.
@@ -109,12 +121,13 @@ impl ResultSet {
 }
 
 /// The names and types of the columns in a `CREATE FUNCTION ... RETURNS TABLE`, each of which has a line there.
-fn declared(declaration: &str) -> impl Iterator<Item = (&str, Oid)> {
+pub fn columns_of(declaration: &'static str) -> Vec<(&'static str, Oid)> {
     let (_, columns) = declaration.split_once(" RETURNS TABLE (\n").unwrap_or_default();
-    columns.lines().take_while(|line| *line != ")").filter_map(|line| {
+    let column = |line: &'static str| {
         let (name, rest) = line.trim_start().split_once(' ')?;
         Some((name, kind(rest.split_once(" -- ")?.0.trim_end_matches(','))))
-    })
+    };
+    columns.lines().take_while(|line| *line != ")").filter_map(column).collect()
 }
 
 /// The name of a column, in the encoding of the database.

@@ -12,7 +12,7 @@ use crate::server;
 
 #[pg_extern(sql = false)]
 fn hugepage_segments(call: pg_sys::FunctionCallInfo, measure_resident: bool) {
-    rows::return_rows(call, include_str!("segments.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("segments.sql"), |notes| {
         let root = Root::live();
         let rows = segments::rows(&root, server::address_in_main(), server::address_in_interlock(), notes);
         let usage = match measure_resident {

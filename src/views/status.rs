@@ -13,7 +13,7 @@ use crate::{assessment, shmem, startup};
 
 #[pg_extern(sql = false)]
 fn hugepage_status(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, include_str!("status.sql"), |notes| {
+    rows::return_rows(call, rows::declared!("status.sql"), |notes| {
         if shmem::lacks_worker() {
             startup::repeat_unless_heard();
         }
