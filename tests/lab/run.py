@@ -1,14 +1,17 @@
 """./dev lab: boot each kernel as each machine, and run the scenarios in the guests.
 
-One guest runs at a time. --docs writes the tables of record.md and docs/tested-on.md after each guest, so that a run that is
+One guest of a kernel runs at a time; with --short all kernels run at the same time, because a guest without KVM takes little more
+than one CPU. --docs writes the tables of record.md and docs/tested-on.md after each guest, so that a run that is
 interrupted was not in vain; scenarios that a run leaves out keep what an earlier run with --docs has shown on the same kernel.
 """
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -149,6 +152,20 @@ def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], N
     return column
 
 
+def run_side_by_side(kernels: list[str], lab: Path, part: str | None) -> int:
+    """Run --short of each kernel in a process of its own; what they printed follows in turn. The exit status is 1 if one failed."""
+    with ExitStack() as scope:
+        runs = []
+        for kernel in kernels:
+            command = [sys.executable, __file__, "--lab", lab, "--short", "--kernels", kernel, *(["-k", part] if part else [])]
+            run = scope.enter_context(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True))
+            scope.callback(run.terminate)    # it powers its guest off
+            runs.append(run)
+        for run in runs:
+            print(run.communicate()[0], flush=True)
+    return int(any(run.returncode for run in runs))
+
+
 def main() -> int:
     unwind_on_signals()
     parser = argparse.ArgumentParser()
@@ -163,6 +180,9 @@ def main() -> int:
     if asked.steps:
         return run_walks(asked.lab, asked.kernels.split(), asked.steps, asked.seed, asked.part or "",
                          PAGE if asked.docs else None)
+    kernels = asked.kernels.split()
+    if asked.short and not asked.docs and len(kernels) > 1:
+        return run_side_by_side(kernels, asked.lab, asked.part)
     wanted = wanted_scenarios(asked.part, asked.short)
     if not wanted:
         print(f"no scenario has '{asked.part}' in its name", file=sys.stderr)
@@ -174,7 +194,7 @@ def main() -> int:
             known = write_table(column, RECORD)
             PAGE.write_text(with_row(PAGE.read_text(), row(known)))
 
-    columns = [run_kernel(name, wanted, asked.lab, write) for name in asked.kernels.split()]
+    columns = [run_kernel(name, wanted, asked.lab, write) for name in kernels]
     counts = {outcome: sum(cell[0] == outcome for column in columns for cell in column.cells.values())
               for outcome in ("passed", "failed", "skipped")}
     missing = [column.name for column in columns if column.missing]
