@@ -1,6 +1,6 @@
 CREATE FUNCTION hugepage_backends() RETURNS TABLE (
-    pid integer, -- process id; the postmaster has a row too
-    backend_type text, -- as in pg_stat_activity; also postmaster and logger (syslogger from 19 on); NULL for a background worker without a database connection
+    pid integer, -- process id; the postmaster has a row, too
+    backend_type text, -- as in pg_stat_activity, or postmaster or logger (syslogger from 19 on); NULL for a background worker without a database
     datid oid, -- its database, NULL if it has none
     usesysid oid, -- its role, NULL if it has none
     application_name text, -- as in pg_stat_activity

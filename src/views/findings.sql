@@ -1,7 +1,7 @@
 CREATE FUNCTION hugepage_findings() RETURNS TABLE (
     finding text, -- name of the finding, such as restart_loses; see docs/findings.md
-    severity text, -- notice, warning or critical; NULL if it is not known whether a kernel advisory applies
-    message text, -- one sentence on the state; of a kernel advisory what it says, and its source
+    severity text, -- notice, warning or critical; NULL if a kernel advisory may not apply
+    message text, -- the state, one sentence; of a kernel advisory also its source
     hint text -- the steps that help, NULL if there are none
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 3

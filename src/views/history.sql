@@ -5,7 +5,7 @@ CREATE FUNCTION hugepage_history() RETURNS TABLE (
     postmaster_start timestamp with time zone, -- start of the postmaster process
     server_version text, -- version of the server
     host text, -- name of the host
-    boot_id text, -- the kernel's identifier of the boot
+    boot_id text, -- identifier of the boot, from the kernel
     landed_in text, -- hugetlb, thp, partial thp, base or unknown
     page_size bigint, -- page size of the mapping, in bytes
     shared_memory bigint, -- size of the main segment, in bytes
@@ -15,14 +15,14 @@ CREATE FUNCTION hugepage_history() RETURNS TABLE (
     resv_hugepages bigint, -- free pages that are reserved
     surplus_hugepages bigint, -- pages beyond the configured size
     page_tables_host bigint, -- page tables of the whole host, in bytes
-    restart_outlook text, -- pages that the next start would have landed in
+    restart_outlook text, -- what the next start would have got
     cause text, -- why shared memory was not in the pages that were asked for; NULL if it was
-    regression boolean, -- whether the record is worse than the one before it of this server
+    regression boolean, -- whether it is worse than the record of this server before it
     detail text, -- what regressed or changed
-    was_recorded_at timestamp with time zone, -- time of the better record before a regression; NULL for other records
-    was_landed_in text, -- pages that shared memory was in before a regression
-    was_page_size bigint, -- page size of the mapping before a regression, in bytes
-    was_restart_outlook text -- pages that the next start would have landed in before a regression
+    was_recorded_at timestamp with time zone, -- time of the better record before a regression; NULL if this is none
+    was_landed_in text, -- landed_in before a regression
+    was_page_size bigint, -- page_size before a regression, in bytes
+    was_restart_outlook text -- restart_outlook before a regression
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 1000
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_history_wrapper';

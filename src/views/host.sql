@@ -1,6 +1,6 @@
 CREATE FUNCTION hugepage_host() RETURNS TABLE (
-    name text, -- the kernel's name of the setting or counter
-    setting text, -- its value; NULL where lxcfs shows that of a container
+    name text, -- name of the setting or counter in the kernel
+    setting text, -- its value; NULL if lxcfs shows that of a container
     unit text, -- bytes, kB, pages, events, % or NULL
     source text -- the file that the value was read from
 )

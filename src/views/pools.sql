@@ -1,6 +1,6 @@
 CREATE FUNCTION hugepage_pools() RETURNS TABLE (
     page_size bigint, -- page size of the pool, in bytes
-    is_default boolean, -- whether it is the default page size, for mappings that ask for no size
+    is_default boolean, -- whether mappings that ask for no size get this size
     nr_hugepages bigint, -- pages in the pool, surplus included
     free_hugepages bigint, -- free pages, reserved ones included
     resv_hugepages bigint, -- free pages that are reserved
@@ -9,7 +9,7 @@ CREATE FUNCTION hugepage_pools() RETURNS TABLE (
     available_hugepages bigint, -- free pages that are not reserved
     cgroup_limit bigint, -- the cgroup limit that leaves the least, in bytes; NULL if none is visible
     cgroup_usage bigint, -- usage that counts against cgroup_limit, in bytes
-    obtainable_now bigint -- pages that the kernel could still allocate from free memory without compaction; NULL if the page size is too large to estimate
+    obtainable_now bigint -- pages that the kernel could add from free memory without compaction; NULL if they are too large to estimate
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 2
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_pools_wrapper';

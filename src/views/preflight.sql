@@ -6,13 +6,13 @@ CREATE FUNCTION hugepage_preflight(
     page_size bigint, -- size of these pages, in bytes; NULL if unknown
     shared_memory bigint, -- size of the main segment, in bytes
     pages_needed bigint, -- huge pages that the segment needs
-    pages_guaranteed bigint, -- pages of the pool that the start would get for certain
+    pages_guaranteed bigint, -- pages of the pool that the start would certainly get
     pages_missing bigint, -- pages needed beyond these
     cause text, -- why the segment would not be in huge pages
     detail text, -- why the server would not start, or why that is unknown
-    hint text, -- what to do so that the start gets huge pages; NULL if it gets them, or if nothing is known to help
-    page_tables_base bigint, -- page tables of max_connections backends on base pages, in bytes
-    page_tables_huge bigint -- page tables of max_connections backends on huge pages, in bytes
+    hint text, -- what to do so that the start gets huge pages; NULL if it gets them, or nothing is known to help
+    page_tables_base bigint, -- page tables of max_connections sessions in 4 kB pages, in bytes
+    page_tables_huge bigint -- the same in huge pages, in bytes
 )
     VOLATILE PARALLEL UNSAFE ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_preflight_wrapper';

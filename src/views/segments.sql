@@ -1,6 +1,6 @@
 CREATE FUNCTION hugepage_segments(measure_resident boolean DEFAULT false) RETURNS TABLE (
     segment text, -- main, interlock, dynamic or other
-    mapping text, -- the kernel's name of the mapping
+    mapping text, -- name of the mapping in the kernel
     size bigint, -- memory of the mapping that this process may access, in bytes
     page_size bigint, -- page size of the mapping, in bytes
     landed_in text, -- hugetlb, thp, partial thp, base or unknown
