@@ -23,7 +23,6 @@ class Picture:
     unit: str
     show: Callable[[float], str]
     means: str
-    source: str
     scale: float = 1.0
     by: str | None = None
     """What the horizontal axis is: `sessions` or `size`; None for bars."""
@@ -36,22 +35,17 @@ def time_of(value: float) -> str:
 
 PICTURES = (
     Picture("page-tables", "Page tables", ("page tables",), "MB", bytes_of, by="sessions", scale=1 << 20, means=
-            "In 4 kB pages each session that has touched all of shared_buffers has page tables of 1/512 of it.", source=
-            "Pythian (2008, Oracle): 5 GB of page tables with an SGA of 10 GB, a few hundred MB in huge pages. A reader of Bobby "
-            "Durrett's blog (Oracle): 701 MB, and 11.5 MB."),
+            "In 4 kB pages each session that has touched all of shared_buffers has page tables of 1/512 of it."),
     Picture("login", "A new session touches all of shared_buffers", ("login",), "ms", time_of, by="size", scale=1e-3, means=
-            "The first access of a session to a page, or to a group of 16, costs a page fault.", source=
-            "Bobby Durrett (Oracle 11.2, SGA of 5 GB, pre_page_sga): 2.5 s, and 0.15 s in huge pages."),
+            "The first access of a session to a page, or to a group of 16, costs a page fault."),
     Picture("hits", f"Random reads that hit shared_buffers, {READERS} sessions", ("hits",), "thousand hits/s",
             lambda value: f"{value / 1e3:,.0f} thousand/s", scale=1e3, means=
-            "Huge pages need fewer entries in the TLB.", source=
-            "dbi services (pgio, shared_buffers of 500 MB, 4 threads): 2.72 million a second, 3.02 in 2 MB pages."),
+            "Huge pages need fewer entries in the TLB."),
     Picture("restart", "The first touch after a start, pg_prewarm, a checkpoint and a crash restart", ("first touch", "prewarm", "checkpoint", "crash restart"),
             "s", time_of, means="The first touch zeroes the memory; on a virtual machine it may wait for the hypervisor. The checkpoint "
-            "writes half of the table, without fsync.", source=""),
+            "writes half of the table, without fsync."),
     Picture("memory-left", "Memory that is available to the page cache", ("memory left",), "MB", bytes_of, scale=1 << 20, means=
-            "Each session has touched all of shared_buffers.", source=
-            "Pythian (2008): free memory went from 78 MB to 4.7 GB within minutes while page tables were paged out."),
+            "Each session has touched all of shared_buffers."),
 )
 
 
@@ -61,7 +55,7 @@ def measured_part(points: list[Point]) -> str:
     lines += [line for why in not_measured(points) for line in (why, "")]
     for picture in PICTURES:
         if any(values(points, figure) for figure in picture.figures):
-            lines += [f"![{picture.title}](results/{picture.name}.svg)", "", f"**{picture.title}.** {picture.means} {picture.source}".rstrip(), ""]
+            lines += [f"![{picture.title}](results/{picture.name}.svg)", "", f"**{picture.title}.** {picture.means}", ""]
     return "\n".join(lines)
 
 
