@@ -42,7 +42,7 @@ pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, note
     assess(root, answer, or_unchanged, None, notes)
 }
 
-/// `at_crash`: whether the server would recover after a crash; `None` where nothing but the next start is of interest.
+/// `at_crash`: whether the server would recover after a crash; `None` if nothing but the next start is of interest.
 fn assess(
     root: &Root,
     answer: Option<Answer>,

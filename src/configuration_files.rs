@@ -42,7 +42,7 @@ pub struct ConfigurationFiles {
     pub is_complete: bool,
     /// Parameters of which the files have a value that the server has refused.
     pub refused: Vec<String>,
-    /// The server's program and the directory of its libraries; `None` where a look at them may wait.
+    /// The server's program and the directory of its libraries; `None` if a look at them may wait.
     pub program: [Option<PathBuf>; 2],
     /// The symbolic links on the way to the files.
     links: BTreeSet<Link>,

@@ -42,7 +42,7 @@ pub struct SharedAnswer {
 enum AnswerContent {
     #[default]
     Unknown,
-    /// The demand of a start with the options of the command line, and that of one without; `None` where they do not differ.
+    /// The demand of a start with the options of the command line, and that of one without; `None` if they do not differ.
     Starts(Demand, Option<Demand>),
     Refuses,
 }
@@ -142,7 +142,7 @@ pub fn set_answer(key: u64, asked: &Asked) {
     change(|found| found.start = SharedAnswer::of(key, asked));
 }
 
-/// The pool of `size` at the next boot, and the time of the look; `None` where nobody has looked.
+/// The pool of `size` at the next boot, and the time of the look; `None` if nobody has looked.
 pub fn boot(size: PageSize) -> Option<(PoolAtBoot, SystemTime)> {
     let SharedBoot { time, content, text, .. } =
         found(|found| Some(found.boot).filter(|boot| boot.time != 0 && boot.size == Some(size)))??;
@@ -170,7 +170,7 @@ pub fn since_boot_was_read() -> Option<Duration> {
     since(found(|found| found.boot.time)?)
 }
 
-/// The files that the configuration consists of, and whether these are all; none where the asker has not found them.
+/// The files that the configuration consists of, and whether these are all; none if the asker has not found them.
 pub fn included_files() -> (Vec<PathBuf>, bool) {
     let (text, is_complete) =
         found(|found| (found.included_files.get(), !found.has_more_files)).unwrap_or((String::new(), true));

@@ -12,7 +12,7 @@ use hugepage_kernel::{InstanceFiles, Notes, PageSize, Pages, Root};
 use super::child;
 use crate::server;
 
-/// The pool of `size` at the next boot; the reason why it is unknown where the child has no answer.
+/// The pool of `size` at the next boot; the reason why it is unknown if the child has no answer.
 pub fn pool(size: PageSize, deadline: Instant) -> PoolAtBoot {
     let read = || to_text(&NextBoot::read(&Root::live()).pool(size));
     match child::read("reading what sets the pool at the next boot", deadline, read) {
@@ -21,7 +21,7 @@ pub fn pool(size: PageSize, deadline: Instant) -> PoolAtBoot {
     }
 }
 
-/// The files and directories that the configuration consists of, missing ones too; an error where they could not be read.
+/// The files and directories that the configuration consists of, missing ones too; an error if they could not be read.
 pub fn included_files(deadline: Instant) -> io::Result<Vec<PathBuf>> {
     let read = || {
         let own = InstanceFiles::own(&Root::live());

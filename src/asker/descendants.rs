@@ -90,7 +90,7 @@ pub fn stuck() -> Option<i32> {
     is_same.then_some(pid)
 }
 
-/// The children of this process; none where /proc shows another PID namespace, or does not list them.
+/// The children of this process; none if /proc shows another PID namespace, or does not list them.
 fn own_children() -> Vec<i32> {
     // SAFETY: set when the process starts.
     #[allow(unsafe_code)]

@@ -17,7 +17,7 @@ pub struct PoolRow {
     pub is_default: bool,
     /// The counters.
     pub pool: Pool,
-    /// The cgroup limit with the least room; `None` where there is none, where none is visible, and for a node.
+    /// The cgroup limit with the least room; `None` if there is none, if none is visible, and for a node.
     pub limit: Option<CgroupLimit>,
     /// How many more pages the kernel could make from free memory without compaction; `None` for pages larger than the
     /// buddy allocator's largest block.

@@ -30,7 +30,7 @@ pub(super) struct OtherServers {
     /// The memory in System V segments of huge pages that other instances of the user have.
     pub(super) held_by_user: Bytes,
     /// The pages of the server's pool that the others lack, so that one size of the pool serves all, running or
-    /// stopped; `None` where the need of one is unknown.
+    /// stopped; `None` if the need of one is unknown.
     pub(super) lack: Option<Pages>,
     /// What they ask for beyond that, which does not fit.
     pub(super) beyond: Pages,
@@ -45,7 +45,7 @@ impl<'a> Comparison<'a> {
         Self { all, host, reserve_percent, by_size: RefCell::default() }
     }
 
-    /// The pages of `size` that the others than `one` lack, of what fits and beyond it; `None` where the need of one is unknown.
+    /// The pages of `size` that the others than `one` lack, of what fits and beyond it; `None` if the need of one is unknown.
     pub(super) fn lack_of_others(&self, one: &InspectedServer, size: Option<PageSize>) -> Option<(Pages, Pages)> {
         let mut by_size = self.by_size.borrow_mut();
         let Lacks { all, each } = by_size.entry(size).or_insert_with(|| self.lacks(size)).as_ref()?;

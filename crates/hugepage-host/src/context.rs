@@ -30,7 +30,7 @@ pub(super) struct InspectContext<'a> {
     pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,
     pub(super) pools: Vec<PoolRow>,
-    /// Who is asked what changed files come to; `None` where nobody is.
+    /// Who is asked what changed files come to; `None` if nobody is.
     pub(super) ask: Option<&'a AskStart<'a>>,
 }
 

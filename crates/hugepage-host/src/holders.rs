@@ -121,7 +121,7 @@ impl Mapped {
 
 /// What no service account has of `pool`, of the pages in use that are none of these servers'. All that is not seen to be a service
 /// account's, because a page may be promised, or be in a file that nobody has mapped; but where not all is seen, what is seen to be
-/// another user's. `promised`: what is promised to root's processes of each size; `None` where not all is seen.
+/// another user's. `promised`: what is promised to root's processes of each size; `None` if not all is seen.
 pub(super) fn strangers(
     pool: &Pool,
     servers: &[InspectedServer],

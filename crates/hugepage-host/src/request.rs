@@ -230,7 +230,7 @@ fn at_start(seen: ServerRequest, settings: &PostgreSqlSettings, has_changed: boo
     ServerRequest { requested, requested_may_differ: has_changed, pending, ..seen }
 }
 
-/// What the next start of a server depends on; `None` where its files may not be read.
+/// What the next start of a server depends on; `None` if its files may not be read.
 fn server_files<'a>(
     files: &'a InstanceFiles,
     id: &'a ServerIdentity,

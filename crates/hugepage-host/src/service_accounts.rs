@@ -140,7 +140,7 @@ impl ServiceAccounts {
     }
 }
 
-/// The lines of [`FILE`] without comments; none where there is no such file.
+/// The lines of [`FILE`] without comments; none if there is no such file.
 pub fn listed(root: &Root) -> Result<Vec<String>, ReadError> {
     let text = if_there(root.read(FILE))?.unwrap_or_default();
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());

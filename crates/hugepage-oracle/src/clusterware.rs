@@ -43,7 +43,7 @@ pub enum GridResource {
 }
 
 impl Clusterware {
-    /// The commands that stop and start the instance; `None` where nothing shows that Grid Infrastructure does that.
+    /// The commands that stop and start the instance; `None` if nothing shows that Grid Infrastructure does that.
     pub fn commands(&self) -> Option<ServerCommands> {
         Some(ServerCommands { stop: self.control("stop")?, start: self.control("start")? })
     }
@@ -68,7 +68,7 @@ impl Clusterware {
 }
 
 impl Settings {
-    /// Grid Infrastructure of the instance with these settings; `None` where there is none. A cluster manages every instance with
+    /// Grid Infrastructure of the instance with these settings; `None` if there is none. A cluster manages every instance with
     /// CLUSTER_DATABASE, or with the number of an instance behind the name of its database. Other databases are managed only if
     /// an agent's work is seen. `by_agent`: whether Grid Infrastructure started it, or wrote its line of oratab.
     pub(crate) fn clusterware(

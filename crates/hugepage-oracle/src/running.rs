@@ -30,7 +30,7 @@ pub struct RunningOracle {
     pub alert_log: Option<String>,
     /// What the alert log shows of the start of this instance.
     pub last_start: Option<LastStart>,
-    /// Grid Infrastructure; `None` where there is none.
+    /// Grid Infrastructure; `None` if there is none.
     pub clusterware: Option<Clusterware>,
     /// The Managed Global Area: files of /dev/shm beside the SGA (18c and later). `None` if its memory may not be read.
     pub managed_global_area: Option<Bytes>,

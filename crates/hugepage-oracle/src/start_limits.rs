@@ -32,7 +32,7 @@ pub(crate) struct StartLimits<'a> {
 }
 
 impl StartLimits<'_> {
-    /// What refuses a start with segments of at least `size` bytes; `None` where nothing is known to. What is unknown is a note.
+    /// What refuses a start with segments of at least `size` bytes; `None` if nothing is known to. What is unknown is a note.
     pub fn lock_limit(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
         let root = self.oratab.root();
         of_host(root, size, Bytes(0)).or_else(|| self.permission(root, size, notes))
@@ -141,7 +141,7 @@ pub(crate) fn dev_shm(root: &Root, meminfo: Option<&Meminfo>) -> Option<Bytes> {
 }
 
 /// The limit of the host that a start with segments of at least `size` bytes exceeds, beside what others have; `own`: segments
-/// that end before. `None` where it exceeds none for certain.
+/// that end before. `None` if it exceeds none for certain.
 pub fn of_host(root: &Root, size: Bytes, own: Bytes) -> Option<LockLimit> {
     let limit = |name: &str| sysctl::running(root, name).ok().flatten()?.parse::<u64>().ok();
     let segments = sysvipc::read(root).ok().flatten().unwrap_or_default();

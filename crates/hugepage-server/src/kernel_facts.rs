@@ -11,7 +11,7 @@ use hugepage_kernel::{Bytes, ReadError, Root};
 pub struct HostFact {
     /// The kernel's own name of it.
     pub name: String,
-    /// The value: memory in bytes, everything else as the kernel prints it; `None` where lxcfs shows that of a container.
+    /// The value: memory in bytes, everything else as the kernel prints it; `None` if lxcfs shows that of a container.
     pub setting: Option<String>,
     /// `bytes`, `kB`, `pages`, `events` or `%`; `None` for a choice.
     pub unit: Option<&'static str>,

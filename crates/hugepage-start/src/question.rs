@@ -37,7 +37,7 @@ const OF_THE_QUESTION: [(&str, &str); 8] = [
 pub struct StartQuestion<'a> {
     /// The major version of the program.
     pub major: u32,
-    /// The arguments of the running postmaster; empty where a start repeats none.
+    /// The arguments of the running postmaster; empty if a start repeats none.
     pub arguments: &'a [String],
     /// The data directory, for `-D`.
     pub data: &'a Path,

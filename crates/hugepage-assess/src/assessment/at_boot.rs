@@ -11,7 +11,7 @@ use crate::model::{Cause, HugePages, Pending};
 pub struct AtBoot {
     /// The pages that it will have.
     pub pages: Pages,
-    /// The file that sets them; `None` where no file does.
+    /// The file that sets them; `None` if no file does.
     pub file: Option<String>,
     /// The pages that the server and all others that can be seen and fit need.
     pub needed: Pages,
@@ -27,7 +27,7 @@ impl AtBoot {
 }
 
 impl Status {
-    /// What a start after the next boot would land in; `None` where nobody has looked what sets the pool then.
+    /// What a start after the next boot would land in; `None` if nobody has looked what sets the pool then.
     pub fn boot_outlook(&self) -> Option<Outlook> {
         let set = self.facts.next_boot.as_ref()?;
         let requested = self.facts.requested_next();
@@ -73,7 +73,7 @@ impl Status {
         boot.pages.saturating_add(surplus) >= boot.by_server || self.facts.requested_next().asks_kernel()
     }
 
-    /// The pool of the server after the next boot; `None` where that is unknown, or the next start asks for no pages of it.
+    /// The pool of the server after the next boot; `None` if that is unknown, or the next start asks for no pages of it.
     pub fn at_boot(&self) -> Option<AtBoot> {
         let (pages, file) = match self.facts.next_boot.as_ref()? {
             PoolAtBoot::Set { pages, file } => (*pages, Some(file.clone())),

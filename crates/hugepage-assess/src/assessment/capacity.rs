@@ -21,7 +21,7 @@ pub struct HostMemory {
     pub movable: Bytes,
     /// The hundredths of memory that are to stay for base pages.
     pub reserve_percent: u32,
-    /// What processes may still be promised; `None` where that has no bound.
+    /// What processes may still be promised; `None` if that has no bound.
     pub commit_left: Option<Bytes>,
     /// What pools of other sizes take.
     pub elsewhere: Bytes,

@@ -7,7 +7,7 @@ use crate::assessment::node_room::NodeRoom;
 use crate::model::{Cause, Facts, HugePages, Landing, LockLimit, PoolFact, Product, Requested};
 
 impl Cause {
-    /// `None` where the segment is in huge pages. `needed`: the pages that the segment takes or would take.
+    /// `None` if the segment is in huge pages. `needed`: the pages that the segment takes or would take.
     pub fn of_server(facts: &Facts, needed: Option<Pages>) -> Option<Self> {
         match facts.segment.as_ref().map(|segment| segment.landing) {
             Some(Landing::Hugetlb) => return None,

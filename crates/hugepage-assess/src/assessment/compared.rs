@@ -71,7 +71,7 @@ impl Facts {
         self.requested.io_uring && restart.cause == Some(Cause::PoolTaken)
     }
 
-    /// The forecast of a restart, which is unknown where old rings may hold its pages.
+    /// The forecast of a restart, which is unknown if old rings may hold its pages.
     pub fn beside_old_rings(&self, restart: Forecast) -> Forecast {
         match self.rings_may_hold_pages_of(&restart) {
             true => Forecast { outlook: Outlook::Unknown, ..restart },

@@ -112,7 +112,7 @@ impl PoolState {
 }
 
 impl Facts {
-    /// For the running segment, which needs `needed` pages; `None` where no node can matter.
+    /// For the running segment, which needs `needed` pages; `None` if no node can matter.
     pub fn node_room(&self, needed: Pages) -> Option<NodeRoom> {
         Some(self.pool_state.nodes.as_ref()?.room(self.pool_state.pool.known()?, needed, self.own()))
     }

@@ -19,7 +19,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// `own`: the pages that the server has in this pool now. `None` where the kernel shows no reservations.
+    /// `own`: the pages that the server has in this pool now. `None` if the kernel shows no reservations.
     pub fn of_server(pool: &Pool, own: Pages) -> Option<Self> {
         let persistent = pool.persistent();
         let others = pool.in_use()?.saturating_sub(own);

@@ -44,7 +44,7 @@ impl CurrentStart<'_> {
         demand.requested == self.requested && size == segment.size
     }
 
-    /// The pages of `pool` that the next start asks for and the server has not; zero where that is unknown. With
+    /// The pages of `pool` that the next start asks for and the server has not; zero if that is unknown. With
     /// `shared_memory_type = sysv` those that it asks for with `mmap`, which is what the advice says to set.
     pub fn lack(&self, pending: &Pending, pool: &PoolFact) -> Pages {
         let size = match pending {

@@ -27,7 +27,7 @@ pub struct Facts {
     pub pending: Pending,
     /// The percentage of memory that the host keeps for base pages.
     pub reserve_percent: u32,
-    /// The pages of the pool that other servers on this host still lack; `None` where other servers can't be seen.
+    /// The pages of the pool that other servers on this host still lack; `None` if other servers can't be seen.
     pub others_lack: Option<Pages>,
     /// What other servers ask for beyond that, which does not fit now: after a boot whoever starts first gets its pages.
     pub others_beyond: Pages,
@@ -37,18 +37,18 @@ pub struct Facts {
     pub past: Past,
     /// Whether the server would recover after a crash.
     pub crash_recovery: CrashRecovery,
-    /// The commands that stop and start the server; `None` where its own tools do.
+    /// The commands that stop and start the server; `None` if its own tools do.
     pub commands: Option<ServerCommands>,
     /// Whether `requested` is from files that have changed since the start, so that the server may have been started with others.
     pub requested_may_differ: bool,
     /// The pools of other page sizes that have pages, or may get some.
     pub other_pools: Vec<OtherPool>,
-    /// The program beside database servers that has most huge pages; `None` where others can't be seen, or have none.
+    /// The program beside database servers that has most huge pages; `None` if others can't be seen, or have none.
     pub largest_holder: Option<PoolHolder>,
-    /// The file by which the kernel kills all processes of a PostgreSQL server at once when memory runs out; `None` where it
+    /// The file by which the kernel kills all processes of a PostgreSQL server at once when memory runs out; `None` if it
     /// does not, and where that is unknown.
     pub oom_group: Option<String>,
-    /// What strangers have of the pool; none where others can't be seen.
+    /// What strangers have of the pool; none if others can't be seen.
     pub strangers: PagesOfStrangers,
     /// What the pool of `pool_state` has after the next boot; `None` if that was not read.
     pub next_boot: Option<PoolAtBoot>,
@@ -127,7 +127,7 @@ impl Facts {
         self.others_lack.is_some() && !self.others_may_ask_for_more && self.pending != Pending::Unknown
     }
 
-    /// The pages that the next start asks for and the server has not; zero where that is unknown.
+    /// The pages that the next start asks for and the server has not; zero if that is unknown.
     pub fn lack(&self) -> Pages {
         self.current_start().lack(&self.pending, &self.pool_state.pool)
     }

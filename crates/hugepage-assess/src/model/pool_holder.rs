@@ -16,7 +16,7 @@ pub struct PoolHolder {
     pub processes: u64,
     /// What they have mapped of pools of all sizes.
     pub memory: Bytes,
-    /// In pages; `None` where pools of several sizes are in use.
+    /// In pages; `None` if pools of several sizes are in use.
     pub pages: Option<Pages>,
     /// Whether `memory` is a bound: what each has may be shared with others.
     pub is_bound: bool,
@@ -56,7 +56,7 @@ impl PagesOfStrangers {
 }
 
 impl PoolHolder {
-    /// A clause behind a sentence on the `others` pages that others hold; empty where it is unknown how many of them these are.
+    /// A clause behind a sentence on the `others` pages that others hold; empty if it is unknown how many of them these are.
     pub fn clause(&self, others: Pages) -> String {
         match self.pages.filter(|pages| *pages > Pages(0) && *pages <= others) {
             Some(pages) => format!("; {self} {} {pages} pages", self.verb()),

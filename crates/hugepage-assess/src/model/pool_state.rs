@@ -10,15 +10,15 @@ use crate::model::{Cause, NodePools};
 /// What a start finds: the pool of the page size that it asks for, and the limits on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolState {
-    /// The page size; `None` where the kernel has no huge pages and so no default size.
+    /// The page size; `None` if the kernel has no huge pages and so no default size.
     pub huge_page_size: Option<PageSize>,
     /// The pool of that size.
     pub pool: PoolFact,
     /// cgroup limits on that size.
     pub limits: Option<CgroupLimits>,
-    /// The pool by NUMA nodes; `None` where no node can matter: there is one, or the pool has no pages.
+    /// The pool by NUMA nodes; `None` if no node can matter: there is one, or the pool has no pages.
     pub nodes: Option<NodePools>,
-    /// The permission for System V segments in huge pages that the server lacks; `None` where none is missing, or it is unknown.
+    /// The permission for System V segments in huge pages that the server lacks; `None` if none is missing, or it is unknown.
     pub lock_limit: Option<LockLimit>,
 }
 
@@ -40,7 +40,7 @@ impl PoolState {
 pub struct OtherPool {
     /// The pool, and what limits its use.
     pub pool_state: PoolState,
-    /// The pages of it that other servers lack; `None` where other servers can't be seen.
+    /// The pages of it that other servers lack; `None` if other servers can't be seen.
     pub others_lack: Option<Pages>,
     /// Whether the server certainly has the setting `huge_page_size` (PostgreSQL 14).
     pub can_be_set: bool,

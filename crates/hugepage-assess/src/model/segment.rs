@@ -20,7 +20,7 @@ pub struct Segment {
     pub to_reserve: Bytes,
     /// The part in huge pages.
     pub in_huge_pages: Bytes,
-    /// The size of its pages; for a mixed segment the size of the huge ones. `None` where the kernel does not show it.
+    /// The size of its pages; for a mixed segment the size of the huge ones. `None` if the kernel does not show it.
     pub page_size: Option<PageSize>,
     /// What kind of pages it has.
     pub landing: Landing,

@@ -63,7 +63,7 @@ pub struct CgroupLimit {
     /// The bytes that all of its processes use.
     pub usage: Bytes,
     /// What the processes were promised, of a limit that is checked when a page is touched (`rsvd.current`, Linux 5.7).
-    /// `None` where it is unknown, and of a limit on that.
+    /// `None` if it is unknown, and of a limit on that.
     pub promised: Option<Bytes>,
 }
 
@@ -85,7 +85,7 @@ impl CgroupLimit {
     }
 
     /// The usage of all that share the limit, once a server that has `own` now has `next` and each has touched all that
-    /// it was promised. `None` where promises are unknown.
+    /// it was promised. `None` if promises are unknown.
     pub fn promised_with(&self, own: Bytes, next: Bytes) -> Option<Bytes> {
         let promised = self.promised?;
         Some(if promised < own { promised } else { promised.saturating_sub(own) }.saturating_add(next))
@@ -99,10 +99,10 @@ pub struct CgroupLimits {
     pub fault: Vec<CgroupLimit>,
     /// The limits that mmap(2) and shmget(2) check: ENOMEM above them.
     pub reservation: Vec<CgroupLimit>,
-    /// The limits of memory cgroups, where those count huge pages; empty where they do not.
+    /// The limits of memory cgroups, if those count huge pages; empty if they do not.
     pub memory: Vec<MemoryLimit>,
     /// The file that counts how often a limit refused huge pages to processes of the cgroup, and its number (`events`, Linux 5.6; `failcnt` of version 1).
-    /// `None` where there is no such file, as in v1.
+    /// `None` if there is no such file, as in v1.
     pub refusals: Option<(String, u64)>,
     /// Whether there may be limits that are not visible.
     pub hidden_levels: bool,
@@ -121,7 +121,7 @@ impl CgroupLimits {
 }
 
 impl Hierarchy {
-    /// Finds the hierarchy with the hugetlb controller; `None` where no cgroup could limit this process.
+    /// Finds the hierarchy with the hugetlb controller; `None` if no cgroup could limit this process.
     pub fn find(root: &Root) -> Result<Option<Self>, ReadError> {
         Self::find_of(root, "self")
     }

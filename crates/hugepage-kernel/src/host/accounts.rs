@@ -18,7 +18,7 @@ pub struct Account {
     pub gid: u32,
 }
 
-/// Every account of /etc/passwd; none where there is no such file.
+/// Every account of /etc/passwd; none if there is no such file.
 pub fn accounts(root: &Root) -> Result<Vec<Account>, ReadError> {
     let text = if_there(root.read("/etc/passwd"))?.unwrap_or_default();
     Ok(text.lines().filter_map(account).collect())
@@ -60,7 +60,7 @@ pub fn groups(root: &Root, uid: u32) -> Result<Vec<u32>, ReadError> {
     Ok(accounts.iter().map(|account| account.gid).chain(others).collect())
 }
 
-/// Whether the user `uid` is in the group `gid`; `None` where /etc/group is missing, or a directory service that is configured
+/// Whether the user `uid` is in the group `gid`; `None` if /etc/group is missing, or a directory service that is configured
 /// may put it there (nsswitch.conf(5)).
 pub fn is_member(root: &Root, uid: u32, gid: u32) -> Option<bool> {
     if groups(root, uid).ok()?.contains(&gid) {

@@ -79,7 +79,7 @@ pub struct Mapping {
     pub inode: u64,
     /// The kernel's name of it, with the directory and the ` (deleted)`; empty for private anonymous memory.
     pub path: String,
-    /// The size of its pages; `None` where the source does not show it.
+    /// The size of its pages; `None` if the source does not show it.
     pub page_size: Option<PageSize>,
 }
 

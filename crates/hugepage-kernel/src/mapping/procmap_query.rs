@@ -103,7 +103,7 @@ fn merged(file: &File, address: u64) -> io::Result<Option<Mapping>> {
     Ok(Some(mapping))
 }
 
-/// One ioctl; `None` where nothing is mapped at `address`. Without a place for the `name` the kernel does a third less.
+/// One ioctl; `None` if nothing is mapped at `address`. Without a place for the `name` the kernel does a third less.
 fn query(file: &File, address: u64, mut name: Option<&mut Name>) -> io::Result<Option<Mapping>> {
     const PROCMAP_QUERY: libc::Ioctl = libc::_IOWR::<Query>(b'f' as u32, 17);
     let mut query = Query {

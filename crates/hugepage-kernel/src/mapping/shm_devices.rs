@@ -53,7 +53,7 @@ impl Devices {
     }
 }
 
-/// The device of shared anonymous memory on pages of `size`; `None` where the kernel refuses to map it.
+/// The device of shared anonymous memory on pages of `size`; `None` if the kernel refuses to map it.
 fn probe(root: &Root, size: PageSize, huge: bool) -> Result<Option<Device>, ReadError> {
     let Ok(length) = usize::try_from(size.bytes().0) else { return Ok(None) };
     let encoded = i32::try_from(length.trailing_zeros()).unwrap_or(0) << libc::MAP_HUGE_SHIFT;

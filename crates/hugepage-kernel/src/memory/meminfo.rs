@@ -5,7 +5,7 @@ use crate::host::mounts;
 use crate::{Bytes, PageSize, Pages, ReadError, Root};
 use serde::{Deserialize, Serialize};
 
-/// The lines of /proc/meminfo that are used; `None` where this kernel has no such line.
+/// The lines of /proc/meminfo that are used; `None` if this kernel has no such line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meminfo {
     /// `MemTotal`: usable RAM, huge pages included.

@@ -28,7 +28,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Free pages without a reservation: those that a new mapping can have. `None` where reservations are unknown.
+    /// Free pages without a reservation: those that a new mapping can have. `None` if reservations are unknown.
     pub fn available(&self) -> Option<Pages> {
         Some(self.free.saturating_sub(self.promised()?))
     }
@@ -38,7 +38,7 @@ impl Pool {
         self.nr.saturating_sub(self.surplus.unwrap_or_default())
     }
 
-    /// Pages that are touched or reserved. `None` where reservations are unknown.
+    /// Pages that are touched or reserved. `None` if reservations are unknown.
     pub fn in_use(&self) -> Option<Pages> {
         Some(self.nr.saturating_sub(self.free).saturating_add(self.promised()?))
     }
@@ -48,7 +48,7 @@ impl Pool {
         self.nr > Pages(0) || self.overcommit.is_none_or(|overcommit| overcommit > Pages(0))
     }
 
-    /// `resv`, or zero where the pool has no page that could be reserved.
+    /// `resv`, or zero if the pool has no page that could be reserved.
     pub fn promised(&self) -> Option<Pages> {
         self.resv.or((self.nr == Pages(0)).then_some(Pages(0)))
     }
@@ -65,7 +65,7 @@ pub struct NodePool {
     pub memory: Option<Bytes>,
 }
 
-/// The huge page sizes of this kernel and CPU, ascending; empty where the kernel has no huge pages.
+/// The huge page sizes of this kernel and CPU, ascending; empty if the kernel has no huge pages.
 pub fn sizes(root: &Root) -> Result<Vec<PageSize>, ReadError> {
     // Without this directory, the existence of its parent shows that there are no huge pages. Without the parent, as
     // where /sys is not mounted or before 2.6.27, nothing is known.

@@ -10,7 +10,7 @@ use crate::fields::{fields, first_number};
 /// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// The memory of one process; `None` where this kernel has no such line, or the process no longer has memory of its own.
+/// The memory of one process; `None` if this kernel has no such line, or the process no longer has memory of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessStatus {
     /// `PPid`: its parent.

@@ -4,7 +4,7 @@ use crate::Root;
 use crate::host::mounts;
 
 /// The files that `pid` sees, where those are not this program's: those of its container, below the root directory that
-/// the kernel shows for it. `None` where they are this program's, or that may not be seen.
+/// the kernel shows for it. `None` if they are this program's, or that may not be seen.
 pub fn container(root: &Root, pid: i32) -> Option<Root> {
     is_another(root, pid, "mnt").then(|| root.below(&format!("/proc/{pid}/root")))
 }

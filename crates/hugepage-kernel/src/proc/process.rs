@@ -30,7 +30,7 @@ pub fn status_of_server(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, 
 #[derive(Debug)]
 pub struct Processes<'a> {
     root: &'a Root,
-    /// The open directory; `None` where it can't be opened, or is not worth it for one file.
+    /// The open directory; `None` if it can't be opened, or is not worth it for one file.
     directory: Option<Directory<'a>>,
 }
 

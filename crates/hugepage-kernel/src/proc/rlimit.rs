@@ -25,7 +25,7 @@ impl Rlimit {
     }
 }
 
-/// The soft limit of a process on locked memory (RLIMIT_MEMLOCK); `None` where the line is missing or invalid.
+/// The soft limit of a process on locked memory (RLIMIT_MEMLOCK); `None` if the line is missing or invalid.
 pub fn memlock(text: &str) -> Option<Rlimit> {
     let values = text.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
     match values.split_ascii_whitespace().next()? {

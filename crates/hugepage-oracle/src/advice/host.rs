@@ -37,7 +37,7 @@ pub struct AdvisedHost<'a> {
     pub kernel_release: Option<&'a str>,
 }
 
-/// The recommendations for the whole host; none where it has no instance.
+/// The recommendations for the whole host; none if it has no instance.
 pub fn recommendations(host: &AdvisedHost<'_>, sizings: &[Sizing]) -> Vec<Recommendation> {
     if host.running.is_empty() && host.stopped.is_empty() {
         return Vec::new();

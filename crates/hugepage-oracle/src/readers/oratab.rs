@@ -87,7 +87,7 @@ fn parse_line(line: &str) -> Option<OratabEntry> {
     })
 }
 
-/// Every entry on this host; none where there is no oratab. An oratab that cannot be read is a note.
+/// Every entry on this host; none if there is no oratab. An oratab that cannot be read is a note.
 pub fn read(root: &Root, notes: &mut Notes) -> Vec<OratabEntry> {
     let mut text = String::new();
     for place in PLACES {

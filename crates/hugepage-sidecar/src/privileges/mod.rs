@@ -105,7 +105,7 @@ fn is_writable(found: &Metadata) -> bool {
 #[derive(Debug)]
 struct Confinement {
     writing: CapabilitySet,
-    /// The rules of Landlock; `None` where the kernel has none.
+    /// The rules of Landlock; `None` if the kernel has none.
     rules: Option<landlock::Rules>,
     notes: Vec<String>,
 }

@@ -25,7 +25,7 @@ pub struct FindingText {
     pub severity: Severity,
     /// The state.
     pub message: String,
-    /// What to do; `None` where nothing that is known here helps.
+    /// What to do; `None` if nothing that is known here helps.
     pub hint: Option<String>,
 }
 

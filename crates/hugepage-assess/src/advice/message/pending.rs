@@ -6,7 +6,7 @@ use crate::assessment::outlook_notes::UNCHECKED_RINGS;
 use crate::assessment::{Outlook, Status};
 use crate::model::{Cause, Pending, PoolFact, PoolState};
 
-/// The state; `None` where the outlook is that of the running configuration.
+/// The state; `None` if the outlook is that of the running configuration.
 pub fn message(status: &Status) -> Option<String> {
     if !status.of_pending {
         return None;
