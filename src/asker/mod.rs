@@ -1,7 +1,7 @@
-//! The asker: a dynamic background worker that asks what no process that serves anybody may ask.
+//! The asker: a dynamic background worker that asks what sessions, the worker and the postmaster must not.
 //!
 //! - It alone forks. Its children run the server's program ([`program`]), or read what sets the pool at the next boot
-//!   ([`boot`]): files that may not answer. Each has a deadline ([`child`]); one that does not end when it is killed is left.
+//!   ([`boot`]), because these files may not answer. Each has a deadline ([`child`]); if one does not end when it is killed, it is left.
 //! - The permanent worker starts it when only the server's program can tell what a restart needs, and once an hour for the
 //!   next boot; the answers are in shared memory ([`crate::shmem`]).
 //! - `hugepage_preflight()` starts one of its own, which works without preloading: question and answer are in a

@@ -1,4 +1,4 @@
-//! What the server's own program says of a start with the configuration on disk.
+//! What the server's own program says about a start with the configuration on disk.
 //!
 //! `postgres -C shared_memory_size_in_huge_pages` loads the configuration and the preload libraries, calculates the size of shared
 //! memory and ends, without allocating it ([`hugepage_start`]); `postgres -C NAME` prints what the configuration sets. It refuses the
@@ -24,7 +24,7 @@ use crate::answer::{Asked, Overrides};
 use crate::next_start::NextRestart;
 use crate::{server, standby};
 
-/// The configuration changes while the program reads it at most so often.
+/// How often the program is asked, if the configuration changes while it reads.
 const MAX_ATTEMPTS: usize = 2;
 
 /// Asks the program about a start with these overrides, and returns the answer with the key of what it is about.

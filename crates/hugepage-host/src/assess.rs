@@ -1,4 +1,4 @@
-//! Assesses one server, when all that concerns it is known: the host, the other servers and the past.
+//! Assesses one server, once the host, the other servers and the past are known.
 
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Facts, Past, Pending};

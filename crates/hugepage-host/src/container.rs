@@ -1,9 +1,9 @@
-//! Containers that root's container runtime made, told by the control group, which only root can put a process into, and never by a
-//! user namespace, which every user can make.
+//! Containers that a container runtime of root made. The control group shows them, because only root can put a process into it; a
+//! user namespace does not, because every user can make one.
 
 use hugepage_kernel::Root;
 
-/// What a runtime of root's makes.
+/// What a container runtime of root makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Container {
     /// For one application: no people log in there, and its users are whatever its image says.

@@ -1,4 +1,4 @@
-//! What the status of each process says, before anything of it is read: that file every user may read, and it waits for no lock.
+//! What the status of each process says, before anything else of it is read: every user may read that file, and it waits for no lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
 //! What a PostgreSQL server would ask for at its next start: one that runs and whose files have changed, or one that is stopped.
-//! Only a program of its version can tell; whoever surveys the host asks one, and this says what the answer comes to.
+//! Only a program of its version can say. Whoever surveys the host asks one, and this says what the answer means.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the past of a server says of its running start.
+//! What was recorded when a running server started.
 
 use hugepage_assess::model::{Cause, CurrentStart, Demand, HugePages, Past, Pending, Requested};
 use hugepage_kernel::notes::Notes;

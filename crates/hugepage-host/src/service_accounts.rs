@@ -1,9 +1,9 @@
-//! Who counts: whether a server is one that the host is there for. Any user may start a program that calls itself
-//! `postgres` on a directory of its own, and nothing of it may move the host's pools.
+//! Which servers are trusted and count. Any user may start a program that calls itself `postgres` on a directory of its own, and it
+//! must not change the pools of the host.
 //!
-//! That is decided first, by what no stranger makes: the users of the process, which are service accounts all; the program's file,
-//! which is at its path for root too, and root's or the account's own; the makers of its user namespaces. Or it is in a container
-//! that root's container runtime made, where uids mean nothing to the host.
+//! This is decided first, by what no stranger can make: all users of the process are service accounts; the file of the program is at
+//! its path for root, too, and belongs to root or to the account; root made its user namespaces. Or it is in a container that a
+//! container runtime of root made, where uids mean nothing to the host.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
 //! Lines `NAME: NUMBER` of files that the kernel writes, such as /proc/meminfo and /proc/PID/status (proc(5)). Monitors read
-//! thousands of them, so that what nobody asked for is passed over by its first bytes.
+//! thousands of them, so lines that nobody asked for are skipped by their first bytes.
 
 use memchr::memchr;
 

@@ -1,7 +1,7 @@
-//! What sets the huge page pools at the next boot, where that is plain: nothing, sysctl.d, or one count on the kernel's command
-//! line. Whatever else may set them makes them unknown, with the file.
+//! What sets the huge page pools at the next boot, if that is plain: nothing, sysctl.d, or one count on the kernel's command
+//! line. If something else may set them, they are unknown, with the file.
 //!
-//! Only regular files of root's in directories of root's are opened, and nothing that a file names.
+//! This opens only regular files that belong to root, in directories that belong to root, and nothing that a file names.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

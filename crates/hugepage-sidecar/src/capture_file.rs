@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The version that writes and reads a file: another one may know other facts.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// More bytes than a file has: what stands in its place may have no end.
+/// More bytes than a capture has, because another file in its place may have no end.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// The content of a file.

@@ -94,7 +94,7 @@ impl HostHistory {
         survey.instances.iter().map(|instance| self.record_instance(instance, survey, size, &taken)).collect()
     }
 
-    /// Forgets what is of use only for instances that run: containers come and go for years.
+    /// Forgets what only running instances need, because containers come and go for years.
     fn forget_all_but(&mut self, running: &BTreeSet<PathBuf>) {
         self.logs.get_mut().begin_survey();
         let mut gone = 0;

@@ -1,4 +1,4 @@
-//! What systemd is told of this service (sd_notify(3)).
+//! What this service tells systemd (sd_notify(3)).
 
 use std::ffi::OsString;
 use std::os::linux::net::SocketAddrExt;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// The connection to systemd; without one, nothing is told.
+/// The connection to systemd; without one, it tells nothing.
 #[derive(Debug)]
 pub struct Notify(Option<OsString>);
 

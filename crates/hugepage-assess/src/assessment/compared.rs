@@ -1,4 +1,4 @@
-//! What facts come to when they are compared: the running server with its next start, and its pages with the pool.
+//! Facts compared: the running server with its next start, and its pages with the pool.
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 

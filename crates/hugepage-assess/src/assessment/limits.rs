@@ -1,4 +1,4 @@
-//! Limits that the kernel checks when a page is touched, not when it is reserved: a server starts in huge pages and is killed later.
+//! Limits that the kernel checks when a process touches a page, not when it reserves one: a server starts, and is killed later.
 
 use hugepage_kernel::Bytes;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;

@@ -1,4 +1,4 @@
-//! Where the next start of a server would land, including a restart after a crash.
+//! In which pages the next start of a server would land, also a restart after a crash.
 
 use hugepage_kernel::Pages;
 use serde::{Deserialize, Serialize};

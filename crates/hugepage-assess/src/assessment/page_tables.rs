@@ -1,4 +1,4 @@
-//! The cost of base pages: the page tables now, what would remain of them with huge pages, and their upper limit.
+//! The cost of 4 kB pages: the page tables now, what would remain of them in huge pages, and their upper limit.
 //!
 //! A page table has 8 bytes for each page that it maps, and every process has tables of its own. So a process that has touched a whole
 //! segment of S bytes on pages of P bytes has S / P * 8 bytes of tables for it: 2 MB per GB on 4 kB pages, 4 kB per GB on 2 MB pages.

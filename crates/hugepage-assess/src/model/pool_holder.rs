@@ -24,8 +24,8 @@ pub struct PoolHolder {
     pub counts: bool,
 }
 
-/// The pages of a pool that are in use and that no service account holds: anybody may take free pages, and a pool that grew with them
-/// would grow for ever. So no recommended number has them.
+/// The pages of a pool that are in use and that no service account holds. Anybody may take free pages. If the pool grew with them, it
+/// would never stop to grow, so no recommended number counts them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesOfStrangers {
     /// How many.

@@ -1,4 +1,4 @@
-//! How a server is stopped and started where a cluster manager does that.
+//! How a cluster manager stops and starts a server.
 
 /// The commands that stop and start a server, to be typed as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]

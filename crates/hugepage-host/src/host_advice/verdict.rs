@@ -1,4 +1,4 @@
-//! The verdict on a host: the gravest of its instances, in the words that all commands print.
+//! The verdict on a host: the most severe of its instances, in the words that all commands print.
 
 use std::cmp::Reverse;
 

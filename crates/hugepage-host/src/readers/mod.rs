@@ -1,11 +1,11 @@
-//! Reads what is others': for each owner one process, which becomes that user, reads and parses there, and sends what it found. So
-//! whether a file may be read the kernel judges, and a file system that does not answer costs its owner his answer and nobody else's.
+//! Reads what belongs to others: for each owner one process, which becomes that user, reads and parses, and sends what it found. So
+//! the kernel decides whether a file may be read, and a file system that does not answer hides its owner's servers and no others.
 //!
-//! A reader has the groups of its user and none of root's powers but to look at processes (CAP_SYS_PTRACE: Oracle's program is setgid
-//! where Grid Infrastructure is, so its own user may not see its maps). All readers of one survey have one deadline. One that is stuck
-//! in the kernel is killed, told, and not started again while it is there.
+//! A reader has the groups of its user, and of root's powers only that to look at processes (CAP_SYS_PTRACE: with Grid Infrastructure
+//! Oracle's program is setgid, so its own user may not see its maps). All readers of one survey have one deadline. If one is stuck in
+//! the kernel, it is killed and reported, and not started again while it is there.
 //!
-//! Before [`begin`], as in unit tests, all is read by this process itself.
+//! Before [`begin`], as in unit tests, this process itself reads everything.
 
 pub mod capabilities;
 mod child;

@@ -1,4 +1,4 @@
-//! Whether a look at a path may wait for somebody else: a server of the network, or a program. Such a wait hears no signal.
+//! Whether a look at a path may wait for somebody else: a server of the network, or a program. No signal ends such a wait.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;

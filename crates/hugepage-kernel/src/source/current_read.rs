@@ -1,4 +1,4 @@
-//! What this process reads at the moment, told in memory that another process sees: a read of a file whose owner is hostile
+//! What this process reads at the moment, in memory that another process sees: a read of a file whose owner is hostile
 //! may never return, and nothing but another process can say so.
 
 use std::io;

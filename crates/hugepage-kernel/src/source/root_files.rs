@@ -1,5 +1,5 @@
-//! Files that nobody but root can have written: regular ones of root's in directories of root's, opened by descriptor, few and
-//! short. A symbolic link is told and not followed. Of a tree, its owner stands for root.
+//! Files that only root can have written: regular ones that belong to root, in directories that belong to root, opened by descriptor,
+//! few and short. A symbolic link is reported and not followed. In a tree, its owner takes the place of root.
 
 use std::fs::Metadata;
 use std::io::{self, Read};

@@ -1,9 +1,9 @@
-//! The one door to files that others own: the configuration, logs and directories of database servers.
+//! The only way to open files that others own: the configuration, logs and directories of database servers.
 //!
-//! Who runs a server chooses where its files are and what stands in their places. Whether they may be read the kernel judges:
-//! this program reads them as the server's user. A file is looked at before it is opened, by a descriptor that leads to it
-//! whatever is renamed meanwhile, and opened only if it is a plain one: a device, a pipe or a file of the kernel's is never
-//! opened. Every read has a limit.
+//! Whoever runs a server chooses where its files are and what is in their places. The kernel decides whether they may be read,
+//! because this program reads them as the user of the server. It looks at a file before it opens it, by a descriptor that leads to it
+//! even if something is renamed meanwhile. It opens only a plain file, never a device, a pipe or a file of the kernel. Every read has
+//! a limit.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

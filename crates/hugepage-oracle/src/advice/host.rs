@@ -125,7 +125,7 @@ fn transparent(host: &AdvisedHost<'_>) -> Option<Recommendation> {
 }
 
 /// Since the release updates of April 2025, 19.27 and 23.8, a database on Exadata does not start with an SGA in small pages
-/// (MOS 3081878.1). Databases of earlier ones that would be refused are told.
+/// (MOS 3081878.1). The recommendation names databases of earlier ones that would not start.
 fn small_pages_on_exadata(host: &AdvisedHost<'_>) -> Option<Recommendation> {
     let is_earlier = |version: Option<&str>| {
         let mut numbers =

@@ -148,7 +148,7 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
                 exit::UNKNOWN
             });
         }
-        // systemd is told of surveys that have ended, and while this waits for the next one.
+        // Tells systemd that a survey has ended, and while this waits for the next one.
         while let Some(left) = options.interval.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
             notify.tell("WATCHDOG=1");
             if timer.wait(notify.watchdog().map_or(left, |step| step.min(left))).context("could not wait")? {

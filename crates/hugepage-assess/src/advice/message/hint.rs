@@ -1,4 +1,4 @@
-//! Instructions where no steps are known that lead to huge pages for certain.
+//! Instructions, if no steps are known that certainly lead to huge pages.
 
 use crate::advice::message::status_text::{StatusText, is_of_pool};
 use crate::advice::plan::Start;

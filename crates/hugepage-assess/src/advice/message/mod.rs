@@ -1,4 +1,4 @@
-//! One sentence on the state of a server and one on what to do, for its gravest finding.
+//! One sentence on the state of a server and one on what to do, for its most severe finding.
 
 mod hint;
 pub mod pending;

@@ -140,7 +140,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What mends `finding` in `status`; `None` if nothing that is known here helps. Every output prints what to do from these steps.
+    /// The plan that fixes `finding` in `status`; `None` if nothing known helps. Every output prints these steps.
     pub fn of_finding(status: &Status, finding: &Finding) -> Option<Self> {
         let restart = || Start::of_restart(status).and_then(|start| Self::of_start(status, start, true));
         let crash = || Start::after_crash(status).and_then(|start| Self::of_start(status, start, false));

@@ -1,4 +1,4 @@
-//! A pool of another page size that has enough for a server whose own pool has not: it takes no more memory from the host.
+//! A pool of another page size that has enough pages, if the server's own pool has not: it takes no more memory from the host.
 
 use hugepage_kernel::memory::pool::from_meminfo;
 use hugepage_kernel::{PageSize, Pages};

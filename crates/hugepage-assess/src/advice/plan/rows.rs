@@ -15,7 +15,7 @@ pub fn of_findings(status: &Status) -> Vec<Recommendation> {
     let mut rows: Vec<Recommendation> = Vec::new();
     for (severity, finding) in &status.findings {
         let Some(plan) = Plan::of_finding(status, finding) else { continue };
-        // A pool for a server that is first to be made smaller is of no use to the present one.
+        // If the server has to be made smaller first, a pool for it does not help the present one.
         let waits = plan.steps.iter().any(|step| matches!(step, Step::Reduce { .. }));
         let steps = plan.steps.iter().filter(|step| !(waits && matches!(step, Step::SetPool { .. })));
         for row in steps.filter_map(|step| of_step(status, step, (*severity, finding))) {

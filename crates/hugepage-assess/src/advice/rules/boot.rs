@@ -1,4 +1,4 @@
-//! What the next boot would do that is no finding: a pool that it can't hold, an unknown one, and memory that only a boot provides.
+//! What the next boot would do and is no finding: a pool that is too large, an unknown one, memory that only a boot provides.
 
 use hugepage_kernel::Pages;
 use hugepage_kernel::memory::pool::Pool;

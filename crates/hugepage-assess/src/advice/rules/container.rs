@@ -1,4 +1,4 @@
-//! The limit of a container: Kubernetes and engines set it from outside, where the command of a limit's file can't be run.
+//! The limit of a container: Kubernetes and engines set it from outside, so a command that writes its file does not help.
 
 use hugepage_kernel::{Bytes, PageSize};
 

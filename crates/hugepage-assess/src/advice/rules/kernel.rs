@@ -1,4 +1,4 @@
-//! Transparent huge pages, which are none of shared_buffers.
+//! Transparent huge pages of private memory, not of shared_buffers.
 
 use crate::advice::context::AdviceContext;
 use crate::advice::recommendation::{Area, Recommendation};
