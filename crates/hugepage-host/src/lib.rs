@@ -1,7 +1,7 @@
 //! Surveys a host: every PostgreSQL and Oracle instance on it, seen from another process, what it has and what it asked for.
 //!
 //! Servers are found by the titles of their processes, and shared memory by the mappings of one process of each server. No server is
-//! stopped or queried, and no page table is walked. What can't be read without privilege is a note, and what depends on it is unknown.
+//! stopped or queried, and no page table is walked. If something may not be read, a note says so, and what depends on it is unknown.
 //!
 //! ```
 //! use hugepage_host::survey;

@@ -1,4 +1,4 @@
-//! The systemd services that start PostgreSQL, with their drop-ins (systemd.unit(5), systemd.exec(5)). Only files of root's are read.
+//! The systemd services that start PostgreSQL, with their drop-ins (systemd.unit(5), systemd.exec(5)). Only root's files are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

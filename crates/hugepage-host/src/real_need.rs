@@ -1,5 +1,5 @@
-//! What bounds the need of a server that has no huge pages: a mapping takes no page until it is touched, so its size alone proves
-//! nothing, and no start can have more than the control group lets it have.
+//! The most that a server without huge pages can need. A mapping takes no page until a process touches it, so its size alone proves
+//! nothing, and no start can have more than its control group allows.
 
 use hugepage_assess::model::Segment;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;

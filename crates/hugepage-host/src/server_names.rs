@@ -1,4 +1,4 @@
-//! What names and titles of processes say: whether they are a server's.
+//! Whether a process belongs to a server, by its name and title.
 
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_oracle::readers::{OracleProcess, OracleRole};

@@ -1,4 +1,4 @@
-//! What reading a host comes to: plain data, from which all is decided.
+//! What was read of a host: plain data, from which everything is decided.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! Reads what does not run: each service account for what is its own, and nobody for the rest, of which little is readable then.
+//! Reads servers that do not run: each service account those that it owns, and `nobody` the rest, of which it can read little.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Processes that call themselves servers and do not count: a line each, and not more of them than a reader wants to see.
+//! Processes that call themselves servers and are not trusted: a line each, and no more than somebody wants to read.
 
 use std::collections::BTreeSet;
 use std::fmt;

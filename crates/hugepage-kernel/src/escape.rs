@@ -1,4 +1,4 @@
-//! What others named, as text that a terminal, a log and a file of lines show as it is: names of directories and clusters may
+//! Names that others chose, as text that is safe on a terminal, in a log and in a file of lines: names of directories and clusters may
 //! hold escape sequences and line breaks.
 
 use std::borrow::Cow;

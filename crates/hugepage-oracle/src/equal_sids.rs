@@ -1,4 +1,4 @@
-//! Whose the processes of a SID are, where several instances of a host have it: in containers, or in several Oracle homes.
+//! To which instance a process belongs, if several of a host have the same SID: in containers, or in several Oracle homes.
 //! A SID is unique only within one ORACLE_HOME.
 
 use std::collections::BTreeMap;

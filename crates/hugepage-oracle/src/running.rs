@@ -1,4 +1,4 @@
-//! What only a running Oracle instance has beside what every server has.
+//! What a running Oracle instance has that other servers have not.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

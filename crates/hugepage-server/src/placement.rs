@@ -1,5 +1,5 @@
 //! The NUMA nodes that the pages of a server's segment are on. A process has mapped only the pages that it has touched
-//! itself, so several are asked, each for the pages that no other one had. Nothing is touched.
+//! itself, so several are asked, each for the pages that no other one had. This touches nothing.
 
 use std::collections::BTreeMap;
 use std::io;

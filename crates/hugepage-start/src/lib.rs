@@ -2,8 +2,8 @@
 //!
 //! `postgres -C shared_memory_size_in_huge_pages` loads the configuration and the preload libraries, calculates the size of
 //! shared memory and ends, without allocating it. [`StartQuestion`] writes its command line and reads its end, [`StartAnswer`]
-//! is what is known then. Nothing here runs a program: who does so has its own rules, a backend of the server as much as the
-//! sidecar, which runs it as another user.
+//! is what is known then. Nothing here runs a program: the server and the sidecar, which runs it as another user, do so by
+//! rules of their own.
 //!
 //! ```
 //! use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a reader does by itself: it becomes its user, and sends its answer.
+//! What a reader does: it becomes its user, and sends its answer.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

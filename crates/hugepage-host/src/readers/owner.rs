@@ -1,4 +1,4 @@
-//! Whom a reader becomes.
+//! The user that a reader becomes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The limits of memory cgroups where they count huge pages: cgroup v2 mounted with `memory_hugetlb_accounting`
+//! The limits of memory cgroups, if they count huge pages: cgroup v2 mounted with `memory_hugetlb_accounting`
 //! (Linux 6.6, admin-guide/cgroup-v2). A page is charged when it is first touched, not when it is reserved.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The memory but huge pages that control groups let a process have: `memory.max` (cgroup v2), or `memory.limit_in_bytes` (v1).
+//! The memory besides huge pages that control groups allow a process: `memory.max` (cgroup v2), or `memory.limit_in_bytes` (v1).
 
 use crate::cgroups::cgroup::{MIN_UNLIMITED, below, levels};
 use crate::host::mounts::{self, Mount};

@@ -1,7 +1,7 @@
 //! The root that readers read below: `/` of the running machine, or a tree of files that stands for one. The kernel's own files are
 //! opened by name; where others lay the links, in a tree and in a container, a path is followed step by step.
 //!
-//! Files of database servers are another matter than the kernel's: [`InstanceFiles`](crate::InstanceFiles) is the one door to them.
+//! Files of database servers are opened by [`InstanceFiles`](crate::InstanceFiles) alone.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

@@ -1,7 +1,7 @@
 //! The history file: appended to line by line, read from its end, cut to its size by rename(2).
 //!
-//! No failure of it stops the server. A torn or damaged line costs that line; a full disk costs the new record; a file
-//! that is not a regular file of this user is refused. There is one writer at a time: the postmaster while it allocates
+//! No failure of it stops the server. If a line is torn or damaged, that line is lost; on a full disk the new record is lost. If it
+//! is not a regular file of this user, it is refused. There is one writer at a time: the postmaster while it allocates
 //! shared memory and has no children, later its one worker.
 
 use std::fs::File;

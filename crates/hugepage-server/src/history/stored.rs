@@ -1,4 +1,4 @@
-//! Reads the lines of a history. Whoever reads holds one line of at most 64 kB, however long the file or a line of it is.
+//! Reads the lines of a history. A reader holds at most 64 kB, one line, however long the file or a line is.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};

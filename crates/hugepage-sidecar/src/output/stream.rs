@@ -1,4 +1,4 @@
-//! Standard output and standard error, whose reader may go away: the exit status still says what was found.
+//! Standard output and standard error. If their reader goes away, the exit status still says what was found.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};

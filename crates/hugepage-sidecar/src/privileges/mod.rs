@@ -1,8 +1,8 @@
-//! What this program may do while it runs, given up at its start: root's other powers, and writing but where the command line says.
+//! The privileges that this program gives up at its start: most powers of root, and writing to other places than the command line says.
 //!
-//! The thread that looks has two capabilities. What a command needs besides is permitted to it, but in effect only in a
-//! thread that writes one file, and ends, or in a reader until it has become another user. Landlock confines the threads that write, not the one that
-//! looks: the kernel shows a confined thread neither the root directory nor the program of another process (ptrace(2)).
+//! The thread that reads the host has two capabilities. What a command needs besides is permitted, but in effect only in a
+//! thread that writes one file, and ends, or in a reader until it has become another user. Landlock confines the threads that write, not
+//! the one that reads: the kernel shows a confined thread neither the root directory nor the program of another process (ptrace(2)).
 
 mod landlock;
 mod output_place;

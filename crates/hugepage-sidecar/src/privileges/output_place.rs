@@ -1,6 +1,6 @@
-//! Where output is written: not below a directory in whose place a stranger could put something else, a link to another
-//! directory for example. Root may have it written to a directory of the user who has become root by sudo(8), and of a
-//! system's account, such as that of Prometheus, but not of one that databases run as.
+//! Where output is written: only below directories that no other user can replace, for example by a link to another
+//! directory. Root may also write to a directory of the user who has become root by sudo(8), and of an account of the
+//! system, such as that of Prometheus, but not of one that databases run as.
 
 use std::io::ErrorKind;
 use std::path::Path;

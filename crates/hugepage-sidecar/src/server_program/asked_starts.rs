@@ -1,5 +1,5 @@
-//! Asks what the next start of a PostgreSQL server needs, for one that runs and one that is stopped alike: its program gets the
-//! settings that the files have, on an empty data directory. A reader asks, as the owner of the files, who gains nothing by them.
+//! Asks what the next start of a PostgreSQL server needs, of a running one and of a stopped one: its program gets the settings in
+//! the files, on an empty data directory. A reader asks, as the owner of the files, who gains nothing by them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

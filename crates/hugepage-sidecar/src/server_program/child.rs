@@ -1,4 +1,4 @@
-//! Runs a server's program on what may be hostile, as the user that this process has: without a terminal, with little memory and time,
+//! Runs the program of a server on input that may be hostile, as the user of this process: without a terminal, with little memory and time,
 //! and with no process left behind.
 
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! The program `postgres`, asked for the size of its shared memory: which one is trusted, whether root's or that of whoever runs
-//! this, and with what it is left.
+//! The program `postgres`, asked for the size of its shared memory: which one is trusted, and what it may do and use while
+//! it runs.
 
 pub mod asked_starts;
 pub mod child;
