@@ -21,7 +21,7 @@ columns! {
         };
         let is_oracle = matches!(facts.requested.product, Product::Oracle { .. });
     } {
-        /// The gravest severity.
+        /// The most severe severity.
         verdict: Severity = status.verdict().0,
         /// One sentence on the state.
         message: String = message(status),

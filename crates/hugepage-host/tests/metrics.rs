@@ -114,7 +114,7 @@ fn what_is_wrong_has_its_gravity() {
         );
         assert_eq!(sample(&samples, "hugepage_verdict", ""), Some(verdict), "{finding}");
     }
-    // What is not the gravest is told too.
+    // What is not the most severe is told too.
     let both = Server { page_tables: 2 * GIB, pool: surplus, ..Server::default() };
     let text = host(vec![instance("/pg", both.status())]);
     let samples = samples(&text);

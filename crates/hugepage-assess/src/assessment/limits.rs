@@ -63,7 +63,7 @@ pub struct Excess {
 /// be too low again as soon as the next one connects.
 pub const ROOM_FOR_PRIVATE_MEMORY: Bytes = Bytes(64 << 20);
 
-/// The limits that are below what a server touches that has `own` now and will have `size`, the gravest first.
+/// The limits that are below what a server touches that has `own` now and will have `size`, the most severe first.
 pub fn excesses(limits: &CgroupLimits, size: Bytes, own: Bytes) -> Vec<Excess> {
     let excess = |kind, path: &str, limit, need, room| Excess {
         kind,

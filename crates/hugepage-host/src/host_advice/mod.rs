@@ -31,7 +31,7 @@ pub struct HostRecommendation {
     pub is_in_hint: bool,
 }
 
-/// All recommendations, the gravest first.
+/// All recommendations, the most severe first.
 pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommendation> {
     let of_host = |recommendation| HostRecommendation { instance: None, recommendation, is_in_hint: false };
     let mut all = Vec::new();
@@ -52,7 +52,7 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
             of_instances.push(HostRecommendation { instance: name, recommendation, is_in_hint });
         }
     }
-    // Of a setting of the host there is one row: the one above, or that of the gravest instance.
+    // Of a setting of the host there is one row: the one above, or that of the most severe instance.
     of_instances.sort_by_key(|one| Reverse(one.recommendation.severity));
     for one in of_instances {
         let is_same = |known: &HostRecommendation| {
@@ -82,7 +82,7 @@ pub fn pool_step(survey: &Survey, sizing: &Sizing) -> Option<Step> {
 fn of_pool(survey: &Survey, sizing: &Sizing) -> Option<HostRecommendation> {
     let (pool, is_default) = (survey.host.pool(sizing.page_size)?, survey.is_default(sizing.page_size));
     let Some(step @ Step::SetPool { .. }) = pool_step(survey, sizing) else { return None };
-    // As grave as the gravest that lacks pages.
+    // As severe as the most severe that lacks pages.
     let lacking = survey.instances.iter().filter(|instance| steps(instance).any(|of| sets_pool(&of, sizing.page_size)));
     let severity = lacking.map(|instance| instance.status.verdict().0).max().unwrap_or(Severity::Notice);
     let holder = survey.host.holders.iter().find(|holder| holder.counts);

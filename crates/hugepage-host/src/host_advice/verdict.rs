@@ -13,13 +13,13 @@ use crate::{Instance, Survey};
 /// What is said of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostVerdict {
-    /// The gravest severity that was found.
+    /// The most severe severity that was found.
     pub severity: Severity,
     /// Whether there may be a graver one that could not be seen, or nothing runs that could be judged.
     pub is_unknown: bool,
     /// One sentence on all instances.
     pub summary: String,
-    /// The message of the gravest instance, behind its name; `None` if there is none.
+    /// The message of the most severe instance, behind its name; `None` if there is none.
     pub worst: Option<String>,
     /// The hint of that instance.
     pub hint: Option<String>,

@@ -29,7 +29,7 @@ pub struct FindingText {
     pub hint: Option<String>,
 }
 
-/// All findings, the gravest first; none if all is as requested.
+/// All findings, the most severe first; none if all is as requested.
 pub fn findings(status: &Status) -> Vec<FindingText> {
     let text = |(severity, finding): &(Severity, Finding)| FindingText {
         name: finding.name(),
@@ -40,7 +40,7 @@ pub fn findings(status: &Status) -> Vec<FindingText> {
     status.findings.iter().map(text).collect()
 }
 
-/// The state, by the gravest finding.
+/// The state, by the most severe finding.
 pub fn message(status: &Status) -> String {
     of_finding(status, status.verdict().1)
 }

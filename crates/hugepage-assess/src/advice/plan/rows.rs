@@ -9,7 +9,7 @@ use crate::advice::{message, pool};
 use crate::assessment::{Finding, Severity, Status};
 use crate::model::{Cause, Landing, Product};
 
-/// The rows of all findings, the gravest first, and those of one finding in the order of its steps. What two findings lead to
+/// The rows of all findings, the most severe first, and those of one finding in the order of its steps. What two findings lead to
 /// is the row of the graver one.
 pub fn of_findings(status: &Status) -> Vec<Recommendation> {
     let mut rows: Vec<Recommendation> = Vec::new();

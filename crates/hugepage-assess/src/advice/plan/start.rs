@@ -83,7 +83,7 @@ impl Start {
         share.guaranteed >= needed || most.is_none_or(|most| self.pool_for_all(status, needed, share) <= most)
     }
 
-    /// The limits that are too low for `bytes`, and those that the running segment exceeds, the gravest first.
+    /// The limits that are too low for `bytes`, and those that the running segment exceeds, the most severe first.
     pub fn limits(&self, status: &Status, bytes: Bytes) -> Vec<Step> {
         let own = self.pool_state.huge_page_size.map_or(Bytes(0), |size| size.times(self.own));
         let mut found: Vec<_> = status.excesses().into_iter().filter(|excess| excess.is_now).collect();

@@ -17,7 +17,7 @@ use hugepage_kernel::{Bytes, Pages};
 
 type Rule = fn(&AdviceContext) -> Option<Recommendation>;
 
-/// All recommendations, the gravest first: the steps that findings lead to, then what the rules add.
+/// All recommendations, the most severe first: the steps that findings lead to, then what the rules add.
 pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
     const RULES: [Rule; 7] = [
         container::limit,
