@@ -147,7 +147,7 @@ pub fn boot(size: PageSize) -> Option<(PoolAtBoot, SystemTime)> {
     let SharedBoot { time, content, text, .. } =
         found(|found| Some(found.boot).filter(|boot| boot.time != 0 && boot.size == Some(size)))??;
     let pool = match content {
-        BootContent::Set(pages) => PoolAtBoot::Set { pages, file: text.get() },
+        BootContent::Set(pages) => PoolAtBoot::Set(pages, text.get()),
         BootContent::Unset => PoolAtBoot::Unset,
         BootContent::Unknown => PoolAtBoot::Unknown(text.get()),
     };
@@ -157,7 +157,7 @@ pub fn boot(size: PageSize) -> Option<(PoolAtBoot, SystemTime)> {
 /// Keeps what sets the pool of `size` at the next boot; in the asker.
 pub fn set_boot(size: PageSize, pool: &PoolAtBoot) {
     let (content, text) = match pool {
-        PoolAtBoot::Set { pages, file } => (BootContent::Set(*pages), file.as_str()),
+        PoolAtBoot::Set(pages, file) => (BootContent::Set(*pages), file.as_str()),
         PoolAtBoot::Unset => (BootContent::Unset, ""),
         PoolAtBoot::Unknown(why) => (BootContent::Unknown, why.as_str()),
     };

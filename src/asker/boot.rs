@@ -36,7 +36,7 @@ pub fn included_files(deadline: Instant) -> io::Result<Vec<PathBuf>> {
 
 fn to_text(pool: &PoolAtBoot) -> String {
     match pool {
-        PoolAtBoot::Set { pages, file } => format!("{} {file}", pages.0),
+        PoolAtBoot::Set(pages, file) => format!("{} {file}", pages.0),
         PoolAtBoot::Unset => "unset".to_owned(),
         PoolAtBoot::Unknown(why) => format!("unknown {why}"),
     }
@@ -45,7 +45,7 @@ fn to_text(pool: &PoolAtBoot) -> String {
 fn of_text(text: &str) -> PoolAtBoot {
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
     match (first, first.parse()) {
-        (_, Ok(pages)) => PoolAtBoot::Set { pages: Pages(pages), file: rest.to_owned() },
+        (_, Ok(pages)) => PoolAtBoot::Set(Pages(pages), rest.to_owned()),
         ("unset", _) => PoolAtBoot::Unset,
         _ => PoolAtBoot::Unknown(rest.to_owned()),
     }

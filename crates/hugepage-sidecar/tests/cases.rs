@@ -93,7 +93,7 @@ impl Question {
         let (mut answer, mut verdict) = (String::new(), Verdict::Right);
         for (what, value) in self.expected.iter().filter(|(what, _)| what != "honest") {
             let said = match PageSize::of_kernel_text(what).map(|size| boot.pool(size)) {
-                Some(PoolAtBoot::Set { pages, .. }) => pages.to_string(),
+                Some(PoolAtBoot::Set(pages, _)) => pages.to_string(),
                 Some(PoolAtBoot::Unset) => "unset".to_owned(),
                 Some(PoolAtBoot::Unknown(_)) => "unknown".to_owned(),
                 None => format!("no size {what}"),

@@ -76,7 +76,7 @@ impl Status {
     /// The pool of the server after the next boot; `None` if that is unknown, or the next start asks for no pages of it.
     pub fn at_boot(&self) -> Option<AtBoot> {
         let (pages, file) = match self.facts.next_boot.as_ref()? {
-            PoolAtBoot::Set { pages, file } => (*pages, Some(file.clone())),
+            PoolAtBoot::Set(pages, file) => (*pages, Some(file.clone())),
             PoolAtBoot::Unset => (Pages(0), None),
             PoolAtBoot::Unknown(_) => return None,
         };

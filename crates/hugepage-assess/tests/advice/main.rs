@@ -148,7 +148,7 @@ impl Host {
             Pending::Changed(Demand { requested, max_connections: self.connections, shared_memory }, pool_state.clone())
         });
         let boot = match self.at_boot {
-            Some(pages) => PoolAtBoot::Set { pages: Pages(pages), file: "/etc/default/grub".to_owned() },
+            Some(pages) => PoolAtBoot::Set(Pages(pages), "/etc/default/grub".to_owned()),
             None => PoolAtBoot::Unset,
         };
         let (other_size, other) = pools[usize::from(self.page_size == huge)];

@@ -93,7 +93,7 @@ pub fn apply(step: &Step, mut facts: Facts) -> Facts {
         Step::SetHugePageSize { size, .. } => return facts.asking_for_size(Some(*size)),
         Step::Restart => return restart(facts),
         Step::SetPoolAtBoot { pages, .. } => {
-            facts.next_boot = Some(PoolAtBoot::Set { pages: *pages, file: "/etc/sysctl.conf".to_owned() });
+            facts.next_boot = Some(PoolAtBoot::Set(*pages, "/etc/sysctl.conf".to_owned()));
         }
     }
     facts

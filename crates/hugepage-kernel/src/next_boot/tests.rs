@@ -61,7 +61,7 @@ impl Host {
 }
 
 fn set(pages: u64, file: &str) -> PoolAtBoot {
-    PoolAtBoot::Set { pages: Pages(pages), file: file.to_owned() }
+    PoolAtBoot::Set(Pages(pages), file.to_owned())
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn the_last_file_of_sysctl_d() {
     host.write("etc/sysctl.d/99-z.conf", "vm.nr_overcommit_hugepages = 0\n");
     assert_eq!(host.pool(2), set(4, "/etc/sysctl.conf"));
     host.write("etc/sysctl.d/99-z.conf", "vm.nr_overcommit_hugepages = 9\n");
-    assert_eq!(host.why(), "/etc/sysctl.d/99-z.conf sets vm.nr_overcommit_hugepages");
+    assert_eq!(host.why(), "/etc/sysctl.d/99-z.conf sets vm.nr_overcommit_hugepages = 9");
     for (line, name) in [
         ("vm.nr_hugepages = 0x10", "vm.nr_hugepages"),
         ("vm.nr_* = 3", "vm.nr_*"),
@@ -140,8 +140,8 @@ fn command_lines_that_were_booted() {
     let (mut understood, mut rows) = (0, TABLE.lines().filter(|line| !line.starts_with('#')).skip(1));
     let mut compared = |row: &str| {
         let mut cells = row.split('\t');
-        let Ok(Some((size, pages))) = on_command_line(cells.next().unwrap()) else { return };
-        let of = |wanted: PageSize| if size.unwrap_or(huge) == wanted { pages.0 } else { 0 };
+        let Ok(pools) = on_command_line(cells.next().unwrap(), huge) else { return };
+        let of = |size: PageSize| pools.get(&size).map_or(0, |(pages, _)| pages.0);
         let expected = format!("2M {} {}", of(huge), of(gigantic));
         for booted in cells.filter(|booted| !booted.is_empty()) {
             assert_eq!(booted.replace('-', "0"), expected, "{row}");

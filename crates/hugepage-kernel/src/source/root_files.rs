@@ -25,7 +25,7 @@ pub enum RootEntry {
 
 /// The files of root's below a root, and how many of them were opened.
 pub struct RootFiles<'a> {
-    root: &'a Root,
+    pub(crate) root: &'a Root,
     opened: usize,
 }
 
@@ -71,20 +71,21 @@ impl<'a> RootFiles<'a> {
         Err(format!("{path} is not read: {why}"))
     }
 
-    /// `path` and, if it is a directory, what is in it.
-    pub fn with_content(&self, path: &str) -> Result<Vec<String>, String> {
+    /// An error if `path`, or something in it if it is a directory, was changed after the `boot`. Of a tree only the times of its
+    /// content are the host's.
+    pub fn check_age(&self, path: &str, boot: SystemTime) -> Result<(), String> {
         let is_directory = there(path, self.root.metadata(path))?.is_some_and(|found| found.is_dir());
         let names = if is_directory { self.root.list(path).map_err(|error| error.to_string())? } else { Vec::new() };
-        let inside = names.into_iter().map(|name| format!("{path}/{name}"));
-        Ok(std::iter::once(path.to_owned()).chain(inside).collect())
-    }
-
-    /// When `path` was changed last; `None` if nothing is there. Of a tree only the times of its content are the host's.
-    pub fn changed(&self, path: &str) -> Result<Option<SystemTime>, String> {
-        let Some(found) = there(path, self.root.metadata(path))? else { return Ok(None) };
-        let of_inode = Duration::from_secs(if self.root.is_live() { found.ctime().unsigned_abs() } else { 0 });
-        let of_content = found.modified().map_err(|error| format!("{path} has no time: {error}"))?;
-        Ok(Some(of_content.max(SystemTime::UNIX_EPOCH + of_inode)))
+        let inside = names.iter().map(|name| format!("{path}/{name}"));
+        for path in std::iter::once(path.to_owned()).chain(inside) {
+            let Some(found) = there(&path, self.root.metadata(&path))? else { continue };
+            let of_inode = Duration::from_secs(if self.root.is_live() { found.ctime().unsigned_abs() } else { 0 });
+            let of_content = found.modified().map_err(|error| format!("{path} has no time: {error}"))?;
+            if of_content.max(SystemTime::UNIX_EPOCH + of_inode) > boot {
+                return Err(format!("{path} is newer than the boot"));
+            }
+        }
+        Ok(())
     }
 
     fn is_of_root(&self, metadata: &Metadata) -> bool {

@@ -97,7 +97,7 @@ fn next_boot(survey: &Survey) -> Vec<NextBootOutput> {
     let sizes = survey.host.pools.iter().filter(|row| row.node.is_none()).map(|row| row.pool.page_size);
     let output = |page_size: PageSize| {
         let (state, nr_hugepages, source, reason) = match survey.host.next_boot.pool(page_size) {
-            PoolAtBoot::Set { pages, file } => ("set", Some(pages), Some(file), None),
+            PoolAtBoot::Set(pages, file) => ("set", Some(pages), Some(file), None),
             PoolAtBoot::Unset => ("unset", None, None, None),
             PoolAtBoot::Unknown(why) => ("unknown", None, None, Some(why)),
         };

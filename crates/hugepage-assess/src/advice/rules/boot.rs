@@ -31,7 +31,7 @@ pub fn at_boot(context: &AdviceContext) -> Option<Recommendation> {
             reason: format!("Whether the pool of {size} pages has {wanted} after the next boot is unknown: {why}."),
             ..row
         }),
-        PoolAtBoot::Set { pages, file } => {
+        PoolAtBoot::Set(pages, file) => {
             let capacity = status.capacity.filter(|capacity| *pages > capacity.most)?;
             Some(Recommendation {
                 severity: Severity::Warning,
@@ -65,7 +65,7 @@ pub fn fragmented(context: &AdviceContext) -> Option<Recommendation> {
 /// The file that sets the server's pool at the next boot.
 fn file_at_boot(context: &AdviceContext) -> Option<&str> {
     match context.status.facts.next_boot.as_ref()? {
-        PoolAtBoot::Set { file, .. } => Some(file),
+        PoolAtBoot::Set(_, file) => Some(file),
         PoolAtBoot::Unset | PoolAtBoot::Unknown(_) => None,
     }
 }

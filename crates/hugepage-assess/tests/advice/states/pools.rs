@@ -382,7 +382,7 @@ fn at_boot() -> Vec<State> {
             },
         ),
         changed("one page fewer after the next boot", Host::default(), |facts| {
-            facts.next_boot = Some(PoolAtBoot::Set { pages: Pages(533), file: "/etc/sysctl.d/a b.conf".to_owned() });
+            facts.next_boot = Some(PoolAtBoot::Set(Pages(533), "/etc/sysctl.d/a b.conf".to_owned()));
         }),
         changed(
             "too few after the next boot for all",
@@ -394,7 +394,7 @@ fn at_boot() -> Vec<State> {
             Host { at_boot: Some(534), huge_pages: HugePages::On, ..huge([634, 634, 634, 0, 9]) },
         ),
         changed("a file that is read later sets too few", Host::default(), |facts| {
-            facts.next_boot = Some(PoolAtBoot::Set { pages: Pages(10), file: "/etc/sysctl.d/99-zz.conf".to_owned() });
+            facts.next_boot = Some(PoolAtBoot::Set(Pages(10), "/etc/sysctl.d/99-zz.conf".to_owned()));
         }),
         changed("what the next boot sets is unknown", Host::default(), |facts| {
             facts.next_boot = Some(PoolAtBoot::Unknown("/etc/rc.local is not understood".to_owned()));
@@ -408,7 +408,7 @@ fn at_boot() -> Vec<State> {
             },
         ),
         changed("more at the next boot than the host can hold", Host::default(), |facts| {
-            facts.next_boot = Some(PoolAtBoot::Set { pages: Pages(9000), file: "/etc/sysctl.conf".to_owned() });
+            facts.next_boot = Some(PoolAtBoot::Set(Pages(9000), "/etc/sysctl.conf".to_owned()));
         }),
         changed(
             "no pages of 1 GB after the next boot",
@@ -421,7 +421,7 @@ fn at_boot() -> Vec<State> {
             "fewer pages of 1 GB after the next boot",
             Host { page_size: page_size(GIB), pool: [0; 5], gigantic: [2, 2, 2, 0, 0], ..Host::default() },
             |facts| {
-                facts.next_boot = Some(PoolAtBoot::Set { pages: Pages(1), file: "/etc/default/grub".to_owned() });
+                facts.next_boot = Some(PoolAtBoot::Set(Pages(1), "/etc/default/grub".to_owned()));
             },
         ),
         changed(

@@ -87,11 +87,11 @@ pub fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
 /// A warning if the next boot sets another number than `pages`, or may do so.
 pub fn override_warning(root: &Root, size: PageSize, pages: Pages) -> Option<String> {
     match NextBoot::read(root).pool(size) {
-        PoolAtBoot::Set { pages: other, file } if other != pages => {
+        PoolAtBoot::Set(other, file) if other != pages => {
             Some(format!("At the next boot {file} sets {other} pages of {size}."))
         }
         PoolAtBoot::Unknown(why) => Some(format!("The pool of {size} pages after the next boot is unknown: {why}.")),
-        PoolAtBoot::Set { .. } | PoolAtBoot::Unset => None,
+        PoolAtBoot::Set(..) | PoolAtBoot::Unset => None,
     }
 }
 
