@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
-use hugepage_kernel::mapping::maps::{self, Access, Mapping};
+use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::{own_mapping, smaps};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::{buddyinfo, pool, thp};
@@ -115,10 +115,10 @@ proptest! {
         inode in any::<u64>(),
         path in prop_oneof![Just(String::new()), "/[a-zA-Z0-9 ._()/-]{0,40}[a-z)]", Just("[heap]".to_owned())],
     ) {
-        let access = Access { read: access[0], write: access[1], execute: access[2] };
-        let inaccessible = Bytes(if access.is_none() { size } else { 0 });
+        let inaccessible = Bytes(if access == [false; 3] { size } else { 0 });
         let mapping =
-            Mapping { start, end: start + size, access, inaccessible, shared, offset, device, inode, path, page_size: None };
+            Mapping { start, end: start + size, inaccessible, shared, offset, device, inode, path, page_size: None };
+        let access: String = access.iter().zip(['r', 'w', 'x']).map(|(is_set, letter)| if *is_set { letter } else { '-' }).collect();
         let flag = if shared { 's' } else { 'p' };
         let head = format!("{start:08x}-{:08x} {access}{flag} {offset:08x} {:02x}:{:02x} {inode} ", mapping.end, device.0, device.1);
         let line = if mapping.path.is_empty() { head } else { format!("{head:<73}{}", mapping.path) };

@@ -13,7 +13,7 @@ use hugepage_assess::model::{
 };
 use hugepage_assess::pools::PoolRow;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::mapping::maps::{Access, Mapping};
+use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::next_boot::PoolAtBoot;
@@ -103,7 +103,6 @@ impl Host {
         let mapping = Mapping {
             start,
             end: start + size,
-            access: Access { read: true, write: true, execute: false },
             inaccessible: Bytes(0),
             shared: true,
             offset: 0,
@@ -136,7 +135,6 @@ impl Host {
             page_tables: Some(Bytes(self.page_tables)),
             hugetlb: Some(Bytes(hugetlb)),
             huge_page_size: Some(huge),
-            swap_total: Some(Bytes(GIB)),
             mem_available: self.available.map(Bytes),
             shmem: Some(Bytes(self.shared_buffers)),
             ..Meminfo::default()

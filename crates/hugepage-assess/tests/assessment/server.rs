@@ -3,7 +3,7 @@
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Requested, Segment};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
-use hugepage_kernel::mapping::maps::{Access, Mapping};
+use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -67,7 +67,6 @@ impl Server {
         let mapping = Mapping {
             start,
             end: start + self.size,
-            access: Access { read: true, write: true, execute: false },
             inaccessible: Bytes(0),
             shared: true,
             offset: 0,

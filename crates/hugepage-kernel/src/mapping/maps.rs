@@ -1,6 +1,5 @@
 //! /proc/PID/maps: the mappings of a process. Reading it does not walk page tables (proc(5)).
 
-use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
@@ -20,44 +19,6 @@ pub fn path(pid: i32) -> String {
     format!("/proc/{pid}/maps")
 }
 
-/// What a process may do with a mapping (mprotect(2)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Access {
-    /// `r`.
-    pub read: bool,
-    /// `w`.
-    pub write: bool,
-    /// `x`.
-    pub execute: bool,
-}
-
-impl fmt::Display for Access {
-    /// As the kernel writes it: `rw-`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (is_set, letter) in [(self.read, 'r'), (self.write, 'w'), (self.execute, 'x')] {
-            f.write_char(if is_set { letter } else { '-' })?;
-        }
-        Ok(())
-    }
-}
-
-impl Access {
-    /// Parses `rw-s`; whether it is shared comes second.
-    fn parse(text: &str) -> Option<(Self, bool)> {
-        let [read, write, execute, kind] = text.as_bytes() else { return None };
-        Some((Self { read: *read == b'r', write: *write == b'w', execute: *execute == b'x' }, *kind == b's'))
-    }
-
-    /// Whether no access is allowed (`PROT_NONE`).
-    pub const fn is_none(self) -> bool {
-        !self.read && !self.write && !self.execute
-    }
-
-    const fn or(self, other: Self) -> Self {
-        Self { read: self.read || other.read, write: self.write || other.write, execute: self.execute || other.execute }
-    }
-}
-
 /// One mapping, or several adjacent ones of the same object merged into one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
@@ -65,8 +26,6 @@ pub struct Mapping {
     pub start: u64,
     /// First address after it.
     pub end: u64,
-    /// What the process may do with it; of several parts, with any of them.
-    pub access: Access,
     /// The parts of it that the process may not access at all: address space for memory that may come later.
     pub inaccessible: Bytes,
     /// Whether the mapping is shared (`s`), not private.
@@ -124,7 +83,6 @@ impl Mapping {
     /// Makes them one; `next` continues this one.
     pub fn join(&mut self, next: &Self) {
         self.end = next.end;
-        self.access = self.access.or(next.access);
         self.inaccessible = self.inaccessible.saturating_add(next.inaccessible);
     }
 }
@@ -140,7 +98,8 @@ pub fn parse(line: &str) -> Option<Mapping> {
     };
     let hex = |text| u64::from_str_radix(text, 16).ok();
     let (start, end) = split_at_byte(word(), b'-')?;
-    let (access, shared) = Access::parse(word())?;
+    let [read, write, execute, kind] = word().as_bytes() else { return None };
+    let is_accessible = [read, write, execute].iter().any(|letter| **letter != b'-');
     let offset = hex(word())?;
     let (major, minor) = split_at_byte(word(), b':')?;
     let inode = word().parse().ok()?;
@@ -150,9 +109,8 @@ pub fn parse(line: &str) -> Option<Mapping> {
     (start < end).then(|| Mapping {
         start,
         end,
-        access,
-        inaccessible: Bytes(if access.is_none() { end - start } else { 0 }),
-        shared,
+        inaccessible: Bytes(if is_accessible { 0 } else { end - start }),
+        shared: *kind == b's',
         offset,
         device,
         inode,
@@ -214,7 +172,7 @@ mod tests {
         let huge = huge.unwrap();
         assert_eq!((huge.name(), huge.size(), huge.shared), ("anon_hugepage", Bytes(0x4320_0000), true));
         assert_eq!((huge.device, huge.inode), ((0, 16), 12345));
-        assert_eq!((&*huge.access.to_string(), huge.memory()), ("rw-", Bytes(0x4320_0000)));
+        assert_eq!(huge.memory(), Bytes(0x4320_0000));
         for (line, name) in [
             ("7f00-7f01 rw-s 00000000 00:01 1028   /dev/zero (deleted)", "zero"),
             ("7f00-7f01 rw-s 00000000 00:01 0   /SYSV009b2220 (deleted)", "SYSV009b2220"),
@@ -233,18 +191,13 @@ mod tests {
 
     #[test]
     fn keep_what_may_be_accessed() {
-        for (permissions, read, write, execute) in [
-            ("---s", false, false, false),
-            ("r--s", true, false, false),
-            ("rw-s", true, true, false),
-            ("--xp", false, false, true),
-        ] {
+        for (permissions, memory) in [("---s", 0), ("r--s", 0x2000), ("rw-s", 0x2000), ("--xp", 0x2000)] {
             let mapping = parse(&format!("1000-3000 {permissions} 00000000 00:01 5 /dev/zero (deleted)")).unwrap();
-            assert_eq!(mapping.access, Access { read, write, execute }, "{permissions}");
-            assert_eq!(format!("{}s", mapping.access).replace("xs", "xp"), permissions);
-            let nothing = mapping.access.is_none();
-            assert_eq!(nothing, permissions == "---s");
-            assert_eq!(mapping.memory(), Bytes(if nothing { 0 } else { 0x2000 }), "{permissions}");
+            assert_eq!(
+                (mapping.memory(), mapping.shared),
+                (Bytes(memory), permissions.ends_with('s')),
+                "{permissions}"
+            );
         }
     }
 
@@ -262,7 +215,6 @@ mod tests {
         let mappings = read(&Root::at(directory.path()), SELF, |_| true).unwrap();
         let sizes: Vec<_> = mappings.iter().map(|mapping| (mapping.size(), mapping.memory())).collect();
         assert_eq!(sizes, [(Bytes(0x220_0000), Bytes(0xa0_0000)), (Bytes(0x20_0000), Bytes(0))]);
-        assert_eq!(mappings[0].access.to_string(), "rw-");
         let segment = parse("1000-3000 ---s 00000000 00:01 5 /SYSV00000000 (deleted)").unwrap();
         assert_eq!(segment.memory(), Bytes(0x2000), "the kernel reserves all of it");
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use crate::mapping::maps::{self, Access, Mapping, SELF};
+use crate::mapping::maps::{self, Mapping, SELF};
 use crate::{Bytes, PageSize, ReadError, Root};
 
 /// The kernel's `struct procmap_query`, 104 bytes.
@@ -29,9 +29,8 @@ struct Query {
     build_id_addr: u64,
 }
 
-const READABLE: u64 = 0x01;
-const WRITABLE: u64 = 0x02;
-const EXECUTABLE: u64 = 0x04;
+/// Readable, writable or executable.
+const ACCESSIBLE: u64 = 0x07;
 const SHARED: u64 = 0x08;
 /// A name is never longer than PATH_MAX.
 const NAME_SIZE: u32 = 4096;
@@ -124,12 +123,10 @@ fn query(file: &File, address: u64, mut name: Option<&mut Name>) -> io::Result<O
     let length = usize::try_from(query.vma_name_size).unwrap_or(0).saturating_sub(1);
     let name = name.map_or(&[][..], |name| &name[..length]);
     let may = |flag| query.vma_flags & flag != 0;
-    let access = Access { read: may(READABLE), write: may(WRITABLE), execute: may(EXECUTABLE) };
     Ok(Some(Mapping {
         start: query.vma_start,
         end: query.vma_end,
-        access,
-        inaccessible: Bytes(if access.is_none() { query.vma_end - query.vma_start } else { 0 }),
+        inaccessible: Bytes(if may(ACCESSIBLE) { 0 } else { query.vma_end - query.vma_start }),
         shared: may(SHARED),
         offset: query.vma_offset,
         device: (query.dev_major, query.dev_minor),

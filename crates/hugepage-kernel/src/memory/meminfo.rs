@@ -18,16 +18,8 @@ pub struct Meminfo {
     pub shmem: Option<Bytes>,
     /// `PageTables`: the lowest level of all page tables of the host.
     pub page_tables: Option<Bytes>,
-    /// `AnonHugePages`: transparent huge pages of anonymous memory.
-    pub anon_huge_pages: Option<Bytes>,
-    /// `ShmemHugePages`: transparent huge pages of shared memory and tmpfs.
-    pub shmem_huge_pages: Option<Bytes>,
     /// `ShmemPmdMapped`: shared memory that is mapped by whole huge pages.
     pub shmem_pmd_mapped: Option<Bytes>,
-    /// `SwapTotal`.
-    pub swap_total: Option<Bytes>,
-    /// `SwapFree`.
-    pub swap_free: Option<Bytes>,
     /// `Hugetlb` (since 4.19): the memory of all huge page pools, of every size.
     pub hugetlb: Option<Bytes>,
     /// `Hugepagesize`: the default huge page size.
@@ -89,9 +81,8 @@ impl Meminfo {
     pub fn parse(text: &str) -> Self {
         let mut meminfo = Self::default();
         let (mut limit, mut committed) = (None, None);
-        let wanted = |start: &[u8; 4]| {
-            matches!(start, b"Comm" | b"MemT" | b"MemF" | b"MemA" | b"Shme" | b"Page" | b"Anon" | b"Swap" | b"Huge")
-        };
+        let wanted =
+            |start: &[u8; 4]| matches!(start, b"Comm" | b"MemT" | b"MemF" | b"MemA" | b"Shme" | b"Page" | b"Huge");
         for (name, value) in fields(text.as_bytes(), wanted) {
             let number = || first_number(value);
             let bytes = || number().map(Bytes::from_kib);
@@ -104,11 +95,7 @@ impl Meminfo {
                 b"MemAvailable" => meminfo.mem_available = bytes(),
                 b"Shmem" => meminfo.shmem = bytes(),
                 b"PageTables" => meminfo.page_tables = bytes(),
-                b"AnonHugePages" => meminfo.anon_huge_pages = bytes(),
-                b"ShmemHugePages" => meminfo.shmem_huge_pages = bytes(),
                 b"ShmemPmdMapped" => meminfo.shmem_pmd_mapped = bytes(),
-                b"SwapTotal" => meminfo.swap_total = bytes(),
-                b"SwapFree" => meminfo.swap_free = bytes(),
                 b"Hugetlb" => meminfo.hugetlb = bytes(),
                 b"Hugepagesize" => meminfo.huge_page_size = number().and_then(PageSize::from_kib),
                 b"HugePages_Total" => meminfo.huge_pages_total = pages(),
@@ -167,6 +154,6 @@ mod tests {
         let meminfo =
             Meminfo::parse("MemTotal: 20549012 kB\nPageTables: x kB\nno colon\nHugepagesize: 0 kB\nSwapFree:\n");
         assert_eq!(meminfo.mem_total, Some(Bytes(20_549_012 * 1024)));
-        assert_eq!((meminfo.page_tables, meminfo.huge_page_size, meminfo.swap_free), (None, None, None));
+        assert_eq!((meminfo.page_tables, meminfo.huge_page_size, meminfo.mem_free), (None, None, None));
     }
 }
