@@ -6,7 +6,7 @@ use crate::advice::message::product::ProductTerms;
 use crate::advice::{hint, message};
 use crate::assessment::{Outlook, Severity, Status};
 use crate::columns::NamedValue;
-use crate::model::{Cause, Landing, Product, Segment};
+use crate::model::{Cause, Landing, Segment};
 use crate::{columns, pools, row};
 
 columns! {
@@ -15,11 +15,7 @@ columns! {
         let facts = &status.facts;
         let segment = facts.segment.as_ref();
         let known = segment.filter(|segment| segment.landing != Landing::Unknown);
-        let setting = match facts.requested.product {
-            Product::Oracle { use_large_pages: None, .. } => None,
-            _ => ProductTerms::current(&facts.requested).split_once(" = ").map(|(_, value)| value),
-        };
-        let is_oracle = matches!(facts.requested.product, Product::Oracle { .. });
+        let setting = |name: &str| ProductTerms::known(&facts.requested).filter(|(of, _)| *of == name).map(|(_, value)| value);
     } {
         /// The most severe severity.
         verdict: Severity = status.verdict().0,
@@ -40,9 +36,9 @@ columns! {
         /// The shared memory in base pages; `None` also if the landing is unknown.
         base_page_bytes: Option<Bytes> = known.map(Segment::in_base_pages),
         /// PostgreSQL's setting, as in the configuration file; `None` for Oracle.
-        huge_pages: Option<&'static str> = setting.filter(|_| !is_oracle),
+        huge_pages: Option<&'static str> = setting("huge_pages"),
         /// Oracle's parameter, likewise; `None` also if it is unknown.
-        use_large_pages: Option<&'static str> = setting.filter(|_| is_oracle),
+        use_large_pages: Option<&'static str> = setting("use_large_pages"),
         /// The page size that `huge_page_size` selects.
         huge_page_size: Option<Bytes> = facts.pool_state.huge_page_size.map(PageSize::bytes),
         /// Pages of that size that the segment has or would need.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use serde::{Deserialize, Deserializer};
 
-use crate::model::{Facts, Landing, Product};
+use crate::model::{Facts, Landing};
 
 /// The table of this program, which its build has turned into JSON.
 const KNOWN: &str = include_str!(concat!(env!("OUT_DIR"), "/kernel-advisories.json"));
@@ -50,8 +50,8 @@ pub enum Matters {
     GiganticPages,
     /// Servers in a memory cgroup with a limit.
     MemoryLimit,
-    /// Oracle instances.
-    Oracle,
+    /// Servers that ask for System V segments.
+    SystemV,
     /// All.
     Any,
 }
@@ -184,7 +184,7 @@ impl Matters {
             Self::BasePages => landing == Some(Landing::Base),
             Self::GiganticPages => facts.pool_state.huge_page_size.is_some_and(|size| size.bytes().0 >= 1 << 30),
             Self::MemoryLimit => facts.pool_state.limits.as_ref().is_some_and(|limits| !limits.memory.is_empty()),
-            Self::Oracle => matches!(facts.requested.product, Product::Oracle { .. }),
+            Self::SystemV => facts.requested.has_system_v_segments(),
             Self::Any => true,
         }
     }

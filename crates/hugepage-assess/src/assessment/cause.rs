@@ -4,7 +4,7 @@ use hugepage_kernel::cgroups::cgroup::CgroupLimit;
 use hugepage_kernel::{Bytes, Pages};
 
 use crate::assessment::node_room::NodeRoom;
-use crate::model::{Cause, Facts, HugePages, Landing, LockLimit, PoolFact, Product, Requested};
+use crate::model::{Cause, Facts, HugePages, Landing, LockLimit, PoolFact, Requested};
 
 impl Cause {
     /// `None` if the segment is in huge pages. `needed`: the pages that the segment takes or would take.
@@ -51,7 +51,7 @@ impl Cause {
         if requested.huge_pages == HugePages::Off {
             return Self::Disabled;
         }
-        if matches!(requested.product, Product::Oracle { memory_target: true, .. }) {
+        if requested.is_in_files() {
             return Self::MemoryTarget;
         }
         if requested.sysv {

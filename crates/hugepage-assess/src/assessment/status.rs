@@ -3,7 +3,7 @@
 use hugepage_kernel::Pages;
 
 use crate::assessment::{Capacity, Finding, Forecast, Outlook, Severity, Share, Threat};
-use crate::model::{Cause, CrashRecovery, Facts, HugePages, Landing, Product};
+use crate::model::{Cause, CrashRecovery, Facts, HugePages, Landing};
 
 /// One server's status. `None` is unknown.
 #[derive(Clone, Debug)]
@@ -151,9 +151,9 @@ impl Status {
         matches!((self.to_land, self.capacity), (Some(to_land), Some(capacity)) if to_land > capacity.most)
     }
 
-    /// What the restart after a crash of one process would get; `None` for Oracle, which does not restart itself.
+    /// What the restart after a crash of one process would get; `None` for a server that does not restart itself.
     pub fn crash_outlook(&self) -> Option<Outlook> {
-        (self.facts.requested.product == Product::PostgreSql).then_some(self.crash.outlook)
+        self.facts.requested.restarts_itself().then_some(self.crash.outlook)
     }
 }
 

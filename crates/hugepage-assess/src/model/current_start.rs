@@ -2,7 +2,7 @@
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use crate::model::{Demand, Landing, Pending, PoolFact, Product, Requested, Segment};
+use crate::model::{Demand, Landing, Pending, PoolFact, Requested, Segment};
 
 /// What a running server asked for when it started, and got.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +53,7 @@ impl CurrentStart<'_> {
             }
             _ => Bytes(0),
         };
-        let is_in_files =
-            matches!(pending.requested_next(self.requested).product, Product::Oracle { memory_target: true, .. });
-        let wants = pending.may_request_next(self.requested) && !is_in_files;
+        let wants = pending.may_request_next(self.requested) && !pending.requested_next(self.requested).is_in_files();
         let (Some(segment), Some(page), PoolFact::Known(_), true) = (self.segment, self.huge_page_size, pool, wants)
         else {
             return Pages(0);

@@ -118,9 +118,14 @@ pub struct Requested {
 }
 
 impl Requested {
+    /// Whether `MEMORY_TARGET` puts shared memory into files of /dev/shm, which never have huge pages.
+    pub const fn is_in_files(&self) -> bool {
+        matches!(self.product, Product::Oracle { memory_target: true, .. })
+    }
+
     /// Whether these settings rule out huge pages, whatever the pool has.
     pub const fn never_in_huge_pages(&self) -> bool {
-        self.sysv || matches!(self.product, Product::Oracle { memory_target: true, .. })
+        self.sysv || self.is_in_files()
     }
 
     /// Whether the server asks the kernel for the pages that the pool lacks (AUTO and AUTO_ONLY).
@@ -132,6 +137,21 @@ impl Requested {
     /// Whether it is an ASM instance with its default, MEMORY_TARGET.
     pub const fn is_automatic_asm(&self) -> bool {
         matches!(self.product, Product::Oracle { memory_target: true, is_asm: true, .. })
+    }
+
+    /// Whether the server starts again by itself after a crash of one of its processes.
+    pub fn restarts_itself(&self) -> bool {
+        self.product == Product::PostgreSql
+    }
+
+    /// Whether `shared_buffers` is the setting by which shared memory is reduced.
+    pub fn has_shared_buffers(&self) -> bool {
+        self.product == Product::PostgreSql
+    }
+
+    /// Whether it asks for System V segments, which need a permission to be in huge pages.
+    pub const fn has_system_v_segments(&self) -> bool {
+        matches!(self.product, Product::Oracle { .. })
     }
 
     /// Whether a part of the segment may be in huge pages and the rest not.

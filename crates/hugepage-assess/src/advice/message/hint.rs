@@ -3,7 +3,7 @@
 use crate::advice::message::status_text::{StatusText, is_of_pool};
 use crate::advice::plan::Start;
 use crate::assessment::{Finding, Outlook, Severity};
-use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact, Product};
+use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact};
 
 impl StatusText<'_> {
     /// What else can be done about `finding`; `None` if nothing needs to be done.
@@ -55,9 +55,7 @@ impl StatusText<'_> {
                     false => format!("Reduce {} what this host can hold, or set {off}{place}.", terms.reduce),
                 }
             }
-            _ if status.of_pending && facts.requested.product != Product::PostgreSql => {
-                "Compare the parameter file with the running instance (SHOW SPPARAMETER).".to_owned()
-            }
+            _ if status.of_pending && terms.compare.is_some() => terms.compare?.to_owned(),
             _ if !is_warning => return None,
             (Finding::RestartFails, _) => {
                 let setting = terms.setting(HugePages::Try);

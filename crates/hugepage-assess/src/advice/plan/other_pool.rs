@@ -6,13 +6,13 @@ use hugepage_kernel::{PageSize, Pages};
 use super::start::Start;
 use super::{Plan, Step};
 use crate::assessment::{Outlook, Status};
-use crate::model::{Facts, Landing, OtherPool, Pending, PoolFact, PoolState, Product, Segment};
+use crate::model::{Facts, Landing, OtherPool, Pending, PoolFact, PoolState, Segment};
 
 /// The first other pool that has enough pages for certain, as far as limits are known, and `start` with pages of that size.
 pub fn enough(status: &Status, start: &Start) -> Option<(Step, Start)> {
     let facts = &status.facts;
     let is_pending = matches!(facts.pending, Pending::Changed(..));
-    if start.requested.product != Product::PostgreSql || facts.landing() == Landing::Hugetlb && !is_pending {
+    if facts.landing() == Landing::Hugetlb && !is_pending {
         return None;
     }
     facts.other_pools.iter().filter(|other| other.can_be_set).find_map(|other| {

@@ -4,10 +4,11 @@ use hugepage_kernel::memory::pool as kernel_pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::{Plan, Step};
+use crate::advice::message::product::ProductTerms;
 use crate::advice::recommendation::{Area, Effect, Recommendation, setting};
 use crate::advice::{message, pool};
 use crate::assessment::{Finding, Severity, Status};
-use crate::model::{Cause, Landing, Product};
+use crate::model::{Cause, HugePages, Landing};
 
 /// The rows of all findings, the most severe first, and those of one finding in the order of its steps. What two findings lead to
 /// is the row of the graver one.
@@ -31,7 +32,7 @@ pub fn of_findings(status: &Status) -> Vec<Recommendation> {
 fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Finding)) -> Option<Recommendation> {
     let facts = &status.facts;
     let asked = facts.requested_next();
-    let is_postgresql = asked.product == Product::PostgreSql;
+    let terms = ProductTerms::of_product(asked.product);
     let row = |area, name: &str, current: Option<String>, value: String| Recommendation {
         current,
         recommended: Some(value),
@@ -41,12 +42,9 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
         ..Recommendation::new(severity, area, name, message::of_finding(status, finding))
     };
     let of_server = |name: &str, current: String, value: &str| {
-        let (area, command) = match asked.product {
-            Product::PostgreSql => (Area::Postgresql, format!("ALTER SYSTEM SET {name} = '{value}';")),
-            Product::Oracle { .. } => (Area::Oracle, format!("ALTER SYSTEM SET {name} = {value} SCOPE=SPFILE;")),
-        };
-        let row = row(area, name, Some(current), value.to_owned());
-        Recommendation { command: Some(command), takes_effect: Effect::ServerRestart, ..row }
+        let row = row(terms.area, name, Some(current), value.to_owned());
+        let command = Some(terms.statement(name, value));
+        Recommendation { command, takes_effect: Effect::ServerRestart, ..row }
     };
     let row = match step {
         Step::RaiseLimit { path, to } => {
@@ -92,8 +90,10 @@ fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Findin
             Recommendation { takes_effect: Effect::Reboot, ..row }
         }
         Step::SetShmLimit { name, value } => row(Area::Kernel, name, None, value.to_string()),
-        Step::SetHugePagesTry if is_postgresql => of_server("huge_pages", asked.huge_pages.to_string(), "try"),
-        Step::SetHugePagesTry => of_server("use_large_pages", "FALSE".to_owned(), "TRUE"),
+        Step::SetHugePagesTry => {
+            let (name, off) = terms.setting(HugePages::Off).split_once(" = ")?;
+            of_server(name, off.to_owned(), terms.setting(HugePages::Try).split_once(" = ")?.1)
+        }
         Step::SetMmap => of_server("shared_memory_type", "sysv".to_owned(), "mmap"),
         Step::SetDefaultPageSize => of_server("huge_page_size", asked.huge_page_size?.setting(), "0"),
         Step::SetHugePageSize { size, available, needed } => {

@@ -7,7 +7,7 @@ use super::Step;
 use crate::advice::shared_buffers;
 use crate::assessment::limits::{Excess, excesses};
 use crate::assessment::{Capacity, Forecast, Share, Status};
-use crate::model::{HugePages, LockLimit, Pending, PoolState, Product, Requested};
+use crate::model::{HugePages, LockLimit, Pending, PoolState, Requested};
 
 /// A start of the server: what it asks for, and what it finds.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Start {
             self.requested.huge_pages = HugePages::Try;
             steps.push(Step::SetHugePagesTry);
         }
-        if let Product::Oracle { memory_target: true, .. } = self.requested.product {
+        if self.requested.is_in_files() {
             self.requested.product = self.requested.product.with_memory_target(false);
             steps.push(Step::ReplaceMemoryTarget);
         }
@@ -158,9 +158,9 @@ impl Start {
 
     fn reduced_to(&self, to: Bytes) -> Option<Step> {
         let shared_buffers = shared_buffers::largest(to, self.requested.shared_buffers, self.size);
-        match self.requested.product {
-            Product::PostgreSql => Some(Step::Reduce { to, shared_buffers: Some(shared_buffers?) }),
-            Product::Oracle { .. } => (to > Bytes(0)).then_some(Step::Reduce { to, shared_buffers: None }),
+        match self.requested.has_shared_buffers() {
+            true => Some(Step::Reduce { to, shared_buffers: Some(shared_buffers?) }),
+            false => (to > Bytes(0)).then_some(Step::Reduce { to, shared_buffers: None }),
         }
     }
 }

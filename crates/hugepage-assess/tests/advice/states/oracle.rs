@@ -9,6 +9,8 @@ use super::{State, changed};
 
 fn oracle(facts: &mut Facts, use_large_pages: Option<UseLargePages>) {
     facts.requested.product = Product::Oracle { memory_target: false, may_mix: true, use_large_pages, is_asm: false };
+    // It has no such setting.
+    facts.other_pools.iter_mut().for_each(|other| other.can_be_set = false);
     facts.requested.huge_pages = use_large_pages.map_or(HugePages::Try, UseLargePages::huge_pages);
 }
 
