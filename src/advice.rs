@@ -1,9 +1,11 @@
 //! The input of advice on this server.
 
-use hugepage_assess::advice::context::{AdviceContext, Server};
+use hugepage_assess::advice::context::AdviceContext;
 use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_kernel::memory::thp;
+use hugepage_kernel::proc::namespace;
 use hugepage_kernel::{Notes, PageSize, Root};
-use hugepage_server::advice_context::advice_context;
+use hugepage_server::pools;
 
 use crate::{assessment, processes, server};
 
@@ -12,10 +14,12 @@ pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
     let status = assessment::now(root, notes);
     let processes = processes::all(root, notes);
     let statuses = processes.iter().filter_map(|process| process.status.as_ref());
-    let server = Server {
-        max_connections: server::max_connections(),
+    AdviceContext {
+        status,
         shared_memory: server::shared_memory(),
         page_tables: PageTables::sum(statuses, PageSize::base()),
-    };
-    server::with_hierarchy(root, notes, |view, notes| advice_context(root, status, server, view, notes))
+        pools: server::with_hierarchy(root, notes, |view, notes| pools::rows(root, view, notes)),
+        is_in_container: namespace::shows_files_of_container(root),
+        thp_enabled: notes.keep(thp::choice(root, "enabled")).flatten(),
+    }
 }

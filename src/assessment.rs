@@ -6,7 +6,7 @@ use hugepage_kernel::memory::pool;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Notes, Pages, Root};
 use hugepage_server::CgroupView;
-use hugepage_server::server::{OwnServer, observe, pool_state};
+use hugepage_server::server::{observe, pool_state};
 use hugepage_start::TwoStarts;
 use humantime::format_rfc3339_seconds;
 
@@ -52,7 +52,7 @@ fn assess(
 ) -> Status {
     let mapping = server::main_mapping(root, notes);
     Status::assess(server::with_hierarchy(root, notes, |view, notes| {
-        let own = observe(root, server::requested_memory(), mapping, view, notes);
+        let own = observe(root, server::requested_memory(), mapping, settings::reserve_percent(), view, notes);
         let default = own.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
         let changed = |demand: Demand, notes: &mut Notes| {
             let size = demand.requested.huge_page_size.or(default);
@@ -82,15 +82,14 @@ fn assess(
             past: shmem::past(),
             crash_recovery: at_crash.unwrap_or_default(),
             next_boot,
-            ..own.facts(settings::reserve_percent())
+            ..own
         }
     }))
 }
 
 /// The pools of other sizes with free pages, where the server may need one: not where it has all that it asks for.
-fn other_pools(root: &Root, own: &OwnServer, pending: &Pending, view: CgroupView<'_>) -> Vec<OtherPool> {
-    let is_landed = own.segment.as_ref().is_some_and(|segment| segment.landing == Landing::Hugetlb);
-    if is_landed && *pending == Pending::Unchanged {
+fn other_pools(root: &Root, own: &Facts, pending: &Pending, view: CgroupView<'_>) -> Vec<OtherPool> {
+    if own.landing() == Landing::Hugetlb && *pending == Pending::Unchanged {
         return Vec::new();
     }
     let has_free = |size| pool::counter(root, size, "free_hugepages").is_ok_and(|free| free > Pages(0));

@@ -14,7 +14,6 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
-pub mod advice_context;
 pub mod history;
 pub mod kernel_facts;
 pub mod nodes;

@@ -1,6 +1,6 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
-use hugepage_assess::model::{CurrentStart, Facts, Landing, PoolFact, PoolState, Requested, Segment};
+use hugepage_assess::model::{Facts, Landing, PoolFact, PoolState, Requested, Segment};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::{memory_policy, smaps};
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
@@ -10,40 +10,16 @@ use hugepage_kernel::{PageSize, ReadError, Root};
 
 use crate::{CgroupView, limits, nodes};
 
-/// What a process of a server sees of it.
-#[derive(Clone, Debug)]
-pub struct OwnServer {
-    /// The settings.
-    pub requested: Requested,
-    /// The running segment.
-    pub segment: Option<Segment>,
-    /// The pool that it is in, or would be in.
-    pub pool_state: PoolState,
-    /// The host's memory.
-    pub meminfo: Option<Meminfo>,
-}
-
-impl OwnServer {
-    /// What a next start is compared with.
-    pub fn current_start(&self) -> CurrentStart<'_> {
-        let huge_page_size = self.pool_state.huge_page_size;
-        CurrentStart { requested: self.requested, segment: self.segment.as_ref(), huge_page_size }
-    }
-
-    /// The facts, with nothing else known.
-    pub fn facts(self, reserve_percent: u32) -> Facts {
-        Facts::new(self.requested, self.segment, self.pool_state, self.meminfo, reserve_percent)
-    }
-}
-
-/// Observes the server whose main segment is `mapping`, a mapping of this process.
+/// What a process of a server sees of it; `mapping`, one of this process, is the main segment. `reserve_percent`: the percentage of
+/// memory that the host keeps for base pages.
 pub fn observe(
     root: &Root,
     requested: Requested,
     mapping: Option<Mapping>,
+    reserve_percent: u32,
     view: CgroupView<'_>,
     notes: &mut Notes,
-) -> OwnServer {
+) -> Facts {
     let mut meminfo = notes.keep(Meminfo::read(root));
     if let Some(meminfo) = &mut meminfo
         && meminfo.hugetlb.is_none()
@@ -65,7 +41,7 @@ pub fn observe(
         _ => requested.huge_page_size.or(meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size)),
     };
     let pool_state = pool_state(root, huge_page_size, meminfo.as_ref(), view, notes);
-    OwnServer { requested, segment, pool_state, meminfo }
+    Facts::new(requested, segment, pool_state, meminfo, reserve_percent)
 }
 
 /// The pool of `size` and the limits on it; `None` for a kernel that has no default size.

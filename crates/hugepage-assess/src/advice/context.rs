@@ -8,24 +8,15 @@ use crate::assessment::Status;
 use crate::assessment::page_tables::PageTables;
 use crate::pools::PoolRow;
 
-/// Facts that only the server itself knows.
-#[derive(Clone, Debug)]
-pub struct Server {
-    /// `max_connections`.
-    pub max_connections: u64,
-    /// The size that the server gave its main segment, before rounding up to whole pages; `None` if unknown.
-    pub shared_memory: Option<Bytes>,
-    /// The page tables of its processes.
-    pub page_tables: PageTables,
-}
-
 /// One server on its host.
 #[derive(Clone, Debug)]
 pub struct AdviceContext {
     /// The assessment.
     pub status: Status,
-    /// From the server.
-    pub server: Server,
+    /// The size that the server gave its main segment, before rounding up to whole pages; `None` if unknown.
+    pub shared_memory: Option<Bytes>,
+    /// The page tables of its processes.
+    pub page_tables: PageTables,
     /// All pools of the host.
     pub pools: Vec<PoolRow>,
     /// Whether the server is in a container.

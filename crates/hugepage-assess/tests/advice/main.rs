@@ -4,7 +4,7 @@ mod properties;
 mod rules;
 mod states;
 
-use hugepage_assess::advice::context::{AdviceContext, Server};
+use hugepage_assess::advice::context::AdviceContext;
 use hugepage_assess::advice::{Recommendation, recommendations};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::assessment::page_tables::PageTables;
@@ -166,11 +166,8 @@ impl Host {
         };
         AdviceContext {
             status: Status::assess(facts),
-            server: Server {
-                max_connections: self.connections,
-                shared_memory: Some(Bytes(shared_memory(self.shared_buffers))),
-                page_tables: PageTables::default(),
-            },
+            shared_memory: Some(Bytes(shared_memory(self.shared_buffers))),
+            page_tables: PageTables::default(),
             pools: pools
                 .iter()
                 .map(|(size, counters)| PoolRow {

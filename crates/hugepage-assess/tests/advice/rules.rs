@@ -188,7 +188,7 @@ fn the_last_page_at_its_borders() {
     let of = |host: Host, unused: u64| {
         let mut context = host.context();
         let all = context.status.facts.segment_size().unwrap();
-        context.server.shared_memory = Some(Bytes(all.0 - unused));
+        context.shared_memory = Some(Bytes(all.0 - unused));
         recommendations(&context).iter().any(|row| row.setting == "shared_buffers")
     };
     let small = || Host { page_size: page_size(GIB), pool: [0; 5], gigantic: [2, 2, 2, 0, 0], ..Host::default() };
@@ -298,7 +298,7 @@ fn sizes_as_the_server_takes_them() {
 fn page_tables_are_saved() {
     let saves = |host: Host| {
         let mut context = host.context();
-        context.server.page_tables.of_shared_memory = Some(Bytes(5 * MIB));
+        context.page_tables.of_shared_memory = Some(Bytes(5 * MIB));
         recommendations(&context).into_iter().map(|row| row.saving).collect::<Vec<_>>()
     };
     assert_eq!(saves(Host { huge: false, pool: [0; 5], ..Host::default() }), [Some(Bytes(5 * MIB))]);

@@ -63,9 +63,9 @@ fn two_nodes() {
     };
     let rows = |mapping: Option<&maps::Mapping>| {
         let mut notes = Notes::default();
-        let server = observe(&root, requested, mapping.cloned(), CgroupView::Unknown, &mut notes);
+        let server = observe(&root, requested, mapping.cloned(), 20, CgroupView::Unknown, &mut notes);
         let mut notes = Notes::default();
-        let found = placement(&root, &Status::assess(server.facts(20)), mapping, None, &mut || {}, &mut notes);
+        let found = placement(&root, &Status::assess(server), mapping, None, &mut || {}, &mut notes);
         (found.map(|found| found.rows()), notes.into_vec())
     };
     let (found, notes) = rows(Some(&mapping));

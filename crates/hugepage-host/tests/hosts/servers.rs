@@ -198,8 +198,8 @@ fn from_files_to_sentences() {
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
         let view = CgroupView::new(hierarchy.as_ref());
-        let server = observe(&root, requested, Some(segment(&root)), view, &mut notes);
-        let status = Status::assess(server.facts(20));
+        let server = observe(&root, requested, Some(segment(&root)), 20, view, &mut notes);
+        let status = Status::assess(server);
 
         let words = [
             status.facts.landing().to_string(),

@@ -24,7 +24,7 @@ pub fn last_page(context: &AdviceContext) -> Option<Recommendation> {
     let (size, needed) = (status.facts.pool_state.huge_page_size.filter(|size| *size >= GIGANTIC)?, status.needed?);
     let buffers = status.facts.requested.shared_buffers;
     // The mapping is rounded up to whole pages.
-    let exact = context.server.shared_memory?;
+    let exact = context.shared_memory?;
     let unused = size.times(needed).saturating_sub(exact);
     if size.pages_to_hold(exact) != needed || unused < MIN_SAVING {
         return None;

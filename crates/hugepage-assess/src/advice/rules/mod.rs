@@ -51,7 +51,7 @@ impl AdviceContext {
 
     /// Page tables that huge pages would save now; `None` if the server has huge pages, or if unknown.
     fn saving(&self) -> Option<Bytes> {
-        self.server.page_tables.of_shared_memory.filter(|_| !self.in_huge_pages())
+        self.page_tables.of_shared_memory.filter(|_| !self.in_huge_pages())
     }
 
     /// The pages of the pool without surplus pages.
