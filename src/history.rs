@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::history::record::{InstanceIdentity, Origin};
+use hugepage_assess::history::record::InstanceIdentity;
 use hugepage_assess::history::{Event, Record};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::identity;
@@ -23,7 +23,18 @@ pub fn file() -> HistoryFile {
 
 /// A record of `status`, with the time now.
 pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
-    Record::new(event, format_rfc3339_micros(SystemTime::now()).to_string(), origin(notes), status)
+    let root = Root::live();
+    // Whoever asked for the record has the note about a mapping that could not be read.
+    let mapping = server::main_mapping(&root, &mut Notes::default());
+    Record {
+        postmaster_start: format_rfc3339_micros(shmem::postmaster_start()).to_string(),
+        generation: shmem::generation().unwrap_or(0),
+        server_version: String::from_utf8_lossy(pg_sys::PG_VERSION.to_bytes()).into_owned(),
+        host: notes.keep(identity::host_name(&root)).unwrap_or_default(),
+        boot_id: notes.keep(identity::boot_id(&root)).flatten(),
+        segment: mapping.map(|mapping| mapping.inode),
+        ..Record::new(event, format_rfc3339_micros(SystemTime::now()).to_string(), instance(notes), status)
+    }
 }
 
 /// The last record of this instance; `None` if there is none or the history is off.
@@ -59,21 +70,6 @@ pub fn instance(notes: &mut Notes) -> InstanceIdentity {
         directory: data_directory().to_string_lossy().into_owned(),
         system_identifier: system_identifier(),
         server_version_num: pg_sys::PG_VERSION_NUM,
-    }
-}
-
-fn origin(notes: &mut Notes) -> Origin {
-    let root = Root::live();
-    // Whoever asked for the record has the note about a mapping that could not be read.
-    let mapping = server::main_mapping(&root, &mut Notes::default());
-    Origin {
-        postmaster_start: format_rfc3339_micros(shmem::postmaster_start()).to_string(),
-        generation: shmem::generation().unwrap_or(0),
-        server_version: String::from_utf8_lossy(pg_sys::PG_VERSION.to_bytes()).into_owned(),
-        host: notes.keep(identity::host_name(&root)).unwrap_or_default(),
-        boot_id: notes.keep(identity::boot_id(&root)).flatten(),
-        instance: instance(notes),
-        segment: mapping.map(|mapping| mapping.inode),
     }
 }
 

@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 
-use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
 use pgrx::prelude::*;
@@ -38,13 +37,9 @@ pub fn report(level: PgLogLevel, message: LogMessage) {
     report.report(level);
 }
 
-/// Reports `message` at PostgreSQL's name of `level`.
-pub fn report_as(level: LogLevel, message: LogMessage) {
-    let level = match level {
-        LogLevel::Log => PgLogLevel::LOG,
-        LogLevel::Warning => PgLogLevel::WARNING,
-    };
-    report(level, message);
+/// Reports `message` at its own level.
+pub fn write(message: LogMessage) {
+    report(if message.is_bad { PgLogLevel::WARNING } else { PgLogLevel::LOG }, message);
 }
 
 /// Logs one line.

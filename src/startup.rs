@@ -1,7 +1,6 @@
 //! Runs in the postmaster each time it has allocated shared memory: one message in the log, one record in the history.
 
-use hugepage_assess::advice::events;
-use hugepage_assess::advice::log::{LogMessage, allocated};
+use hugepage_assess::advice::log::allocated;
 use hugepage_assess::assessment::Status;
 use hugepage_assess::history::Event;
 use hugepage_kernel::Root;
@@ -31,16 +30,11 @@ fn log_and_record(status: &Status, mut notes: Notes) {
         None => None,
     };
     let message = allocated(status, lost.as_ref(), &notes.into_vec());
-    report(&message, lost.is_some());
+    log::write(message.clone());
     history::append(&record);
     // As every reader of the history has it.
     let loss = record.loss();
     shmem::set_last_start(Some(LastAllocation { cause: status.cause, loss, message, record }));
-}
-
-/// Logs the message of a start at its level.
-pub fn report(message: &LogMessage, is_regression: bool) {
-    log::report_as(events::level_of_start(message, is_regression), message.clone());
 }
 
 /// Logs the message of the first start again, if the logging collector did not run yet and nobody has repeated it; the problems
@@ -49,7 +43,7 @@ pub fn repeat_unless_heard() {
     if shmem::claim_startup_repeat()
         && let Some(start) = shmem::last_start()
     {
-        report(&start.message, start.loss.is_some());
+        log::write(start.message);
         log::repeat_problems();
     }
 }

@@ -186,9 +186,7 @@ impl Worker {
         let warned = shmem::warned_threats();
         shmem::set_warned_threats(&events::standing(&status, &warned));
         let update = events::update(&status, record, before.as_ref(), &warned, reloaded);
-        for (level, message) in update.messages {
-            log::report_as(level, message);
-        }
+        update.messages.into_iter().for_each(log::write);
         match update.record {
             Some(record) => self.append(record),
             None => self.last = before,

@@ -9,10 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_assess::advice::events::{self as worker_events, LogLevel};
+use hugepage_assess::advice::events as worker_events;
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Threat;
-use hugepage_assess::history::record::Origin;
 use hugepage_assess::history::{Event, Record};
 use hugepage_host::{Instance, ServerIdentity, Survey};
 use hugepage_kernel::Root;
@@ -58,7 +57,7 @@ pub struct InstanceEvents {
     /// The instance.
     pub instance: String,
     /// The messages.
-    pub messages: Vec<(LogLevel, LogMessage)>,
+    pub messages: Vec<LogMessage>,
     /// Why the history could not be read or written.
     pub error: Option<String>,
 }
@@ -147,17 +146,17 @@ impl HostHistory {
             _ => Event::Start,
         };
         let generation = allocations.map_or(0, |before| before.generation) + i64::from(event.is_start());
-        let origin = Origin {
+        let taken_at = format_rfc3339_micros(survey.host.taken_at).to_string();
+        let record = Record {
             // Keep the first recorded value: the clock may be corrected.
             postmaster_start: allocations.map_or_else(|| started(instance), |before| before.postmaster_start.clone()),
             generation,
             server_version: instance.version.clone().unwrap_or_default(),
             host: survey.host.host_name.clone().unwrap_or_default(),
             boot_id: self.boot_id.clone(),
-            instance: state::instance_identity(instance, self.machine.clone()),
             segment: instance.allocation,
+            ..Record::new(event, taken_at, state::instance_identity(instance, self.machine.clone()), status)
         };
-        let record = Record::new(event, format_rfc3339_micros(survey.host.taken_at).to_string(), origin, status);
         let report = if event.is_start() {
             worker_events::start(status, record, before.as_ref())
         } else {

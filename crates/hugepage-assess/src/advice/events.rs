@@ -18,24 +18,25 @@ pub enum LogLevel {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventReport {
     /// What to log, in this order.
-    pub messages: Vec<(LogLevel, LogMessage)>,
+    pub messages: Vec<LogMessage>,
     /// What to record; `None` if nothing changed.
     pub record: Option<Record>,
 }
 
-/// The level of the entry on an allocation of shared memory.
-pub const fn level_of_start(block: &LogMessage, is_regression: bool) -> LogLevel {
-    if is_regression || block.is_bad { LogLevel::Warning } else { LogLevel::Log }
+impl LogMessage {
+    /// The level of the entry.
+    pub const fn level(&self) -> LogLevel {
+        if self.is_bad { LogLevel::Warning } else { LogLevel::Log }
+    }
 }
 
 /// For a start that is not yet recorded: where shared memory landed, and what threatens it. `now`: the record of `status`.
 /// `before`: the last record of the same instance.
 pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> EventReport {
     let lost = before.and_then(|before| now.compare_with(before));
-    let block = log::allocated(status, lost.as_ref(), &[]);
-    let mut all = vec![(level_of_start(&block, lost.is_some()), block)];
-    all.extend(entries(status, None, &[]));
-    EventReport { messages: all, record: Some(now) }
+    let mut messages = vec![log::allocated(status, lost.as_ref(), &[])];
+    messages.extend(entries(status, None, &[]));
+    EventReport { messages, record: Some(now) }
 }
 
 /// For a running server. `now`: the record of `status`. `before`: the last record of the same instance. `warned`: the
@@ -73,23 +74,23 @@ pub fn standing(status: &Status, warned: &[Threat]) -> Vec<Threat> {
 
 /// One entry for each new threat, for each that is over, and for another loss. A threat of the next start with the running
 /// settings is one of a crash as well; with the configuration on disk it is not.
-fn entries(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<(LogLevel, LogMessage)> {
+fn entries(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<LogMessage> {
     let (threats, standing) = (status.threats(), standing(status, warned));
     let is_new = |threat: &Threat| !warned.contains(threat);
     let speaks_of_crash =
         !threats.contains(&Threat::CrashLoses) && threats.iter().any(|t| t.is_of_restart() && is_new(t));
     let is_said = |threat: &Threat| *threat == Threat::CrashLoses && speaks_of_crash;
     let new = standing.iter().filter(|threat| is_new(threat) && !is_said(threat));
-    let mut messages: Vec<_> = new.map(|threat| (LogLevel::Warning, log::threatened(status, *threat))).collect();
+    let mut messages: Vec<_> = new.map(|threat| log::threatened(status, *threat)).collect();
     let replaced = |over: &Threat| over.is_of_restart() && threats.iter().any(|threat| threat.is_of_restart());
     let over = warned.iter().filter(|threat| !standing.contains(threat) && !replaced(threat));
     let over: Vec<_> = over.copied().collect();
     let ends_with_restart = status.crash.outlook == status.outlook && over.iter().any(|threat| threat.is_of_restart());
     let over = over.iter().filter(|threat| **threat != Threat::CrashLoses || !ends_with_restart);
-    messages.extend(over.map(|threat| (LogLevel::Log, log::threat_is_over(status, *threat))));
+    messages.extend(over.map(|threat| log::threat_is_over(status, *threat)));
     // A loss of the outlook alone is a threat, which has its entry above.
     if let Some(lost) = lost.filter(|lost| !lost.only_outlook()) {
-        messages.push((LogLevel::Warning, log::allocated(status, Some(lost), &[])));
+        messages.push(log::allocated(status, Some(lost), &[]));
     }
     messages
 }

@@ -158,41 +158,22 @@ fn known_threats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Threa
     Ok(names.iter().filter_map(known).collect())
 }
 
-/// What a record has beside the assessment.
-#[derive(Clone, Debug)]
-pub struct Origin {
-    /// When the postmaster process started.
-    pub postmaster_start: String,
-    /// Allocations of shared memory by it.
-    pub generation: i64,
-    /// `server_version`.
-    pub server_version: String,
-    /// The host's name.
-    pub host: String,
-    /// The kernel's identifier of this boot.
-    pub boot_id: Option<String>,
-    /// The instance.
-    pub instance: InstanceIdentity,
-    /// As in [`Record`].
-    pub segment: Option<u64>,
-}
-
 impl Record {
-    /// The record of an assessment.
-    pub fn new(event: Event, recorded_at: String, origin: Origin, status: &Status) -> Self {
+    /// The record of an assessment of `instance`, without what only its observer knows: when it started, and where.
+    pub fn new(event: Event, recorded_at: String, instance: InstanceIdentity, status: &Status) -> Self {
         let facts = &status.facts;
         let pool = facts.pool_state.pool.known();
         Self {
             v: VERSION,
             recorded_at,
             event,
-            generation: origin.generation,
-            postmaster_start: origin.postmaster_start,
-            server_version: origin.server_version,
-            host: origin.host,
-            boot_id: origin.boot_id,
-            instance: origin.instance,
-            segment: origin.segment,
+            generation: 0,
+            postmaster_start: String::new(),
+            server_version: String::new(),
+            host: String::new(),
+            boot_id: None,
+            instance,
+            segment: None,
             landed_in: facts.landing(),
             page_size: facts.page_size().map(|size| size.bytes().0),
             shared_memory: facts.segment.as_ref().map(|segment| segment.size.0),

@@ -2,7 +2,7 @@
 
 use hugepage_assess::advice::{events, hint, message};
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status, Threat};
-use hugepage_assess::history::record::{InstanceIdentity, Origin};
+use hugepage_assess::history::record::InstanceIdentity;
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::{
     Cause, CrashRecovery, Demand, Facts, HugePages, OtherPool, Past, Pending, PoolState, Product, Requested,
@@ -235,19 +235,10 @@ fn said(states: &[Status]) -> Vec<Vec<String>> {
         system_identifier: String::new(),
         server_version_num: 150_000,
     };
-    let origin = Origin {
-        postmaster_start: String::new(),
-        generation: 1,
-        server_version: String::new(),
-        host: String::new(),
-        boot_id: None,
-        instance,
-        segment: None,
-    };
     let logged = |pair: &[Status]| {
-        let record = Record::new(Event::Change, String::new(), origin.clone(), &pair[1]);
+        let record = Record::new(Event::Change, String::new(), instance.clone(), &pair[1]);
         let update = events::update(&pair[1], record, None, &pair[0].warnings(), Vec::new());
-        update.messages.into_iter().map(|(_, message)| message.message).collect()
+        update.messages.into_iter().map(|message| message.message).collect()
     };
     states.windows(2).map(logged).collect()
 }

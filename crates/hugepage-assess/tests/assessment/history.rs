@@ -1,9 +1,8 @@
 //! The history of an instance: its lines, whose they are, what changed, and what was lost.
 
-use hugepage_assess::advice::events::{self, LogLevel, level_of_start};
-use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::advice::events::{self, LogLevel};
 use hugepage_assess::assessment::{Outlook, Status, Threat};
-use hugepage_assess::history::record::{Before, HistoryLine, InstanceIdentity, MAX_LINE_BYTES, Origin, VERSION};
+use hugepage_assess::history::record::{Before, HistoryLine, InstanceIdentity, MAX_LINE_BYTES, VERSION};
 use hugepage_assess::history::regression::regression;
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::{Cause, Facts, HugePages, Landing, Pending};
@@ -20,16 +19,16 @@ fn identity(machine: &str, directory: &str, system_identifier: &str, server_vers
 }
 
 fn record(status: &Status) -> Record {
-    let origin = Origin {
+    let (at, instance) = ("2026-11-21T10:00:00Z".to_owned(), identity("machine", "/data", "7", 170_002));
+    Record {
         postmaster_start: "2026-11-21T09:00:00Z".to_owned(),
         generation: 3,
         server_version: "17.2".to_owned(),
         host: "db1".to_owned(),
         boot_id: Some("boot".to_owned()),
-        instance: identity("machine", "/data", "7", 170_002),
         segment: Some(1028),
-    };
-    Record::new(Event::Change, "2026-11-21T10:00:00Z".to_owned(), origin, status)
+        ..Record::new(Event::Change, at, instance, status)
+    }
 }
 
 fn well() -> Status {
@@ -181,16 +180,10 @@ fn losses() {
 
 #[test]
 fn what_a_start_is_logged_as() {
-    let levels = |is_bad| {
-        let message = LogMessage { is_bad, message: String::new(), detail: None, hint: None };
-        [true, false].map(|is_regression| level_of_start(&message, is_regression))
-    };
-    assert_eq!(levels(true), [LogLevel::Warning, LogLevel::Warning]);
-    assert_eq!(levels(false), [LogLevel::Warning, LogLevel::Log]);
     let before = record(&well());
     let said = |status: &Status, before| {
         let report = events::start(status, record(status), before);
-        let lines: Vec<_> = report.messages.into_iter().map(|(level, message)| (level, message.message)).collect();
+        let lines: Vec<_> = report.messages.into_iter().map(|message| (message.level(), message.message)).collect();
         (lines, report.record.unwrap().lost.is_some())
     };
     let line = |level, text: &str| (level, text.to_owned());
@@ -210,7 +203,7 @@ fn what_a_change_is_logged_and_recorded_as() {
     let update = |status: &Status, before: Option<&Record>, also: &[&str]| {
         let also = also.iter().map(|also| (*also).to_owned()).collect();
         let report = events::update(status, record(status), before, &status.warnings(), also);
-        let lines: Vec<_> = report.messages.into_iter().map(|(level, message)| (level, message.message)).collect();
+        let lines: Vec<_> = report.messages.into_iter().map(|message| (message.level(), message.message)).collect();
         (lines, report.record.and_then(|record| record.detail))
     };
     assert_eq!(events::update(&well(), record(&well()), Some(&before), &[], Vec::new()).record, None);

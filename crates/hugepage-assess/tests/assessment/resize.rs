@@ -2,7 +2,7 @@
 
 use hugepage_assess::advice::events;
 use hugepage_assess::assessment::{Outlook, Status};
-use hugepage_assess::history::record::{InstanceIdentity, Origin};
+use hugepage_assess::history::record::InstanceIdentity;
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::{Facts, Landing, Segment};
 use hugepage_kernel::mapping::maps::Mapping;
@@ -68,16 +68,7 @@ fn record_of(status: &Status, generation: i64) -> Record {
         system_identifier: String::new(),
         server_version_num: 200_000,
     };
-    let origin = Origin {
-        postmaster_start: String::new(),
-        generation,
-        server_version: String::new(),
-        host: String::new(),
-        boot_id: None,
-        instance,
-        segment: Some(1028),
-    };
-    Record::new(Event::Change, String::new(), origin, status)
+    Record { generation, segment: Some(1028), ..Record::new(Event::Change, String::new(), instance, status) }
 }
 
 #[test]

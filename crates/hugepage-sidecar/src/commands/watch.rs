@@ -120,9 +120,7 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
         // What is recorded is what is seen now, whatever was recorded before.
         let seen = snapshot.assess(options.reserve_percent);
         for events in history.record(&seen, records) {
-            for (level, message) in events.messages {
-                log_message(&events.instance, level, &message);
-            }
+            events.messages.iter().for_each(|message| log_message(&events.instance, message));
             reported.report(events.error);
         }
         snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
@@ -203,7 +201,8 @@ fn write_files(
     [json, metrics].into_iter().flatten().chain(oracle).filter_map(Result::err).collect()
 }
 
-fn log_message(instance: &str, level: LogLevel, message: &LogMessage) {
+fn log_message(instance: &str, message: &LogMessage) {
+    let level = message.level();
     let parts = [("DETAIL", &message.detail), ("HINT", &message.hint)];
     let mut lines = vec![format!("{}:  {instance}: {}", journal::name(level), message.message)];
     for (name, text) in parts {
