@@ -53,16 +53,7 @@ struct SharedBoot {
     /// The time of the look, in microseconds since 2000; 0 if nobody has looked.
     time: pg_sys::TimestampTz,
     size: Option<PageSize>,
-    content: BootContent,
     text: SharedText,
-}
-
-#[derive(Clone, Copy, Default)]
-enum BootContent {
-    #[default]
-    Unknown,
-    Set(Pages),
-    Unset,
 }
 
 impl SharedAnswer {
@@ -144,24 +135,21 @@ pub fn set_answer(key: u64, asked: &Asked) {
 
 /// The pool of `size` at the next boot, and the time of the look; `None` if nobody has looked.
 pub fn boot(size: PageSize) -> Option<(PoolAtBoot, SystemTime)> {
-    let SharedBoot { time, content, text, .. } =
+    let SharedBoot { time, text, .. } =
         found(|found| Some(found.boot).filter(|boot| boot.time != 0 && boot.size == Some(size)))??;
-    let pool = match content {
-        BootContent::Set(pages) => PoolAtBoot::Set(pages, text.get()),
-        BootContent::Unset => PoolAtBoot::Unset,
-        BootContent::Unknown => PoolAtBoot::Unknown(text.get()),
+    let text = text.get();
+    let (first, rest) = text.split_once(' ').unwrap_or((&text, ""));
+    let pool = match (first, first.parse()) {
+        (_, Ok(pages)) => PoolAtBoot::Set(Pages(pages), rest.to_owned()),
+        ("unset", _) => PoolAtBoot::Unset,
+        _ => PoolAtBoot::Unknown(rest.to_owned()),
     };
     Some((pool, system_time(time)))
 }
 
-/// Keeps what sets the pool of `size` at the next boot; in the asker.
-pub fn set_boot(size: PageSize, pool: &PoolAtBoot) {
-    let (content, text) = match pool {
-        PoolAtBoot::Set(pages, file) => (BootContent::Set(*pages), file.as_str()),
-        PoolAtBoot::Unset => (BootContent::Unset, ""),
-        PoolAtBoot::Unknown(why) => (BootContent::Unknown, why.as_str()),
-    };
-    let boot = SharedBoot { time: now(), size: Some(size), content, text: SharedText::cut(text) };
+/// Keeps what sets the pool of `size` at the next boot: `70 FILE`, `unset` or `unknown WHY`; in the asker.
+pub fn set_boot(size: PageSize, pool: &str) {
+    let boot = SharedBoot { time: now(), size: Some(size), text: SharedText::cut(pool) };
     change(|found| found.boot = boot);
 }
 

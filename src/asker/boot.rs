@@ -7,18 +7,20 @@ use std::time::Instant;
 
 use hugepage_kernel::next_boot::{NextBoot, PoolAtBoot};
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
-use hugepage_kernel::{InstanceFiles, Notes, PageSize, Pages, Root};
+use hugepage_kernel::{InstanceFiles, Notes, PageSize, Root};
 
 use super::child;
 use crate::server;
 
-/// The pool of `size` at the next boot; the reason why it is unknown if the child has no answer.
-pub fn pool(size: PageSize, deadline: Instant) -> PoolAtBoot {
-    let read = || to_text(&NextBoot::read(&Root::live()).pool(size));
-    match child::read("reading what sets the pool at the next boot", deadline, read) {
-        Ok(text) => of_text(&text),
-        Err(error) => PoolAtBoot::Unknown(error.to_string()),
-    }
+/// The pool of `size` at the next boot, as [`boot`](crate::found::boot) takes it; the reason why it is unknown where the child has no answer.
+pub fn pool(size: PageSize, deadline: Instant) -> String {
+    let read = || match NextBoot::read(&Root::live()).pool(size) {
+        PoolAtBoot::Set(pages, file) => format!("{pages} {file}"),
+        PoolAtBoot::Unset => "unset".to_owned(),
+        PoolAtBoot::Unknown(why) => format!("unknown {why}"),
+    };
+    child::read("reading what sets the pool at the next boot", deadline, read)
+        .unwrap_or_else(|error| format!("unknown {error}"))
 }
 
 /// The files and directories that the configuration consists of, missing ones too; an error if they could not be read.
@@ -32,21 +34,4 @@ pub fn included_files(deadline: Instant) -> io::Result<Vec<PathBuf>> {
     };
     let text = child::read("reading which files the configuration includes", deadline, read)?;
     Ok(text.lines().map(PathBuf::from).collect())
-}
-
-fn to_text(pool: &PoolAtBoot) -> String {
-    match pool {
-        PoolAtBoot::Set(pages, file) => format!("{} {file}", pages.0),
-        PoolAtBoot::Unset => "unset".to_owned(),
-        PoolAtBoot::Unknown(why) => format!("unknown {why}"),
-    }
-}
-
-fn of_text(text: &str) -> PoolAtBoot {
-    let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
-    match (first, first.parse()) {
-        (_, Ok(pages)) => PoolAtBoot::Set(Pages(pages), rest.to_owned()),
-        ("unset", _) => PoolAtBoot::Unset,
-        _ => PoolAtBoot::Unknown(rest.to_owned()),
-    }
 }

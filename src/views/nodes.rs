@@ -16,7 +16,7 @@ fn hugepage_nodes(call: pg_sys::FunctionCallInfo) {
         let status = assessment::now(&root, notes);
         let mapping = server::main_mapping(&root, notes);
         let postmaster = server::postmaster_in_proc().and_then(|pid| pid.parse().ok());
-        let placement = placement(&root, &status, mapping.as_ref(), postmaster, &mut check_for_cancel, notes);
+        let placement = placement(&root, &status, mapping.as_ref(), postmaster, &mut rows::check_for_cancel, notes);
         placement.map(|placement| placement.rows()).unwrap_or_default().into_iter().map(|row| {
             let of_node = row! {
                 node: row.node,
@@ -28,9 +28,4 @@ fn hugepage_nodes(call: pg_sys::FunctionCallInfo) {
             of_node.into_iter().chain(pools::counters(Some(&row.pool)))
         })
     })
-}
-
-/// Ends the query if it was cancelled or has timed out.
-fn check_for_cancel() {
-    pgrx::check_for_interrupts!();
 }

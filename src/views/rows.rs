@@ -68,6 +68,11 @@ pub fn raise(notes: Notes) {
     }
 }
 
+/// Ends the query if it was cancelled or has timed out.
+pub fn check_for_cancel() {
+    pgrx::check_for_interrupts!();
+}
+
 /// The tuplestore of a call, and the columns that its caller expects.
 struct ResultSet {
     rows: *mut pg_sys::Tuplestorestate,

@@ -16,7 +16,7 @@ fn hugepage_segments(call: pg_sys::FunctionCallInfo, measure_resident: bool) {
         let root = Root::live();
         let rows = segments::rows(&root, server::address_in_main(), server::address_in_interlock(), notes);
         let usage = match measure_resident {
-            true => segments::usage(&root, &rows, &mut check_for_cancel, notes),
+            true => segments::usage(&root, &rows, &mut rows::check_for_cancel, notes),
             false => vec![None; rows.len()],
         };
         rows.into_iter().zip(usage).map(|(row, usage)| {
@@ -33,9 +33,4 @@ fn hugepage_segments(call: pg_sys::FunctionCallInfo, measure_resident: bool) {
             }
         })
     })
-}
-
-/// Ends the query if it was cancelled or has timed out.
-fn check_for_cancel() {
-    pgrx::check_for_interrupts!();
 }

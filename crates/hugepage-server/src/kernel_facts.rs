@@ -117,9 +117,8 @@ fn boot_command_line(root: &Root) -> Result<Vec<HostFact>, ReadError> {
 
 /// The share of time that some, or all, tasks waited for memory (accounting/psi).
 fn memory_pressure(root: &Root) -> Result<Vec<HostFact>, ReadError> {
-    let share = |pressure::Average { tasks, window, percent }| {
-        fact(&format!("memory pressure {tasks} {window}"), percent, Some("%"), pressure::PATH.to_owned())
-    };
+    let share =
+        |(name, percent)| fact(&format!("memory pressure {name}"), percent, Some("%"), pressure::PATH.to_owned());
     Ok(pressure::memory(root).into_iter().map(share).collect())
 }
 
