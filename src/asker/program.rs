@@ -153,7 +153,7 @@ impl AskedStart<'_> {
 
     /// The value of a parameter as the program prints it: a number in the parameter's unit.
     fn value(&self, name: &str) -> Result<String, String> {
-        match self.run(&self.question().command_line_of(name)) {
+        match self.run(&self.question().command_line(None, name)) {
             Ending::Success(output) => Ok(output.trim().to_owned()),
             Ending::Failure(why) | Ending::NoAnswer(why) => Err(why),
         }

@@ -118,7 +118,7 @@ impl<'a> Pass<'a> {
             self.found.refused.insert(pid, why);
             return false;
         }
-        if let Ok(Some(status)) = process::status_of_server(self.root, pid) {
+        if let Ok(Some(status)) = process::status(self.root, pid) {
             if let DiscoveredKind::PostgreSql(_) = who {
                 self.children.entry(status.parent.unwrap_or(0)).or_default().push(status);
             }

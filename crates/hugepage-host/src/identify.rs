@@ -1,6 +1,5 @@
 //! Identifies one server: whose it is and where, and what its files tell of it.
 
-use std::fmt;
 use std::time::SystemTime;
 
 use hugepage_kernel::InstanceFiles;
@@ -8,7 +7,6 @@ use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::namespace;
-use hugepage_oracle::readers::OracleKind;
 use hugepage_oracle::running::{PmonProcess, RunningOracle};
 use hugepage_oracle::sga::ShmFiles;
 use hugepage_oracle::stopped::NamedOracle;
@@ -19,24 +17,6 @@ use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::observe::ObservedMemory;
 use super::{postgresql, service};
 use crate::readers::Owner;
-
-/// The kind of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InstanceKind {
-    /// PostgreSQL.
-    PostgreSql,
-    /// Oracle.
-    Oracle(OracleKind),
-}
-
-impl fmt::Display for InstanceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PostgreSql => f.write_str("postgresql"),
-            Self::Oracle(kind) => kind.fmt(f),
-        }
-    }
-}
 
 /// Whose server it is, and where: what keeps servers apart that call themselves the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,12 +76,9 @@ pub struct PostgreSqlServer {
 }
 
 impl ServerIdentity {
-    /// The kind of the server.
-    pub fn kind(&self) -> InstanceKind {
-        match &self.product {
-            ServerProduct::PostgreSql(_) => InstanceKind::PostgreSql,
-            ServerProduct::Oracle(oracle) => InstanceKind::Oracle(oracle.kind),
-        }
+    /// The kind of the server: `postgresql`, or one of Oracle's.
+    pub fn kind(&self) -> String {
+        self.oracle().map_or_else(|| "postgresql".to_owned(), |oracle| oracle.kind.to_string())
     }
 
     /// What a PostgreSQL server has.

@@ -46,7 +46,7 @@ mod stopped_readers;
 mod strangers;
 mod survey;
 
-pub use identify::{InstanceKind, InstancePlace, PostgreSqlServer, ServerIdentity, ServerProduct};
+pub use identify::{InstancePlace, PostgreSqlServer, ServerIdentity, ServerProduct};
 pub use instance::Instance;
 pub use next_start::{AskStart, ServerStart, StartProgram};
 pub use observe::ObservedMemory;

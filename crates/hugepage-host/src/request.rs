@@ -133,7 +133,7 @@ impl InspectContext<'_> {
                 None
             }
             Some(None) => Some(CgroupLimits::default()),
-            Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, pid, size, notes)),
+            Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, &pid.to_string(), size, notes)),
         });
         let nodes = nodes::of_process(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
         PoolState { huge_page_size, pool, limits, nodes, lock_limit: None }

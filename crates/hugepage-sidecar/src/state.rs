@@ -17,7 +17,7 @@ pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
 /// hyphens. Two instances could still share a file, so each record names its instance.
 pub fn history_file(directory: &Path, instance: &ServerIdentity) -> PathBuf {
     let home = instance.oracle().and_then(|oracle| oracle.home.as_deref());
-    file_name(directory, &instance.kind().to_string(), &instance.name, &instance.place, home)
+    file_name(directory, &instance.kind(), &instance.name, &instance.place, home)
 }
 
 /// The history of an instance that has none of its own: that of the home from which it was moved. The last written, without
@@ -27,7 +27,7 @@ pub fn history_of_other_home(
     instance: &ServerIdentity,
     is_taken: impl Fn(&Path) -> bool,
 ) -> Option<PathBuf> {
-    let of_all = file_name(directory, &instance.kind().to_string(), &instance.name, &instance.place, None);
+    let of_all = file_name(directory, &instance.kind(), &instance.name, &instance.place, None);
     let prefix = format!("{}{HOME}", of_all.file_stem()?.to_string_lossy());
     let is_of_home = |name: &str| name.starts_with(&prefix) && is_history_file(name);
     let is_other = |entry: &DirEntry| entry.file_name().to_str().is_some_and(is_of_home) && !is_taken(&entry.path());

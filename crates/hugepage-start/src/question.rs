@@ -104,24 +104,9 @@ impl StartQuestion<'_> {
         StartAnswer::Refuses(torn)
     }
 
-    /// The command line of the program that prints the value of the parameter `name`, in its unit, as the start would have it.
-    pub fn command_line_of(&self, name: &str) -> Vec<OsString> {
-        let mut line = self.settings_line();
-        line.extend(["-C".into(), name.into()]);
-        line
-    }
-
-    /// The command line of the program. Without a unit, pages have the size that is set.
-    fn command_line(&self, unit: Option<PageSize>, name: &str) -> Vec<OsString> {
-        let mut line = self.settings_line();
-        if let Some(size) = unit {
-            line.extend(["-c".into(), format!("huge_page_size={}", size.setting()).into()]);
-        }
-        line.extend(["-C".into(), name.into()]);
-        line
-    }
-
-    fn settings_line(&self) -> Vec<OsString> {
+    /// The command line of the program that prints the value of the parameter `name` as the start would have it: in its unit, or in
+    /// pages of `unit`.
+    pub fn command_line(&self, unit: Option<PageSize>, name: &str) -> Vec<OsString> {
         let mut line: Vec<OsString> = self.arguments.iter().map(OsString::from).collect();
         line.extend(["-D".into(), self.data.into()]);
         let mut set = |name: &str, value: OsString| {
@@ -131,6 +116,10 @@ impl StartQuestion<'_> {
         };
         self.settings.iter().for_each(|(name, value)| set(name, value.clone()));
         OF_THE_QUESTION.iter().for_each(|(name, value)| set(name, value.into()));
+        if let Some(size) = unit {
+            set("huge_page_size", size.setting().into());
+        }
+        line.extend(["-C".into(), name.into()]);
         line
     }
 

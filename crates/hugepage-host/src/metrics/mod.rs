@@ -97,7 +97,7 @@ impl From<&Survey> for MetricsSnapshot {
     fn from(survey: &Survey) -> Self {
         let sizings = survey.sizings();
         let instances = survey.instances.iter().map(|instance| InstanceMetrics {
-            kind: instance.id.kind().to_string(),
+            kind: instance.id.kind(),
             name: name(instance, &survey.instances),
             // One number for the host in all outputs: where not all servers fit, it is that of those that do.
             status: Status {

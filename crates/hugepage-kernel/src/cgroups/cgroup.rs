@@ -156,12 +156,7 @@ impl Hierarchy {
     /// The limits on `page_size` that apply now to the process of [`Hierarchy::find_of`]. What cannot be read is a note,
     /// and counts as hidden levels.
     pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
-        self.limits_on(root, &self.process, page_size, notes)
-    }
-
-    /// The limits on `page_size` that apply now to the process `pid`. What cannot be read is a note, and counts as hidden levels.
-    pub fn limits_of(&self, root: &Root, pid: i32, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
-        self.limits_on(root, &pid.to_string(), page_size, notes)
+        self.limits_of(root, &self.process, page_size, notes)
     }
 
     /// Where the hierarchy is mounted.
@@ -179,7 +174,8 @@ impl Hierarchy {
         }
     }
 
-    fn limits_on(&self, root: &Root, process: &str, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
+    /// The same for another `process`, by its name below /proc.
+    pub fn limits_of(&self, root: &Root, process: &str, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         let file = format!("/proc/{process}/cgroup");
         let Some(memberships) = notes.keep(root.read_short(&file, str::to_owned)) else {
             return CgroupLimits { hidden_levels: true, ..CgroupLimits::default() };

@@ -13,13 +13,8 @@ pub fn host_name(root: &Root) -> Result<String, ReadError> {
 /// The host's name as the process `pid` sees it, if that is another one: that of its container, as its runtime wrote it to
 /// the container's /etc/hostname. `None` if it sees this host's, or if that file may not be read.
 pub fn host_name_of(root: &Root, pid: i32, files: &InstanceFiles) -> Option<String> {
-    namespace::has_own_host_name(root, pid).then(|| host_name_in(files))?
-}
-
-/// The host's name in a container with these `files`; `None` if that may not be read.
-pub fn host_name_in(files: &InstanceFiles) -> Option<String> {
-    let name = files.read_text("/etc/hostname", limit::HOST_NAME).ok()?.trim().to_owned();
-    Some(name).filter(|name| !name.is_empty())
+    let name = namespace::has_own_host_name(root, pid).then(|| files.read_text("/etc/hostname", limit::HOST_NAME))?;
+    Some(name.ok()?.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
 /// The identifier of the running boot (random(4)); `None` on a kernel without it.

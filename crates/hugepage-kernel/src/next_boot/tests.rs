@@ -174,6 +174,11 @@ fn what_else_may_set_it() {
         host.write(path, mentions);
         assert_eq!(host.why(), format!("/{path} mentions huge pages"));
     }
+    // A unit of the administrator's own that is enabled.
+    let host = Host::new();
+    host.write("etc/systemd/system/own.service", "ExecStart=/bin/true\n");
+    host.link("etc/systemd/system/multi-user.target.wants/own.service", "/etc/systemd/system/own.service");
+    assert_eq!(host.pool(2), PoolAtBoot::Unset);
     let host = Host::new();
     host.write("usr/lib/systemd/system/pool@.service", mentions);
     assert_eq!(host.pool(2), PoolAtBoot::Unset);

@@ -13,17 +13,14 @@ use crate::{ReadError, Root};
 
 /// The counters of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn stat(root: &Root, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
-    Processes { root, directory: None }.stat(pid)
+    let parsed = Processes { root, directory: None }.read(pid, "stat", |text| ProcessStat::parse(text))?;
+    let too_few = || root.content(&format!("/proc/{pid}/stat"), "it has too few fields");
+    parsed.map(|stat| stat.ok_or_else(too_few)).transpose()
 }
 
 /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
     Processes { root, directory: None }.status(pid)
-}
-
-/// The status of a server, of which a survey needs more of that file.
-pub fn status_of_server(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
-    unless_gone(root.read_short(&format!("/proc/{pid}/status"), |text| ProcessStatus::parse(text)))
 }
 
 /// /proc, open for a pass over many processes: the files of each are looked up from here, and nothing is allocated.
@@ -38,13 +35,6 @@ impl<'a> Processes<'a> {
     /// Opens the /proc of `root`.
     pub fn open(root: &'a Root) -> Self {
         Self { root, directory: root.directory("/proc").ok() }
-    }
-
-    /// The counters of `pid`; `Ok(None)` if the process does not exist (any more).
-    pub fn stat(&self, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
-        let parsed = self.read(pid, "stat", |text| ProcessStat::parse(text))?;
-        let too_few = || self.root.content(&format!("/proc/{pid}/stat"), "it has too few fields");
-        parsed.map(|stat| stat.ok_or_else(too_few)).transpose()
     }
 
     /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
@@ -113,12 +103,6 @@ pub fn hides_others(root: &Root) -> bool {
 /// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if the process does not exist or is ending.
 pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadError> {
     unless_gone(root.read_link(&format!("/proc/{pid}/{name}")))
-}
-
-/// How long `pid` has been running, including suspended time, to a hundredth of a second; `Ok(None)` if it does not exist.
-pub fn age(root: &Root, pid: i32) -> Result<Option<Duration>, ReadError> {
-    let Some(stat) = stat(root, pid)? else { return Ok(None) };
-    Ok(Some(uptime(root)?.saturating_sub(stat.start_after_boot())))
 }
 
 /// When this machine was booted, by its clock now, to a hundredth of a second; of a tree by the clock of its host. The

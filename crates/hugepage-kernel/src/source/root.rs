@@ -149,11 +149,6 @@ impl Root {
         self.metadata(path).is_ok()
     }
 
-    /// Whether a directory is at `path` that can be seen.
-    pub fn is_directory(&self, path: &str) -> bool {
-        self.metadata(path).is_ok_and(|metadata| metadata.is_dir())
-    }
-
     /// Device and inode of what `path` names; `None` if that is nothing.
     pub fn inode(&self, path: &str) -> Option<(u64, u64)> {
         let found = self.find(path, true).ok()?.metadata;

@@ -145,7 +145,7 @@ fn finding_record(survey: &Survey, priority: u64, one: &HostRecommendation) -> F
     let instance = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.id.name));
     FindingRecord {
         priority: Some(priority),
-        kind: instance.map(|instance| instance.id.kind().to_string()),
+        kind: instance.map(|instance| instance.id.kind()),
         sid: one.instance.clone(),
         current_value: one.recommendation.current.clone(),
         instance_host: instance.and_then(|instance| instance.id.place.host_name.clone()),
@@ -174,7 +174,7 @@ fn segment_records(root: &Root, instance: &Instance) -> Vec<SegmentRecord> {
         None => Landing::Unknown,
     };
     let make = |mapping: &Mapping| SegmentRecord {
-        kind: Some(instance.id.kind().to_string()),
+        kind: Some(instance.id.kind()),
         sid: Some(instance.id.name.clone()),
         pid: u64::try_from(instance.id.pid).ok(),
         mapping: Some(mapping.name().to_owned()),

@@ -25,7 +25,7 @@ columns! {
     InstanceRow(instance: &Instance, sizings: &[Sizing]) where {
         let memlock = instance.memory.memlock;
     } {
-        kind: String = instance.id.kind().to_string(),
+        kind: String = instance.id.kind(),
         name: String = instance.id.name.clone(),
         pid: i32 = instance.id.pid,
         #[serde(flatten)]

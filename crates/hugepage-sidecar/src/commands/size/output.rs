@@ -113,7 +113,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
         let not_counted = |why: &str, is_known| {
-            let (instance, kind) = (instance.id.name.clone(), instance.id.kind().to_string());
+            let (instance, kind) = (instance.id.name.clone(), instance.id.kind());
             Some(UncountedServer { instance, kind, reason: why.to_owned(), is_known })
         };
         let of_next_start = || format!("its next start is unknown: {}", instance.notes.join("; "));
