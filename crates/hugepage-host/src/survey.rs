@@ -18,7 +18,7 @@ use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_oracle::readers::grid::CELLS_OF_EXADATA;
 use hugepage_oracle::readers::oratab::HostOratab;
-use hugepage_oracle::stopped::HostOfStarts;
+use hugepage_oracle::stopped::{HostOfStarts, StoppedOracle};
 use hugepage_server::CgroupView;
 
 use crate::compare::Comparison;
@@ -52,51 +52,18 @@ impl Snapshot {
     /// too, whose servers count; `ask` answers what files of PostgreSQL servers come to that have changed since the start.
     pub fn read(root: &Root, service_accounts: &[String], ask: Option<&AskStart<'_>>) -> Self {
         let mut notes = Notes::default();
-        let meminfo = notes.keep(Meminfo::read(root));
-        let hierarchy = notes.keep(Hierarchy::find(root));
-        let view = CgroupView::new(hierarchy.as_ref());
-        let pools = hugepage_server::pools::rows(root, view, &mut notes);
+        let host = InspectContext::read(root, service_accounts, ask, &mut notes);
         let taken_at = root.now();
-        let host = InspectContext {
-            root,
-            booted: OnceCell::new(),
-            default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
-            base: notes.keep(root.base_page_size()),
-            accounts: ServiceAccounts::read(root, service_accounts, &mut notes),
-            oratab: HostOratab::new(root),
-            devices: notes.keep(Devices::find(root)).unwrap_or_default(),
-            hierarchy,
-            meminfo: with_hugetlb(meminfo, &pools),
-            pools,
-            ask,
-        };
         let processes_are_hidden = process::hides_others(root);
         if processes_are_hidden {
             notes.add("/proc is mounted with hidepid, which hides the processes of other users: run this as root");
         }
-        if host.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
-            notes.add(LXCFS);
-        }
         let mut glances = Glances::look(root, &host.accounts, &mut notes);
         let mut unread = Vec::new();
         let servers = host.servers(&mut glances, &mut unread);
-        let held = |uid| {
-            let of_user = servers.iter().filter(|server: &&InspectedServer| server.id.place.uid == Some(uid));
-            of_user.map(InspectedServer::held).fold(Bytes(0), Bytes::saturating_add)
-        };
-        let of_starts =
-            HostOfStarts { oratab: &host.oratab, meminfo: host.meminfo.as_ref(), pools: &host.pools, held: &held };
-        // This host's oratab has nothing of a container.
-        let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
-        let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
         let owners = host.accounts.owners(root);
-        let stopped = stopped_readers::stopped_oracle(&owners, &of_starts, &running, &mut unread, &mut notes);
-        // Oracle's user may have laid the way there.
-        let oracle = servers.iter().find(|server| server.id.oracle().is_some());
-        let owner = oracle.and_then(|server| server.id.place.uid);
-        let owner = owner.map_or_else(|| Owner::nobody(root), |uid| Owner::of_account(root, uid));
-        let is_exadata = (oracle.is_some() || !stopped.is_empty())
-            && readers::read_as(&owner, || root.exists(CELLS_OF_EXADATA)).unwrap_or(false);
+        let stopped = host.stopped_oracle(&servers, &owners, &mut unread, &mut notes);
+        let is_exadata = host.is_exadata(&servers, &stopped);
         let of_holders = || host.holders(&glances);
         // Whoever holds pages can keep this from an answer, and no server has another one by that.
         let of_holders = readers::read_as(&Owner::nobody(root), of_holders).map_err(|why| notes.add(why.to_string()));
@@ -150,7 +117,60 @@ impl Snapshot {
     }
 }
 
-impl InspectContext<'_> {
+impl<'a> InspectContext<'a> {
+    /// What is the same for all servers. What could not be read is a note.
+    fn read(root: &'a Root, service_accounts: &[String], ask: Option<&'a AskStart<'a>>, notes: &mut Notes) -> Self {
+        let meminfo = notes.keep(Meminfo::read(root));
+        let hierarchy = notes.keep(Hierarchy::find(root));
+        let pools = hugepage_server::pools::rows(root, CgroupView::new(hierarchy.as_ref()), notes);
+        let context = Self {
+            root,
+            booted: OnceCell::new(),
+            default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
+            base: notes.keep(root.base_page_size()),
+            accounts: ServiceAccounts::read(root, service_accounts, notes),
+            oratab: HostOratab::new(root),
+            devices: notes.keep(Devices::find(root)).unwrap_or_default(),
+            hierarchy,
+            meminfo: with_hugetlb(meminfo, &pools),
+            pools,
+            ask,
+        };
+        if context.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
+            notes.add(LXCFS);
+        }
+        context
+    }
+
+    /// The Oracle instances of oratab that do not run.
+    fn stopped_oracle(
+        &self,
+        servers: &[InspectedServer],
+        owners: &[Owner],
+        unread: &mut Vec<Unread>,
+        notes: &mut Notes,
+    ) -> Vec<StoppedOracle> {
+        let held = |uid| {
+            let of_user = servers.iter().filter(|server: &&InspectedServer| server.id.place.uid == Some(uid));
+            of_user.map(InspectedServer::held).fold(Bytes(0), Bytes::saturating_add)
+        };
+        let (meminfo, pools) = (self.meminfo.as_ref(), &self.pools);
+        let of_starts = HostOfStarts { oratab: &self.oratab, meminfo, pools, held: &held };
+        // This host's oratab has nothing of a container.
+        let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
+        let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
+        stopped_readers::stopped_oracle(owners, &of_starts, &running, unread, notes)
+    }
+
+    /// Whether Oracle is here, on a database server of Exadata. Its user may have laid the way to the file that says so.
+    fn is_exadata(&self, servers: &[InspectedServer], stopped: &[StoppedOracle]) -> bool {
+        let oracle = servers.iter().find(|server| server.id.oracle().is_some());
+        let owner = oracle.and_then(|server| server.id.place.uid);
+        let owner = owner.map_or_else(|| Owner::nobody(self.root), |uid| Owner::of_account(self.root, uid));
+        (oracle.is_some() || !stopped.is_empty())
+            && readers::read_as(&owner, || self.root.exists(CELLS_OF_EXADATA)).unwrap_or(false)
+    }
+
     /// Every server that counts, inspected by its user's reader, in the order of process ids. `glances` gets those that are none.
     fn servers(&self, glances: &mut Glances, unread: &mut Vec<Unread>) -> Vec<InspectedServer> {
         let (owners, candidates): (Vec<_>, Vec<_>) =

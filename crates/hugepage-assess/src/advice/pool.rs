@@ -2,7 +2,7 @@
 
 use hugepage_kernel::{PageSize, Pages};
 
-use crate::assessment::Capacity;
+use crate::assessment::{Capacity, Status};
 use crate::model::Facts;
 
 /// The name of a pool's setting.
@@ -10,13 +10,21 @@ pub fn setting(size: PageSize, is_default: bool) -> String {
     if is_default { "vm.nr_hugepages".to_owned() } else { format!("{}/nr_hugepages", size.sysfs_name()) }
 }
 
-/// A clause on the same pool where not all is known that needs its pages.
-pub fn unused(now: Pages, needed: Pages, size: PageSize) -> String {
+/// A sentence on a pool of which `needed` pages suffice, as far as that is known.
+pub fn waste(status: &Status, needed: Pages) -> String {
+    let now = status.share.map(|share| share.persistent).unwrap_or_default();
+    let Some(size) = status.facts.pool_state.huge_page_size else { return String::new() };
     let more = now.saturating_sub(needed);
-    format!(
-        "The pool has {now} pages of {size}, this server and current users of the pool need {needed}, and whether other \
-         servers or next starts need the other {more} is unknown"
-    )
+    match status.facts.knows_all_needs() {
+        true => format!(
+            "The pool has {now} pages of {size}, the servers of this host need {needed}, and {} is unused.",
+            size.times(more)
+        ),
+        false => format!(
+            "The pool has {now} pages of {size}, this server and current users of the pool need {needed}, and whether other \
+             servers or next starts need the other {more} is unknown."
+        ),
+    }
 }
 
 /// Behind "exceeds the": what the host can hold, and beside what.
@@ -36,12 +44,6 @@ pub fn caution(pages: Pages, size: PageSize, capacity: Option<Capacity>) -> Stri
         Some((left, percent)) => format!("; a pool of {pages} pages leaves {left} to base pages, less than {percent}%"),
         None => String::new(),
     }
-}
-
-/// A clause on a pool of `now` pages of which `needed` suffice.
-pub fn excess(now: Pages, needed: Pages, size: PageSize) -> String {
-    let unused = size.times(now.saturating_sub(needed));
-    format!("The pool has {now} pages of {size}, the servers of this host need {needed}, and {unused} is unused")
 }
 
 /// A clause on a pool of `now` pages that should have `wanted`; `who` ends with its verb, `of_which` is about `needed`.

@@ -45,23 +45,10 @@ pub struct Status {
 impl Status {
     /// Calculates everything.
     pub fn assess(facts: Facts) -> Self {
-        let pool_state = &facts.pool_state;
         let own = facts.own();
-        let at_least = facts.own_at_least();
-        let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-        let forecast_of = |own| Forecast::of_start(&facts.requested, to_reserve, pool_state, own);
-        // A server that has the same pages in both cases, as most have, has one forecast.
-        let with_at_least = forecast_of(at_least);
-        let restart_of = |own| if own == at_least { with_at_least.clone() } else { forecast_of(own) };
-        let unchanged = either(restart_of(at_least), restart_of(own));
+        let (unchanged, pending) = starts(&facts);
         let (crash, crash_by_start) = crash_of(&facts, &unchanged);
         let needed = unchanged.needed;
-        let pending_of = |own| facts.pending.forecast(pool_state.huge_page_size, own);
-        let pending = pending_of(at_least).zip(pending_of(own));
-        let pending = pending.map(|(without, with)| either(without, with));
-        let wants = facts.wants_huge_pages();
-        // The pool must be large enough for crashes before the restart as well as for the restart.
-        let most = [needed, facts.needed_pending()].into_iter().flatten().max();
         let of_pending = pending.is_some();
         let forecast = match facts.beside_old_rings(pending.unwrap_or(unchanged)) {
             restart if facts.may_lack_rings(&restart) => Forecast { outlook: Outlook::Unknown, ..restart },
@@ -74,8 +61,9 @@ impl Status {
             .map(|share| share.others.saturating_sub(strangers).saturating_add(facts.others_lack.unwrap_or_default()));
         let with =
             |pages: Option<Pages>| by_others.zip(pages).map(|(by_others, pages)| by_others.saturating_add(pages));
-        let to_land = with(most);
-        let needed_by_all = if wants { to_land } else { by_others };
+        // The pool must be large enough for crashes before the restart as well as for the restart.
+        let to_land = with([needed, facts.needed_pending()].into_iter().flatten().max());
+        let needed_by_all = if facts.wants_huge_pages() { to_land } else { by_others };
         let capacity = facts.pool_state.pool.known().and_then(|pool| facts.capacity(pool));
         // A server that does not fit counts with the smaller of what it runs with and what is on disk, or with what it has.
         let fits = |pages: &Pages| capacity.is_none_or(|capacity| *pages <= capacity.most);
@@ -155,6 +143,20 @@ impl Status {
     pub fn crash_outlook(&self) -> Option<Outlook> {
         self.facts.requested.restarts_itself().then_some(self.crash.outlook)
     }
+}
+
+/// A restart with the running settings, and one with those on disk if they differ.
+fn starts(facts: &Facts) -> (Forecast, Option<Forecast>) {
+    let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
+    let unchanged_of = |own| Forecast::of_start(&facts.requested, to_reserve, &facts.pool_state, own);
+    let pending_of = |own| facts.pending.forecast(facts.pool_state.huge_page_size, own);
+    let (own, at_least) = (facts.own(), facts.own_at_least());
+    let (unchanged, pending) = (unchanged_of(at_least), pending_of(at_least));
+    // A server that has the same pages in both cases, as most have, has one forecast.
+    if own == at_least {
+        return (unchanged, pending);
+    }
+    (either(unchanged, unchanged_of(own)), pending.zip(pending_of(own)).map(|(without, with)| either(without, with)))
 }
 
 /// The restart after a crash, and whether it is unknown because files have changed since the start. `unchanged`: a restart with the

@@ -129,22 +129,13 @@ impl Readers {
                 let number = next;
                 next += 1;
                 let owner = &owners[number];
-                let asked = question(owner);
-                if let Some(Stuck { pid, path, .. }) = self.stuck.iter().find(|stuck| stuck.question == asked) {
-                    answers[number] = Some(Err(Unread::of(owner, *pid, path, "still waits for an answer")));
-                    continue;
-                }
-                // Of users in containers there is any number.
-                let is_crowded = owner.is_in_container && self.stuck.len() >= MAX_READERS;
-                if self.silent.contains(&asked) || is_crowded {
-                    answers[number] = Some(Err(unread(owner, "there was no answer before".to_owned())));
-                    continue;
-                }
-                match start(owner, number, until, || work(number)) {
+                let started = self.may_ask(owner, &question(owner)).and_then(|()| {
+                    let failed = |error| unread(owner, format!("no process could be started: {error}"));
+                    start(owner, number, until, || work(number)).map_err(failed)
+                });
+                match started {
                     Ok(reader) => running.push(reader),
-                    Err(error) => {
-                        answers[number] = Some(Err(unread(owner, format!("no process could be started: {error}"))))
-                    }
+                    Err(why) => answers[number] = Some(Err(why)),
                 }
             }
             if running.is_empty() {
@@ -180,6 +171,19 @@ impl Readers {
             }
         }
         answers.into_iter().flatten().collect()
+    }
+
+    /// An error where no reader is started for `owner`, because one had no answer to this question before.
+    fn may_ask(&self, owner: &Owner, question: &Question) -> Result<(), Unread> {
+        if let Some(Stuck { pid, path, .. }) = self.stuck.iter().find(|stuck| stuck.question == *question) {
+            return Err(Unread::of(owner, *pid, path, "still waits for an answer"));
+        }
+        // Of users in containers there is any number.
+        let is_crowded = owner.is_in_container && self.stuck.len() >= MAX_READERS;
+        match self.silent.contains(question) || is_crowded {
+            true => Err(unread(owner, "there was no answer before".to_owned())),
+            false => Ok(()),
+        }
     }
 }
 

@@ -11,11 +11,8 @@ impl StatusText<'_> {
         let (status, terms) = (self.0, self.terms());
         let facts = &status.facts;
         let is_warning = status.severity_of(finding.name()) >= Severity::Warning;
-        let is_of_crash = match finding {
-            Finding::CrashLoses => true,
-            Finding::OutlookUnknown => status.outlook != Outlook::Unknown,
-            _ => false,
-        };
+        let is_of_crash = *finding == Finding::CrashLoses
+            || *finding == Finding::OutlookUnknown && status.outlook != Outlook::Unknown;
         let nodes = Start::of_restart(status).and_then(|start| start.pool_state.nodes);
         // In huge pages, what a restart would lack is the cause.
         let of_restart = status.forecast.cause.filter(|_| status.outlook != Outlook::Hugetlb);
@@ -23,8 +20,8 @@ impl StatusText<'_> {
         let is_known = status.share.is_some() && status.capacity.is_some() && status.cause != Some(Cause::Unknown);
         let off = terms.setting(HugePages::Off);
         Some(match (finding, cause) {
-            (Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown, _) => return None,
-            (Finding::LimitHit { .. }, _) => return None,
+            (Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown, _)
+            | (Finding::LimitHit { .. }, _) => return None,
             (Finding::OomGroup, _) => "Set OOMPolicy=continue in the unit of the server, in Kubernetes \
                                        singleProcessOOMKill: true of the kubelet (1.32)."
                 .to_owned(),

@@ -45,36 +45,29 @@ pub fn message(status: &Status) -> String {
     of_finding(status, status.verdict().1)
 }
 
-/// The state, by `finding`.
+/// The state, by `finding`: a table with a sentence for each.
 pub fn of_finding(status: &Status, finding: &Finding) -> String {
     let text = StatusText(status);
+    let (memory, pages) = (text.memory(), text.current_pages());
     match finding {
         Finding::AsRequested if status.facts.requested.is_automatic_asm() => {
-            format!(
-                "{} is in files of /dev/shm, the default of ASM, which huge pages would not improve.",
-                text.memory()
-            )
+            format!("{memory} is in files of /dev/shm, the default of ASM, which huge pages would not improve.")
         }
-        Finding::AsRequested => format!("{} is in {}, and a restart keeps them.", text.memory(), text.huge_pages()),
-        finding @ (Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit) => {
+        Finding::AsRequested => format!("{memory} is in {}, and a restart keeps them.", text.huge_pages()),
+        Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit => {
             status.excess_of(finding).map(|excess| text.exceeds(&excess)).unwrap_or_default()
         }
-        Finding::NodeLimit => {
-            format!("{} is in {}{}.", text.memory(), text.current_pages(), text.reason(Cause::NodeLimit))
-        }
-        Finding::OutlookUnknown if status.outlook != Outlook::Unknown => {
-            format!(
-                "{} is in huge pages, but whether a crash of one process keeps them is unknown: {}.",
-                text.memory(),
-                text.crash_shortfall()
-            )
-        }
+        Finding::NodeLimit => format!("{memory} is in {pages}{}.", text.reason(Cause::NodeLimit)),
+        Finding::OutlookUnknown if status.outlook != Outlook::Unknown => format!(
+            "{memory} is in huge pages, but whether a crash of one process keeps them is unknown: {}.",
+            text.crash_shortfall()
+        ),
         Finding::CrashLoses => {
             let what = match status.crash.outlook {
                 Outlook::Fails => "the restart after a crash of one process would fail",
                 _ => "a crash of one process would lose them",
             };
-            format!("{} is in huge pages, but {what}: {}.", text.memory(), text.crash_shortfall())
+            format!("{memory} is in huge pages, but {what}: {}.", text.crash_shortfall())
         }
         Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
             pending::message(status).unwrap_or_default()
@@ -82,55 +75,34 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
         Finding::RestartFails if status.forecast.cause == Some(Cause::ShmLimit) => {
             format!("The next start would fail: {}.", text.shortfall())
         }
-        Finding::RestartFails => {
-            format!("The next start would fail: {}, and {}.", text.setting(), text.shortfall())
+        Finding::RestartFails => format!("The next start would fail: {}, and {}.", text.setting(), text.shortfall()),
+        Finding::RestartLoses => {
+            let (restart, them) = (text.restart(), text.lost_pages());
+            format!("{memory} is in huge pages, but {restart} would lose {them}: {}.", text.shortfall())
         }
-        Finding::RestartLoses => format!(
-            "{} is in huge pages, but {} would lose {}: {}.",
-            text.memory(),
-            text.restart(),
-            text.lost_pages(),
-            text.shortfall()
-        ),
         Finding::Regressed(loss) => text.regressed(loss),
-        Finding::BasePages(cause) => format!("{} is in {}{}.", text.memory(), text.base_pages(), text.reason(*cause)),
+        Finding::BasePages(cause) => format!("{memory} is in {}{}.", text.base_pages(), text.reason(*cause)),
         Finding::TransparentHugePages => format!(
-            "{} is in transparent huge pages, which are not reserved: they can be split and swapped, and a restart may \
-             not get them.",
-            text.memory()
+            "{memory} is in transparent huge pages, which are not reserved: they can be split and swapped, and a restart may \
+             not get them."
         ),
         Finding::PageTables => text.page_tables(),
-        Finding::PoolWasted { needed } => {
-            let now = status.share.map(|share| share.persistent).unwrap_or_default();
-            let Some(size) = status.facts.pool_state.huge_page_size else { return String::new() };
-            match status.facts.knows_all_needs() {
-                true => format!("{}.", pool::excess(now, *needed, size)),
-                false => format!("{}.", pool::unused(now, *needed, size)),
-            }
-        }
+        Finding::PoolWasted { needed } => pool::waste(status, *needed),
         Finding::HostMemoryUnknown => format!(
-            "{} is in {}, but the page tables and the memory of the host are unknown: lxcfs shows those of a container.",
-            text.memory(),
-            text.current_pages()
+            "{memory} is in {pages}, but the page tables and the memory of the host are unknown: lxcfs shows those of a container."
         ),
         Finding::OomGroup => format!(
-            "{} is in {}, but when memory runs out the kernel kills all processes of the server at once, without a line in \
+            "{memory} is in {pages}, but when memory runs out the kernel kills all processes of the server at once, without a line in \
              its log ({} is 1).",
-            text.memory(),
-            text.current_pages(),
             status.facts.oom_group.as_deref().unwrap_or_default()
         ),
         Finding::LimitHit { path, count } => format!(
-            "{} is in {}, but a limit has refused huge pages to processes of its control group ({path}: {}{count}).",
-            text.memory(),
-            text.current_pages(),
+            "{memory} is in {pages}, but a limit has refused huge pages to processes of its control group ({path}: {}{count}).",
             if path.ends_with("events") { "max " } else { "" }
         ),
         Finding::BootLoses => text.at_boot(),
         Finding::LandingUnknown => "The pages of shared memory could not be determined.".to_owned(),
-        Finding::OutlookUnknown => {
-            format!("{} is in {}, but {}.", text.memory(), text.current_pages(), text.uncertainty())
-        }
+        Finding::OutlookUnknown => format!("{memory} is in {pages}, but {}.", text.uncertainty()),
     }
 }
 

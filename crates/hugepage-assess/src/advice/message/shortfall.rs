@@ -25,7 +25,6 @@ impl fmt::Display for Shortfall<'_> {
         let Forecast { cause, huge_page_size, needed, guaranteed, .. } = self.forecast;
         let (size, needed, guaranteed) =
             (page_size(huge_page_size), needed.unwrap_or_default(), guaranteed.unwrap_or_default());
-        let lock_limit = self.pool_state.and_then(|found| found.lock_limit);
         match (cause, self.pool_state.map(|found| &found.pool)) {
             (None, _) => f.write_str("no page is missing"),
             (Some(Cause::Disabled), _) => f.write_str(ProductTerms::of_product(self.product).setting(HugePages::Off)),
@@ -43,28 +42,6 @@ impl fmt::Display for Shortfall<'_> {
                 write!(f, "this machine has no pages of {size}, only of {}", sizes.join(", "))
             }
             (Some(Cause::PageSizeUnsupported), _) => f.write_str("this machine has no huge pages of huge_page_size"),
-            (Some(Cause::ShmGroup), _) => f.write_str("its owner is not in the group of vm.hugetlb_shm_group"),
-            (Some(Cause::ShmLimit), _) => match lock_limit {
-                Some(LockLimit::Shmall { limit, others, .. }) => {
-                    write!(f, "kernel.shmall allows {limit} of System V shared memory in all, huge pages included")?;
-                    if others > Bytes(0) { write!(f, ", and others have {others}") } else { Ok(()) }
-                }
-                Some(LockLimit::Shmmni { limit }) => write!(f, "kernel.shmmni allows {limit} shared memory segments"),
-                _ => f.write_str("the kernel allows no more System V shared memory"),
-            },
-            (Some(Cause::MemlockLimit), _) => {
-                let (limit, others) = match lock_limit {
-                    Some(LockLimit::Memlock { limit, others }) => (limit, others),
-                    Some(LockLimit::Either { limit: Some(limit), .. }) => (limit, Bytes(0)),
-                    _ => (Bytes(0), Bytes(0)),
-                };
-                let needed = huge_page_size.map_or(Bytes(0), |size| size.times(needed));
-                write!(f, "its memlock limit is {limit}; {needed} is needed")?;
-                match others {
-                    Bytes(0) => Ok(()),
-                    others => write!(f, ", beside {others} of other instances of its owner"),
-                }
-            }
             (Some(Cause::CgroupLimit), _) => {
                 write!(f, "a cgroup allows only {guaranteed} of the {needed} pages of {size} needed")
             }
@@ -80,15 +57,45 @@ impl fmt::Display for Shortfall<'_> {
                 let s = if needed == Pages(1) { "" } else { "s" };
                 write!(f, "only {guaranteed} of the {needed} page{s} of {size} needed are guaranteed")
             }
-            (Some(Cause::Unknown), _) => match lock_limit {
-                Some(LockLimit::Either { .. }) => f.write_str(
-                    "if this distribution's kernel has the change of Linux 5.18, its owner must be in the group of \
-                     vm.hugetlb_shm_group, else memlock is enough",
-                ),
-                Some(LockLimit::Unexplained) => f.write_str("the kernel may refuse them to its owner"),
-                _ => f.write_str("the number of available pages is unknown"),
-            },
+            (Some(cause), _) => {
+                let needed = huge_page_size.map_or(Bytes(0), |size| size.times(needed));
+                f.write_str(&of_permission(cause, self.pool_state.and_then(|found| found.lock_limit), needed))
+            }
         }
+    }
+}
+
+/// The permission for System V segments that a start lacks, or may lack.
+fn of_permission(cause: Cause, lock_limit: Option<LockLimit>, needed: Bytes) -> String {
+    match (cause, lock_limit) {
+        (Cause::ShmGroup, _) => "its owner is not in the group of vm.hugetlb_shm_group".to_owned(),
+        (Cause::ShmLimit, Some(LockLimit::Shmall { limit, others, .. })) => {
+            let others = if others > Bytes(0) { format!(", and others have {others}") } else { String::new() };
+            format!("kernel.shmall allows {limit} of System V shared memory in all, huge pages included{others}")
+        }
+        (Cause::ShmLimit, Some(LockLimit::Shmmni { limit })) => {
+            format!("kernel.shmmni allows {limit} shared memory segments")
+        }
+        (Cause::ShmLimit, _) => "the kernel allows no more System V shared memory".to_owned(),
+        (Cause::MemlockLimit, lock_limit) => {
+            let (limit, others) = match lock_limit {
+                Some(LockLimit::Memlock { limit, others }) => (limit, others),
+                Some(LockLimit::Either { limit: Some(limit), .. }) => (limit, Bytes(0)),
+                _ => (Bytes(0), Bytes(0)),
+            };
+            let beside = match others {
+                Bytes(0) => String::new(),
+                others => format!(", beside {others} of other instances of its owner"),
+            };
+            format!("its memlock limit is {limit}; {needed} is needed{beside}")
+        }
+        (_, Some(LockLimit::Either { .. })) => {
+            "if this distribution's kernel has the change of Linux 5.18, its owner must be in \
+                                                the group of vm.hugetlb_shm_group, else memlock is enough"
+                .to_owned()
+        }
+        (_, Some(LockLimit::Unexplained)) => "the kernel may refuse them to its owner".to_owned(),
+        _ => "the number of available pages is unknown".to_owned(),
     }
 }
 

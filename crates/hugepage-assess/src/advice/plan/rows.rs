@@ -17,103 +17,126 @@ pub fn of_findings(status: &Status) -> Vec<Recommendation> {
     for (severity, finding) in &status.findings {
         let Some(plan) = Plan::of_finding(status, finding) else { continue };
         // If the server has to be made smaller first, a pool for it does not help the present one.
-        let waits = plan.steps.iter().any(|step| matches!(step, Step::Reduce { .. }));
-        let steps = plan.steps.iter().filter(|step| !(waits && matches!(step, Step::SetPool { .. })));
-        for row in steps.filter_map(|step| of_step(status, step, (*severity, finding))) {
+        let steps = plan.steps.iter().filter(|step| !(plan.reduces() && matches!(step, Step::SetPool { .. })));
+        for row in steps.filter_map(|step| PlannedStep { status, severity: *severity, finding, step }.row()) {
             if !rows.iter().any(|known| (known.area, &known.setting) == (row.area, &row.setting)) {
-                rows.push(row);
+                rows.push(row.counting(status.facts.others_lack));
             }
         }
     }
     rows
 }
 
-/// The row of `step`; `None` for a step that sets nothing, and for Oracle's memlock, of which its own rules know more.
-fn of_step(status: &Status, step: &Step, (severity, finding): (Severity, &Finding)) -> Option<Recommendation> {
-    let facts = &status.facts;
-    let asked = facts.requested_next();
-    let terms = ProductTerms::of_product(asked.product);
-    let row = |area, name: &str, current: Option<String>, value: String| Recommendation {
-        current,
-        recommended: Some(value),
-        command: step.command(),
-        takes_effect: if facts.landing() == Landing::Hugetlb { Effect::Now } else { Effect::ServerRestart },
-        finding: Some(finding.name()),
-        ..Recommendation::new(severity, area, name, message::of_finding(status, finding))
-    };
-    let of_server = |name: &str, current: String, value: &str| {
-        let row = row(terms.area, name, Some(current), value.to_owned());
-        let command = Some(terms.statement(name, value));
-        Recommendation { command, takes_effect: Effect::ServerRestart, ..row }
-    };
-    let row = match step {
-        Step::RaiseLimit { path, to } => {
-            let current = limit_of(status, path).map(|Bytes(limit)| limit.to_string());
-            let row = row(Area::Cgroup, path, current, to.0.to_string());
-            Recommendation { takes_effect: Effect::Now, ..row }
-        }
-        Step::Reduce { shared_buffers, .. } => {
-            let buffers = setting((*shared_buffers)?);
-            of_server("shared_buffers", setting(asked.shared_buffers), &buffers)
-        }
-        Step::SetPool { size, is_default, pages, .. } => {
-            let share = status.share.filter(|_| facts.pool_state.huge_page_size == Some(*size));
-            let now = known_pool(status, *size)?;
-            let setting = pool::setting(*size, *is_default);
-            let row = row(Area::Kernel, &setting, Some(now.to_string()), pages.to_string());
-            // Beside surplus pages, the pages of the pool are not those that it keeps.
-            let has_surplus = now < facts.pool_state.pool.known().map_or(now, |pool| pool.nr);
-            match share.filter(|_| *pages > now && !has_surplus && status.cause != Some(Cause::Disabled)) {
-                Some(share) => {
-                    let others = share.others.saturating_sub(facts.strangers.pages);
-                    let needs = pages.saturating_sub(others);
-                    let is_alone = facts.others_lack.is_none_or(|lack| lack == Pages(0));
-                    let who = if is_alone { "This server needs" } else { "The servers of this host need" };
-                    let text = pool::shortfall(who, (needs, ""), others, (now, *pages), *size);
-                    let strangers = facts.strangers.clause();
-                    let caution = pool::caution(*pages, *size, status.capacity);
-                    Recommendation { reason: format!("{text}{strangers}{caution}."), ..row }
-                }
-                None => Recommendation { saving: Some(size.times(now.saturating_sub(*pages))).filter(|saved| *saved > Bytes(0)), ..row },
+/// A step with the finding that leads to it.
+struct PlannedStep<'a> {
+    status: &'a Status,
+    severity: Severity,
+    finding: &'a Finding,
+    step: &'a Step,
+}
+
+impl PlannedStep<'_> {
+    /// The row of the step; `None` for a step that sets nothing, and for Oracle's memlock, of which its own rules know more.
+    fn row(&self) -> Option<Recommendation> {
+        let facts = &self.status.facts;
+        Some(match self.step {
+            Step::RaiseLimit { path, to } => {
+                let current = limit_of(self.status, path).map(|Bytes(limit)| limit.to_string());
+                let row = self.setting(Area::Cgroup, path, current, to.0.to_string());
+                Recommendation { takes_effect: Effect::Now, ..row }
             }
+            Step::SetPool { size, is_default, pages, .. } => {
+                let now = known_pool(self.status, *size)?;
+                let name = pool::setting(*size, *is_default);
+                let row = self.setting(Area::Kernel, &name, Some(now.to_string()), pages.to_string());
+                let saving = Some(size.times(now.saturating_sub(*pages))).filter(|saved| *saved > Bytes(0));
+                match shortfall(self.status, *size, now, *pages) {
+                    Some(reason) => Recommendation { reason, ..row },
+                    None => Recommendation { saving, ..row },
+                }
+            }
+            Step::SetNodePool { node, size, pages, .. } => {
+                let shares = facts.pool_state.nodes.iter().flat_map(|nodes| &nodes.pools);
+                let now = shares.into_iter().find(|share| share.node == *node).map(|share| share.pool.persistent())?;
+                let file = kernel_pool::node_file(*node, *size);
+                self.setting(Area::Node, &file, Some(now.to_string()), pages.to_string())
+            }
+            Step::SetPoolAtBoot { size, is_default, pages, file } => {
+                let current = self.status.at_boot().filter(|_| file.is_some()).map(|boot| boot.pages.to_string());
+                let row = self.setting(Area::Boot, &pool::setting(*size, *is_default), current, pages.to_string());
+                Recommendation { takes_effect: Effect::Reboot, ..row }
+            }
+            Step::SetShmLimit { name, value } => self.setting(Area::Kernel, name, None, value.to_string()),
+            Step::FreePages { .. } | Step::RaiseMemlock { .. } | Step::Restart => return None,
+            of_server => return self.row_of_server(of_server),
+        })
+    }
+
+    /// The row of a step that changes the server's configuration.
+    fn row_of_server(&self, step: &Step) -> Option<Recommendation> {
+        let asked = self.status.facts.requested_next();
+        let terms = ProductTerms::of_product(asked.product);
+        let row = |name: &str, current: String, value: &str| Recommendation {
+            command: Some(terms.statement(name, value)),
+            takes_effect: Effect::ServerRestart,
+            ..self.setting(terms.area, name, Some(current), value.to_owned())
+        };
+        Some(match step {
+            Step::Reduce { shared_buffers, .. } => {
+                row("shared_buffers", setting(asked.shared_buffers), &setting((*shared_buffers)?))
+            }
+            Step::SetHugePagesTry => {
+                let (name, off) = terms.setting(HugePages::Off).split_once(" = ")?;
+                row(name, off.to_owned(), terms.setting(HugePages::Try).split_once(" = ")?.1)
+            }
+            Step::SetMmap => row("shared_memory_type", "sysv".to_owned(), "mmap"),
+            Step::SetDefaultPageSize => row("huge_page_size", asked.huge_page_size?.setting(), "0"),
+            Step::SetHugePageSize { size, available, needed } => {
+                let current = asked.huge_page_size.map_or("0".to_owned(), PageSize::setting);
+                let row = row("huge_page_size", current, &size.setting());
+                let reason =
+                    format!("{} {available} pages of {size} are available, and the server needs {needed}.", row.reason);
+                Recommendation { reason, ..row }
+            }
+            Step::ReplaceMemoryTarget => Recommendation {
+                command: Some(
+                    "ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE; \
+                     ALTER SYSTEM SET sga_target = ... SCOPE=SPFILE; ALTER SYSTEM SET pga_aggregate_target = ... SCOPE=SPFILE;"
+                        .to_owned(),
+                ),
+                current: None,
+                ..row("memory_target", String::new(), "0")
+            },
+            _ => return None,
+        })
+    }
+
+    /// A row that sets `name`.
+    fn setting(&self, area: Area, name: &str, current: Option<String>, value: String) -> Recommendation {
+        let is_landed = self.status.facts.landing() == Landing::Hugetlb;
+        Recommendation {
+            current,
+            recommended: Some(value),
+            command: self.step.command(),
+            takes_effect: if is_landed { Effect::Now } else { Effect::ServerRestart },
+            finding: Some(self.finding.name()),
+            ..Recommendation::new(self.severity, area, name, message::of_finding(self.status, self.finding))
         }
-        Step::SetNodePool { node, size, pages, .. } => {
-            let shares = facts.pool_state.nodes.iter().flat_map(|nodes| &nodes.pools);
-            let now = shares.into_iter().find(|share| share.node == *node).map(|share| share.pool.persistent())?;
-            let file = kernel_pool::node_file(*node, *size);
-            row(Area::Node, &file, Some(now.to_string()), pages.to_string())
-        }
-        Step::SetPoolAtBoot { size, is_default, pages, file } => {
-            let current = status.at_boot().filter(|_| file.is_some()).map(|boot| boot.pages.to_string());
-            let setting = pool::setting(*size, *is_default);
-            let row = row(Area::Boot, &setting, current, pages.to_string());
-            Recommendation { takes_effect: Effect::Reboot, ..row }
-        }
-        Step::SetShmLimit { name, value } => row(Area::Kernel, name, None, value.to_string()),
-        Step::SetHugePagesTry => {
-            let (name, off) = terms.setting(HugePages::Off).split_once(" = ")?;
-            of_server(name, off.to_owned(), terms.setting(HugePages::Try).split_once(" = ")?.1)
-        }
-        Step::SetMmap => of_server("shared_memory_type", "sysv".to_owned(), "mmap"),
-        Step::SetDefaultPageSize => of_server("huge_page_size", asked.huge_page_size?.setting(), "0"),
-        Step::SetHugePageSize { size, available, needed } => {
-            let current = asked.huge_page_size.map_or("0".to_owned(), PageSize::setting);
-            let row = of_server("huge_page_size", current, &size.setting());
-            let reason = format!("{} {available} pages of {size} are available, and the server needs {needed}.", row.reason);
-            Recommendation { reason, ..row }
-        }
-        Step::ReplaceMemoryTarget => Recommendation {
-            command: Some(
-                "ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE; ALTER \
-                 SYSTEM SET sga_target = ... SCOPE=SPFILE; ALTER SYSTEM SET pga_aggregate_target = ... SCOPE=SPFILE;"
-                    .to_owned(),
-            ),
-            current: None,
-            ..of_server("memory_target", String::new(), "0")
-        },
-        Step::FreePages { .. } | Step::RaiseMemlock { .. } | Step::Restart => return None,
-    };
-    Some(row.counting(facts.others_lack))
+    }
+}
+
+/// Why a pool of `now` pages is to have more; `None` where the finding itself says it.
+fn shortfall(status: &Status, size: PageSize, now: Pages, pages: Pages) -> Option<String> {
+    let facts = &status.facts;
+    // Beside surplus pages, the pages of the pool are not those that it keeps.
+    let has_surplus = now < facts.pool_state.pool.known().map_or(now, |pool| pool.nr);
+    let is_said = pages <= now || has_surplus || status.cause == Some(Cause::Disabled);
+    let share = status.share.filter(|_| facts.pool_state.huge_page_size == Some(size) && !is_said)?;
+    let others = share.others.saturating_sub(facts.strangers.pages);
+    let is_alone = facts.others_lack.is_none_or(|lack| lack == Pages(0));
+    let who = if is_alone { "This server needs" } else { "The servers of this host need" };
+    let text = pool::shortfall(who, (pages.saturating_sub(others), ""), others, (now, pages), size);
+    Some(format!("{text}{}{}.", facts.strangers.clause(), pool::caution(pages, size, status.capacity)))
 }
 
 /// What the pool of `size` keeps now; `None` if unknown.

@@ -13,9 +13,40 @@ impl Plan {
     /// What to do about `finding`, one sentence.
     pub fn sentence(&self, status: &Status, finding: &Finding) -> String {
         let terms = ProductTerms::of_product(status.facts.requested.product);
+        let texts = self.texts(status, finding);
+        let mut text = match texts.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, before)) => format!("{} and {last}", before.join(", ")),
+            None => String::new(),
+        };
+        if self.steps.contains(&Step::SetHugePagesTry) && self.steps.contains(&Step::Restart) {
+            text += " to use huge pages";
+        } else if self.steps.iter().any(Step::is_setting) && !self.steps.contains(&Step::Restart) {
+            text += &format!(", or do not restart the {}", terms.server);
+        } else if self.steps.iter().any(|step| matches!(step, Step::RaiseMemlock { .. })) {
+            text += " (MOS 2049901.1)";
+        }
+        if self.reduces() {
+            text += &format!(", or set {}", terms.setting(HugePages::Off));
+        }
+        if let Finding::PoolWasted { .. } = finding {
+            text += ", unless a stopped server needs these pages";
+        }
+        if let Some((left, percent)) = self.steps.iter().find_map(Step::leaves) {
+            text += &format!("; this leaves {left} of memory to base pages, less than {percent}%");
+        }
+        if let Some(first) = text.get_mut(..1) {
+            first.make_ascii_uppercase();
+            text.push('.');
+        }
+        text
+    }
+
+    /// A clause for each step, and one for a stop that steps wait for.
+    fn texts(&self, status: &Status, finding: &Finding) -> Vec<String> {
+        let terms = ProductTerms::of_product(status.facts.requested.product);
         let server = terms.server;
         let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
-        let is_reduced = self.steps.iter().any(|step| matches!(step, Step::Reduce { .. }));
         let commands = status.facts.commands.as_ref();
         let with = |command: Option<&str>| command.map_or(String::new(), |command| format!(" with \"{command}\""));
         let (stop, start) = (commands.map(|all| &*all.stop), commands.map(|all| &*all.start));
@@ -40,7 +71,7 @@ impl Plan {
                 }
                 step if step.sets_pages() && !matches!(finding, Finding::PoolWasted { .. }) => {
                     let with_it = match self.steps.contains(&Step::SetHugePagesTry) {
-                        _ if is_reduced => "once that is reduced, ",
+                        _ if self.reduces() => "once that is reduced, ",
                         true => "with this one, ",
                         false => "",
                     };
@@ -49,32 +80,12 @@ impl Plan {
                 step => step.text(terms),
             });
         }
-        let mut text = match texts.split_last() {
-            Some((last, [])) => last.clone(),
-            Some((last, before)) => format!("{} and {last}", before.join(", ")),
-            None => String::new(),
-        };
-        if self.steps.contains(&Step::SetHugePagesTry) && self.steps.contains(&Step::Restart) {
-            text += " to use huge pages";
-        } else if self.steps.iter().any(Step::is_setting) && !self.steps.contains(&Step::Restart) {
-            text += &format!(", or do not restart the {server}");
-        } else if self.steps.iter().any(|step| matches!(step, Step::RaiseMemlock { .. })) {
-            text += " (MOS 2049901.1)";
-        }
-        if is_reduced {
-            text += &format!(", or set {}", terms.setting(HugePages::Off));
-        }
-        if let Finding::PoolWasted { .. } = finding {
-            text += ", unless a stopped server needs these pages";
-        }
-        if let Some((left, percent)) = self.steps.iter().find_map(Step::leaves) {
-            text += &format!("; this leaves {left} of memory to base pages, less than {percent}%");
-        }
-        if let Some(first) = text.get_mut(..1) {
-            first.make_ascii_uppercase();
-            text.push('.');
-        }
-        text
+        texts
+    }
+
+    /// Whether shared memory is first to be made smaller.
+    pub(super) fn reduces(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Reduce { .. }))
     }
 }
 
