@@ -27,12 +27,12 @@ use crate::{library, log, majors, memory};
 const MAX_NOTICES: usize = 5;
 
 /// The names and types of a function's columns, found in its declaration by the first call of a session.
-pub type Columns = LazyLock<Vec<(&'static str, Oid)>>;
+pub type DeclaredColumns = LazyLock<Vec<(&'static str, Oid)>>;
 
 /// The columns of the function that a `.sql` file in this directory declares.
 macro_rules! declared {
     ($file:literal) => {{
-        static COLUMNS: $crate::views::rows::Columns =
+        static COLUMNS: $crate::views::rows::DeclaredColumns =
             std::sync::LazyLock::new(|| $crate::views::rows::columns_of(include_str!($file)));
         &COLUMNS
     }};
@@ -43,7 +43,7 @@ pub(super) use declared;
 /// each gets the value that a row has by its name. What the body noted is raised as notices.
 pub fn return_rows<R: IntoIterator<Item = NamedValue>, I: IntoIterator<Item = R>>(
     call: pg_sys::FunctionCallInfo,
-    columns: &'static Columns,
+    columns: &'static DeclaredColumns,
     body: impl FnOnce(&mut Notes) -> I,
 ) {
     memory::with_reserve(memory::USUAL, || {
