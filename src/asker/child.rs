@@ -18,11 +18,15 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::first_steps::begin;
+use super::stub::Stub;
 use super::{descendants, environment};
 use crate::latch::{LatchGuard, is_stopping, wait};
 
 /// The time between two checks whether the child has ended.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// The exit status of a child that has not come to run the program.
+const NOT_RUN: c_int = 255;
 
 /// What this process has to clean up when it ends, also after a FATAL error, which ends it without unwinding.
 #[derive(Default)]
@@ -86,33 +90,24 @@ fn end_child() -> Option<ExitStatus> {
     descendants::end(CLEANUP.with_borrow_mut(|cleanup| cleanup.child.take())?)
 }
 
-/// Runs `program` in `directory` with the environment of a start.
-#[expect(clippy::disallowed_methods, reason = "the stub")]
-pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: Instant) -> io::Result<Ending> {
-    let mut errors = file_for_errors(directory)?;
+/// Runs `program` in the stub of `data` with the environment of a start. The child creates the stub, and waits for the file of the
+/// program to be read, as `Command::spawn` would do here.
+pub fn run(program: &Path, arguments: &[OsString], stub: &Stub, data: &Path, deadline: Instant) -> io::Result<Ending> {
+    let mut errors = file_for_errors(stub.path())?;
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).env_clear().envs(environment::of_a_start());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
-    #[allow(unsafe_code)]
-    // SAFETY: the function only makes system calls, which are allowed between fork(2) and exec(2).
-    unsafe {
-        let parent = libc::getpid();
-        command.pre_exec(move || begin(parent, None));
-    }
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        // A start would fail for this reason too, unless it is the directory that is missing.
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
-                && directory.is_dir() =>
-        {
-            return Ok(Ending::Failure(format!("could not execute \"{}\": {error}", program.display())));
-        }
-        Err(error) => return Err(error),
-    };
-    let running = RunningChild::new(c_int::try_from(child.id()).map_err(io::Error::other)?);
-    let output = child.stdout.take().ok_or_else(|| io::Error::other("no pipe"))?;
-    let (status, output) = match running.wait(output.into(), deadline)? {
+    command.args(arguments).current_dir(stub.path()).env_clear().envs(environment::of_a_start());
+    command.stdin(Stdio::null()).stderr(errors.try_clone()?);
+    let (child, output) = fork(true, |output| {
+        let stub = stub.create(data);
+        let is_created = stub.is_ok();
+        let error = stub.map_or_else(|error| error, |()| command.stdout(output).exec());
+        // A start would fail for this reason too.
+        let is_refusal = is_created && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);
+        let program = if is_refusal { format!("could not execute \"{}\": ", program.display()) } else { String::new() };
+        let _ = write!(&errors, "{program}{error}");
+        if is_refusal { 1 } else { NOT_RUN }
+    })?;
+    let (status, output) = match child.wait(output, deadline)? {
         ChildEnd::Ended(status, output) => (status, output),
         ChildEnd::Killed => return Ok(Ending::NoAnswer(too_late("checking the configuration", super::TIME_LIMIT))),
     };
@@ -120,19 +115,24 @@ pub fn run(program: &Path, arguments: &[OsString], directory: &Path, deadline: I
     errors.rewind()?;
     let mut text = Vec::new();
     errors.take(MAX_BYTES as u64).read_to_end(&mut text)?;
-    Ok(Ending::new(status, output, &String::from_utf8_lossy(&text)))
+    let text = String::from_utf8_lossy(&text);
+    if status.code() == Some(NOT_RUN) { Err(io::Error::other(text)) } else { Ok(Ending::new(status, output, &text)) }
 }
 
-/// Runs `work` in a child, which has no shared memory, and returns what it returns; an error if it has no answer in time.
-#[allow(unsafe_code)]
+/// Runs `work` in a child, and returns what it returns; an error if it has no answer in time.
 pub fn read(what: &str, deadline: Instant, work: impl FnOnce() -> String) -> io::Result<String> {
-    let mut pipe = [0; 2];
-    // SAFETY: an array of two descriptors.
-    if unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(io::Error::last_os_error());
+    let (child, output) = fork(false, |mut output| i32::from(output.write_all(work().as_bytes()).is_err()))?;
+    match child.wait(output, deadline)? {
+        ChildEnd::Ended(status, text) if status.success() => Ok(text),
+        ChildEnd::Ended(status, _) => Err(io::Error::other(format!("{what} ended with {status}"))),
+        ChildEnd::Killed => Err(io::Error::other(too_late(what, super::READ_LIMIT))),
     }
-    // SAFETY: two new descriptors that nothing else owns.
-    let (output, input) = unsafe { (OwnedFd::from_raw_fd(pipe[0]), OwnedFd::from_raw_fd(pipe[1])) };
+}
+
+/// Runs `work` in a child, which has no shared memory; its result is the exit status. What it writes is read from the descriptor.
+#[allow(unsafe_code)]
+fn fork(is_program: bool, work: impl FnOnce(File) -> c_int) -> io::Result<(RunningChild, OwnedFd)> {
+    let (output, input) = io::pipe()?;
     // SAFETY: this process has one thread. The child calls nothing of the server but what lets go of its memory.
     let pid = unsafe {
         let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
@@ -142,35 +142,30 @@ pub fn read(what: &str, deadline: Instant, work: impl FnOnce() -> String) -> io:
         let parent = libc::getpid();
         let forked = libc::fork();
         if forked == 0 {
-            child(parent, input, work);
+            child(parent, OwnedFd::from(input), is_program, work);
         }
         let error = io::Error::last_os_error();
         libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         if forked < 0 { Err(error) } else { Ok(forked) }
     }?;
-    drop(input);
-    match RunningChild::new(pid).wait(output, deadline)? {
-        ChildEnd::Ended(status, text) if status.success() => Ok(text),
-        ChildEnd::Ended(status, _) => Err(io::Error::other(format!("{what} ended with {status}"))),
-        ChildEnd::Killed => Err(io::Error::other(too_late(what, super::READ_LIMIT))),
-    }
+    Ok((RunningChild::new(pid), output.into()))
 }
 
-/// The life of a child that is no program.
+/// The life of a child.
 #[allow(unsafe_code)]
-fn child(parent: libc::pid_t, output: OwnedFd, work: impl FnOnce() -> String) -> ! {
-    let write = || {
-        begin(parent, Some(output.as_raw_fd()))?;
+fn child(parent: libc::pid_t, output: OwnedFd, is_program: bool, work: impl FnOnce(File) -> c_int) -> ! {
+    let work = || {
+        begin(parent, (!is_program).then(|| output.as_raw_fd()))?;
         // A child that does not end must not keep the server's memory, with which no postmaster starts anew.
         // SAFETY: only the mappings of this process end; nothing of them is used any more.
         unsafe {
             pg_sys::PGSharedMemoryDetach();
         }
-        File::from(output).write_all(work().as_bytes())
+        io::Result::Ok(work(File::from(output)))
     };
-    let succeeded = catch_unwind(AssertUnwindSafe(write)).is_ok_and(|written| written.is_ok());
+    let status = catch_unwind(AssertUnwindSafe(work)).ok().and_then(Result::ok).unwrap_or(1);
     // SAFETY: ends this process, without the callbacks of its parent.
-    unsafe { libc::_exit(i32::from(!succeeded)) }
+    unsafe { libc::_exit(status) }
 }
 
 /// For a child that was killed at the deadline, or because of too much output.
@@ -178,18 +173,20 @@ fn too_late(what: &str, limit: Duration) -> String {
     format!("{what} took longer than {} s", limit.as_secs())
 }
 
-/// A file in memory, so that a full disk loses no error text; before Linux 3.17 a file in `directory`.
-#[expect(clippy::disallowed_methods, reason = "a file in the stub")]
-fn file_for_errors(directory: &Path) -> io::Result<File> {
+/// A file in memory, so that a full disk loses no error text; before Linux 3.17 one beside `stub` that has no name.
+#[expect(clippy::disallowed_methods, reason = "a file beside the stub")]
+fn file_for_errors(stub: &Path) -> io::Result<File> {
     // By number: old C libraries have no function for it. SAFETY: the name is a constant, and the descriptor is this process's own.
     #[allow(unsafe_code)]
     let descriptor = unsafe { libc::syscall(libc::SYS_memfd_create, c"pg_hugepages".as_ptr(), libc::MFD_CLOEXEC) };
-    match c_int::try_from(descriptor) {
+    if let Ok(descriptor @ 0..) = c_int::try_from(descriptor) {
         // SAFETY: as above.
         #[allow(unsafe_code)]
-        Ok(descriptor @ 0..) => Ok(unsafe { File::from_raw_fd(descriptor) }),
-        _ => File::options().read(true).write(true).create_new(true).open(directory.join("stderr")),
+        return Ok(unsafe { File::from_raw_fd(descriptor) });
     }
+    let path = format!("{}.errors", stub.display());
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+    fs::remove_file(path).map(|()| file)
 }
 
 /// Registers a callback for the end of this process that removes `directory` and ends a child that still runs.

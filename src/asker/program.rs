@@ -93,7 +93,7 @@ impl AskedStart<'_> {
     }
 
     fn run(&self, arguments: &[OsString]) -> Ending {
-        let run = || child::run(&server::executable(), arguments, self.stub.create(self.data)?, self.deadline);
+        let run = || child::run(&server::executable(), arguments, self.stub, self.data, self.deadline);
         run().unwrap_or_else(|error| Ending::NoAnswer(not_checked(&error)))
     }
 

@@ -37,21 +37,23 @@ impl Stub {
         #[allow(unsafe_code)]
         let pid = unsafe { pg_sys::MyProcPid };
         remove_stale(parent, pid);
-        Self(parent.join(format!("{STUB_PREFIX}{pid}")))
+        let path = parent.join(format!("{STUB_PREFIX}{pid}"));
+        clean_up_at_exit(&path);
+        Self(path)
     }
 
-    /// Creates the stub anew for the server with this data directory, and returns the path of the stub.
-    pub fn create(&self, data: &Path) -> io::Result<&Path> {
+    /// Creates the stub anew for the server with this data directory; in a child, for a file of it may not answer.
+    pub fn create(&self, data: &Path) -> io::Result<()> {
         match fs::remove_dir_all(&self.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => clean_up_at_exit(&self.0),
+            _ => {}
         }
         DirBuilder::new().mode(0o700).create(&self.0)?;
         let read = |name: &str| fs::read(data.join(name));
         data_directory::fill(&self.0, &read("PG_VERSION")?, &read("global/pg_control")?)?;
         match fs::copy(data.join("postgresql.auto.conf"), self.0.join("postgresql.auto.conf")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(&self.0),
+            _ => Ok(()),
         }
     }
 

@@ -21,7 +21,7 @@ SIZE = 4096
 
 
 def attributes(inode: int, owner: int) -> bytes:
-    mode = 0o40755 if inode == 1 else 0o100644
+    mode = 0o40755 if inode == 1 else 0o100755
     return struct.pack("<QQQQQQIIIIIIIIII", inode, SIZE, 8, 0, 0, 0, 0, 0, 0, mode, 1, owner, owner, 0, 4096, 0)
 
 

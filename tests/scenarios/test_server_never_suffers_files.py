@@ -4,6 +4,7 @@ and a stop of the server go on. The asker's child alone may wait.
 
 import os
 import pwd
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,10 +14,12 @@ import psycopg2
 import pytest
 
 from harness import silent_fuse
+from harness.asker import askers
 from harness.background_statement import BackgroundStatement
-from harness.cluster import SUPERUSER, Cluster
+from harness.cluster import SUPERUSER, Cluster, Install
 from harness.own_etc import SYSCTL, start_with_etc, unit
-from harness.poll import SLOWER
+from harness.own_programs import own_programs
+from harness.poll import SLOWER, until
 from harness.preloaded import WATCHED, await_rounds, await_worker, worker
 from harness.processes import CommandFailed, alive
 from harness.status import create_extension
@@ -129,6 +132,44 @@ def test_a_named_pipe_and_preflight(new_cluster, root, end):
         server.sql(f"SELECT pg_{end}_backend(%s)", asks.pid)
         assert isinstance(asks.end(2), {"cancel": psycopg2.errors.QueryCanceled, "terminate": psycopg2.OperationalError}[end])
     assert_stops(server)
+
+
+@contextmanager
+def silent_program(server: Cluster) -> Iterator[None]:
+    """What an automounter does to a program: whoever executes it waits."""
+    program = server.install.bindir / "postgres"
+    with silent_file(server) as file:
+        program.unlink()
+        program.symlink_to(file)
+        yield
+
+
+@contextmanager
+def silent_alter_system(server: Cluster) -> Iterator[None]:
+    """Opening it waits for a writer."""
+    file = server.data / "postgresql.auto.conf"
+    file.unlink()
+    os.mkfifo(file)
+    file.chmod(0o644)
+    yield
+
+
+@pytest.mark.parametrize("settings", [{}, WATCHED], ids=["loaded", "preloaded"])
+@pytest.mark.parametrize("silent", [silent_program, silent_alter_system], ids=["program", "postgresql.auto.conf"])
+def test_of_what_a_start_needs(new_cluster, root, silent, settings):
+    """The asker ends in time, too, or the server would not stop."""
+    with tempfile.TemporaryDirectory(prefix="pg_hugepages-programs-") as place:
+        os.chmod(place, 0o755)
+        install = own_programs(Install.find(), Path(place))
+        server = create_extension(new_cluster(huge_pages=False, max_connections=16, install=install, **settings).start())
+        if settings:
+            await_worker(server)
+        with silent(server):
+            server.conf(shared_buffers="140MB")
+            asks = BackgroundStatement(server, "SELECT * FROM hugepage_preflight()", "SET statement_timeout = '2s'")
+            assert isinstance(asks.end(4), psycopg2.errors.QueryCanceled)
+            until("askers to end", lambda: settings or not askers(server), seconds=3)
+            assert_goes_on(server)
 
 
 def _ends(asks: BackgroundStatement) -> None:
