@@ -38,7 +38,7 @@ pub struct ConfigurationFiles {
     of: (pg_sys::TimestampTz, Vec<PathBuf>),
     /// All that are known.
     pub files: Vec<ConfigurationFile>,
-    /// Whether shared memory had room for all that the asker has found.
+    /// Whether the asker has found all, and shared memory had room for them.
     pub is_complete: bool,
     /// Parameters of which the files have a value that the server has refused.
     pub refused: Vec<String>,

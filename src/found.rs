@@ -22,7 +22,7 @@ pub struct Found {
     boot: SharedBoot,
     /// The files that the configuration consists of, a line each.
     included_files: SharedText,
-    /// Whether there was no room for all of them.
+    /// Whether not all are known, or there was no room for them.
     has_more_files: bool,
 }
 
@@ -165,12 +165,10 @@ pub fn included_files() -> (Vec<PathBuf>, bool) {
     (text.lines().map(PathBuf::from).collect(), is_complete)
 }
 
-/// Keeps the files that the configuration consists of; in the asker.
-pub fn set_included_files(files: &[PathBuf]) {
-    let names: Vec<_> = files.iter().filter_map(|file| file.to_str()).collect();
-    let text = names.join("\n");
-    let has_more_files = names.len() < files.len() || text.len() > SharedText::ROOM;
-    let included_files = if has_more_files { SharedText::default() } else { SharedText::cut(&text) };
+/// Keeps the files that the configuration consists of, a line each; nothing if not all are known. In the asker.
+pub fn set_included_files(names: &str) {
+    let has_more_files = names.is_empty() || names.len() > SharedText::ROOM;
+    let included_files = SharedText::cut(if has_more_files { "" } else { names });
     change(|found| *found = Found { included_files, has_more_files, ..*found });
 }
 

@@ -86,7 +86,7 @@ impl NextRestart {
         let mut hasher = DefaultHasher::new();
         (started, &next.replaced).hash(&mut hasher);
         if !loaded.is_complete {
-            next.not_seen = Some("the configuration has more files than can be watched".to_owned());
+            next.not_seen = Some("not all files of the configuration can be watched".to_owned());
         }
         for file in &loaded.files {
             next.look_at(file, (reloaded, started), &mut hasher);

@@ -2,7 +2,6 @@
 //! because any of these files may not answer.
 
 use std::io;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use hugepage_kernel::next_boot::{NextBoot, PoolAtBoot};
@@ -23,15 +22,15 @@ pub fn pool(size: PageSize, deadline: Instant) -> String {
         .unwrap_or_else(|error| format!("unknown {error}"))
 }
 
-/// The files and directories that the configuration consists of, missing ones too; an error if they could not be read.
-pub fn included_files(deadline: Instant) -> io::Result<Vec<PathBuf>> {
+/// The files and directories that the configuration consists of, missing ones too, a line each: nothing if some can't be named,
+/// or were not read to their end. An error if none could be read.
+pub fn included_files(deadline: Instant) -> io::Result<String> {
     let read = || {
-        let own = InstanceFiles::own(&Root::live());
-        let mut files = Configuration::default();
-        files.add(&own, &server::config_file(), &mut Notes::default());
-        let names = files.sources.iter().map(|path| path.to_string_lossy());
-        names.collect::<Vec<_>>().join("\n")
+        let (mut files, mut unread) = (Configuration::default(), Notes::default());
+        files.add(&InstanceFiles::own(&Root::live()), &server::config_file(), &mut unread);
+        let names: Vec<_> = files.sources.iter().map(|path| path.to_string_lossy()).collect();
+        let is_whole = unread.into_vec().is_empty() && !names.iter().any(|name| name.contains(['\n', '\u{fffd}']));
+        if is_whole { names.join("\n") } else { String::new() }
     };
-    let text = child::read("reading which files the configuration includes", deadline, read)?;
-    Ok(text.lines().map(PathBuf::from).collect())
+    child::read("reading which files the configuration includes", deadline, read)
 }

@@ -2,6 +2,7 @@
 session says what another one does not, and none says more than is known.
 """
 
+import os
 import time
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ import pytest
 
 from harness.cluster import Cluster, Unsupported, rows
 from harness.poll import until
-from harness.preloaded import WATCHED
+from harness.preloaded import WATCHED, await_answer
 from harness.smaps import main_mapping
 from harness.status import EXTENSION, create_extension, own_notes
 from harness.units import MB
@@ -189,6 +190,30 @@ def test_a_second_edit_for_a_library_that_is_not_loaded(new_cluster, pool, reloa
     assert server.sql("SELECT lands_in FROM hugepage_preflight()") == [{"lands_in": "base"}]
     assert status(server)["restart_outlook"] == "base"
     assert main_mapping(server.restart().postmaster).landed_in == "base"
+
+
+INCLUDED: dict[str, tuple[bytes, str]] = {
+    "behind a long comment": (b"included.conf", "# and so on\n" * 100_000),
+    "with a line feed": (b"in\ncluded.conf", ""),
+    "not in UTF-8": (b"in\xffcluded.conf", ""),
+}
+
+
+@pytest.mark.parametrize("name, before", INCLUDED.values(), ids=INCLUDED)
+def test_an_included_file_that_is_not_found(new_cluster, root, name, before):
+    """Nobody sees its changes, so that nothing is promised. It sets nothing at first."""
+    server = new_cluster(huge_pages=False, **WATCHED)
+    file = os.fsencode(server.data) + b"/" + name
+    with open(server.data / "postgresql.conf", "ab") as conf, open(file, "wb"):
+        conf.write(before.encode() + b"include '" + name.replace(b"\n", b"\\n") + b"'\n")
+    os.chmod(file, 0o644)
+    create_extension(server.start())
+    await_answer(server)
+    with open(file, "w") as included:
+        included.write("shared_buffers = 5XB\n")
+    assert status(server)["restart_outlook"] == "unknown"
+    [row] = server.sql("SELECT will_start, detail FROM hugepage_preflight()")
+    assert row["will_start"] is False and "shared_buffers" in row["detail"]
 
 
 OF_SESSIONS: dict[str, tuple[dict[str, object], list[str]]] = {
