@@ -91,9 +91,12 @@ fn counted(
 
 /// Reads the next record; `None` at the end of the file. Ends the query if it was cancelled or memory is short.
 fn next(records: &mut StoredRecords) -> Option<Result<Record, HistoryError>> {
-    pgrx::check_for_interrupts!();
-    memory::check_reserve();
-    records.next()
+    let line = || {
+        pgrx::check_for_interrupts!();
+        memory::check_reserve();
+        records.line()
+    };
+    iter::from_fn(line).find_map(Result::transpose)
 }
 
 /// Converts an RFC 3339 time to microseconds since 2000; NULL if it is not a valid time.

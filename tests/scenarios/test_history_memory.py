@@ -7,6 +7,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
+from harness.background_statement import BackgroundStatement
 from harness.cluster import SUPERUSER, Cluster, rows
 from harness.kernel import open_files
 from harness.overcommit import strict_overcommit
@@ -110,6 +111,17 @@ def test_address_space_runs_out_in_a_long_history(new_cluster, root):
                 codes.append(error.pgcode)
         assert rows(bystander, "SELECT 1 AS alive") == [{"alive": 1}], room
     assert set(codes) == {"53200", None}, codes
+
+
+@pytest.mark.any_major
+@pytest.mark.parametrize("line", [b"\n", b"{}\n"], ids=["empty", "damaged"])
+def test_a_cancel_among_lines_without_a_record(new_cluster, line):
+    """The worker drops them at its next start."""
+    server = cluster(new_cluster)
+    with open(kept(server), "ab") as file:
+        file.write(line * (200 * MB // len(line)))
+    looks = BackgroundStatement(server, "SELECT count(*) FROM hugepage_history", "SET statement_timeout = '100ms'")
+    assert isinstance(looks.end(1.5), psycopg2.errors.QueryCanceled)
 
 
 def test_a_cursor_holds_no_descriptor(new_cluster):

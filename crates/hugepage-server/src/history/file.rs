@@ -156,7 +156,9 @@ fn mode_in(directory: &SafeDirectory) -> io::Result<u32> {
 fn each_line(file: &File, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let (mut reader, mut line) = (BufReader::new(file), Vec::new());
     while read_line(&mut reader, &mut line)? {
-        take(&line)?;
+        if !line.is_empty() {
+            take(&line)?;
+        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::iter;
 use std::path::PathBuf;
 
 use hugepage_assess::history::record::{HistoryLine, MAX_LINE_BYTES, Record};
@@ -41,6 +42,23 @@ impl StoredRecords {
     pub fn rewind(&mut self, most: u64) -> Result<(), HistoryError> {
         self.damaged = 0;
         self.seek_last(most).map_err(|source| self.error(source))
+    }
+
+    /// The record of the next line, `None` if it has none that is known here; nothing at the end of the file.
+    pub fn line(&mut self) -> Option<Result<Option<Record>, HistoryError>> {
+        match read_line(&mut self.reader, &mut self.line) {
+            Ok(false) => return None,
+            Ok(true) => {}
+            Err(source) => return Some(Err(self.error(source))),
+        }
+        Some(Ok(match Record::from_line(&self.line) {
+            Some(HistoryLine::Record(record)) => Some(*record),
+            Some(HistoryLine::OtherVersion) => None,
+            None => {
+                self.damaged += usize::from(!self.line.is_empty());
+                None
+            }
+        }))
     }
 
     /// All that is among the last `most` bytes.
@@ -102,36 +120,21 @@ impl Iterator for StoredRecords {
     type Item = Result<Record, HistoryError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match read_line(&mut self.reader, &mut self.line) {
-                Ok(false) => return None,
-                Ok(true) => {}
-                Err(source) => return Some(Err(self.error(source))),
-            }
-            match Record::from_line(&self.line) {
-                Some(HistoryLine::Record(record)) => return Some(Ok(*record)),
-                Some(HistoryLine::OtherVersion) => {}
-                None => self.damaged += 1,
-            }
-        }
+        iter::from_fn(|| self.line()).find_map(Result::transpose)
     }
 }
 
-/// Reads the next line that is not empty into `line`, without its line feed; false at the end. Of a long one it keeps what shows that.
+/// Reads the next line into `line`, without its line feed; false at the end. Of a long one it keeps what shows that.
 pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
-    loop {
-        line.clear();
-        // A whole line with its line feed, or the beginning of a longer one.
-        if reader.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', line)? == 0 {
-            return Ok(false);
-        }
-        if line.last() == Some(&b'\n') {
-            line.pop();
-        } else if line.len() > MAX_LINE_BYTES {
-            reader.skip_until(b'\n')?;
-        }
-        if !line.is_empty() {
-            return Ok(true);
-        }
+    line.clear();
+    // A whole line with its line feed, or the beginning of a longer one.
+    if reader.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', line)? == 0 {
+        return Ok(false);
     }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    } else if line.len() > MAX_LINE_BYTES {
+        reader.skip_until(b'\n')?;
+    }
+    Ok(true)
 }
