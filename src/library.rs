@@ -11,14 +11,15 @@ use pgrx::pg_sys::{self, panic::ErrorReport};
 use pgrx::prelude::*;
 
 use crate::shmem;
+use crate::views::datum::ascii;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The library's version; an error if it is older than `needed`.
 #[pg_extern(sql = false)]
-fn hugepage_library_version(needed: Option<&str>) -> Result<&'static str, ErrorReport> {
-    match needed {
-        Some(needed) if numbers(VERSION) < numbers(needed) => Err(ErrorReport::new(
+fn hugepage_library_version(needed: Option<&[u8]>) -> Result<&'static str, ErrorReport> {
+    match needed.map(ascii) {
+        Some(needed) if numbers(VERSION) < numbers(&needed) => Err(ErrorReport::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!("version {needed} of pg_hugepages needs a newer library than {VERSION}, which this server runs"),
             "hugepage_library_version",
@@ -32,10 +33,10 @@ fn hugepage_library_version(needed: Option<&str>) -> Result<&'static str, ErrorR
 
 /// Ends CREATE EXTENSION, because these functions of users have names of the extension's in its schema.
 #[pg_extern(sql = false)]
-fn hugepage_refuse_overloads(functions: &str) -> Result<(), ErrorReport> {
+fn hugepage_refuse_overloads(functions: &[u8]) -> Result<(), ErrorReport> {
     Err(ErrorReport::new(
         PgSqlErrorCode::ERRCODE_DUPLICATE_FUNCTION,
-        format!("functions in the schema of pg_hugepages have names of its own functions: {functions}"),
+        format!("functions in the schema of pg_hugepages have names of its own functions: {}", ascii(functions)),
         "hugepage_refuse_overloads",
     )
     .set_detail("Calls of the extension's functions could be ambiguous.")

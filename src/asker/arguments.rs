@@ -19,9 +19,9 @@ pub struct InvalidArgument {
 
 /// Checks the arguments, with sizes as in postgresql.conf; `None` means the value on disk.
 pub fn overrides(
-    shared_buffers: Option<&str>,
+    shared_buffers: Option<String>,
     max_connections: Option<i32>,
-    huge_page_size: Option<&str>,
+    huge_page_size: Option<String>,
 ) -> Result<Overrides, InvalidArgument> {
     Ok(Overrides {
         shared_buffers: shared_buffers.map(blocks).transpose()?,
@@ -31,13 +31,13 @@ pub fn overrides(
 }
 
 /// The number of blocks of `text`, within the bounds of `shared_buffers` (guc_tables.c).
-fn blocks(text: &str) -> Result<i32, InvalidArgument> {
+fn blocks(text: String) -> Result<i32, InvalidArgument> {
     const MIN_BLOCKS: i32 = 16;
     const MAX_BLOCKS: i32 = i32::MAX / 2;
-    guc::integer(text, pg_sys::GUC_UNIT_BLOCKS).filter(|blocks| (MIN_BLOCKS..=MAX_BLOCKS).contains(blocks)).ok_or_else(
+    guc::integer(&text, pg_sys::GUC_UNIT_BLOCKS).filter(|blocks| (MIN_BLOCKS..=MAX_BLOCKS).contains(blocks)).ok_or_else(
         || InvalidArgument {
             argument: "shared_buffers",
-            value: text.to_owned(),
+            value: text,
             allowed: format!(
                 "It must be a size such as 8GB, or a number of blocks of {} bytes, from {MIN_BLOCKS} to {MAX_BLOCKS}.",
                 pg_sys::BLCKSZ
@@ -57,9 +57,9 @@ fn connections(count: i32) -> Result<i32, InvalidArgument> {
 }
 
 /// A huge page size of this machine.
-fn page_size(text: &str) -> Result<PageSize, InvalidArgument> {
+fn page_size(text: String) -> Result<PageSize, InvalidArgument> {
     let sizes = pool::sizes(&Root::live()).unwrap_or_default();
-    let kilobytes = guc::integer(text, pg_sys::GUC_UNIT_KB).and_then(|number| u64::try_from(number).ok());
+    let kilobytes = guc::integer(&text, pg_sys::GUC_UNIT_KB).and_then(|number| u64::try_from(number).ok());
     let wanted = kilobytes.and_then(PageSize::from_kib);
     wanted.filter(|size| sizes.contains(size)).ok_or_else(|| {
         let sizes: Vec<_> = sizes.iter().map(|size| size.setting()).collect();
@@ -67,6 +67,6 @@ fn page_size(text: &str) -> Result<PageSize, InvalidArgument> {
             [] => "This machine has no huge pages.".to_owned(),
             _ => format!("This machine has huge pages of {}.", sizes.join(", ")),
         };
-        InvalidArgument { argument: "huge_page_size", value: text.to_owned(), allowed }
+        InvalidArgument { argument: "huge_page_size", value: text, allowed }
     })
 }

@@ -47,6 +47,17 @@ pub fn datum(value: Value, kind: Oid) -> Option<Option<Datum>> {
     })
 }
 
+/// What is read of a caller's text, in bytes: more than any valid argument has.
+const MAX_BYTES: usize = 1000;
+
+/// Text of a caller, whatever its encoding and length: what is not ASCII, and what is too long, becomes a question mark. No valid
+/// argument has one.
+pub fn ascii(text: &[u8]) -> String {
+    let end = (text.len() > MAX_BYTES).then_some('?');
+    let shown = text.iter().take(MAX_BYTES).map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' });
+    shown.chain(end).collect()
+}
+
 /// Text that is valid in every database encoding: each character that is not ASCII becomes a question mark. No command has one.
 pub fn text(text: String) -> String {
     if text.is_ascii() { text } else { text.replace(|character: char| !character.is_ascii(), "?") }

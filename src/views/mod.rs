@@ -1,7 +1,7 @@
 //! The SQL views and functions: one Rust file and one SQL file for each.
 
 mod backends;
-mod datum;
+pub mod datum;
 mod findings;
 mod history;
 mod host;

@@ -16,6 +16,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::panic::{ErrorReport, ErrorReportable};
 use pgrx::prelude::*;
 
+use super::datum::ascii;
 use super::rows;
 use crate::answer::{Answer, Asked, Overrides};
 use crate::asker;
@@ -26,11 +27,12 @@ use crate::{next_start, standby};
 #[pg_extern(sql = false)]
 fn hugepage_preflight(
     call: pg_sys::FunctionCallInfo,
-    shared_buffers: Option<&str>,
+    shared_buffers: Option<&[u8]>,
     max_connections: Option<i32>,
-    huge_page_size: Option<&str>,
+    huge_page_size: Option<&[u8]>,
 ) {
     rows::return_rows(call, rows::declared!("preflight.sql"), |notes| {
+        let [shared_buffers, huge_page_size] = [shared_buffers, huge_page_size].map(|text| text.map(ascii));
         let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size);
         let start = NextStart::with(overrides.map_err(refuse).unwrap_or_report(), notes);
         Some(start.row())

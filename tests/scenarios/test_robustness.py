@@ -34,6 +34,19 @@ def test_many_calls_in_one_backend(new_cluster, view):
     assert status_bytes(backend, "VmRSS") - resident < 256 * KB
 
 
+@pytest.mark.parametrize("encoding", ["LATIN1", "EUC_JP", "SQL_ASCII"])
+def test_arguments_in_another_encoding(new_cluster, encoding):
+    """An error of the server as for any other value that is invalid, and no line of the program's inside in its log."""
+    server = new_cluster(autovacuum=False).start()
+    server.sql(f"CREATE DATABASE other TEMPLATE template0 ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'")
+    server.sql("CREATE EXTENSION pg_hugepages", dbname="other")
+    for argument in ("shared_buffers", "huge_page_size"):
+        with pytest.raises(psycopg2.errors.InvalidParameterValue):
+            server.sql(rf"SELECT * FROM hugepage_preflight({argument} => E'\xa4\xa2')", dbname="other")
+    assert server.sql(r"SELECT hugepage_library_version(E'\xa4\xa2') IS NOT NULL AS known", dbname="other") == [{"known": True}]
+    assert "pgrx" not in server.log() and "panicked" not in server.log()
+
+
 def test_statement_timeout_in_a_loop_of_calls(new_cluster):
     server = create_extension(new_cluster().start())
     session = server.connect()

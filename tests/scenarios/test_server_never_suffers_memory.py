@@ -3,6 +3,7 @@ on. What ends a process by a signal restarts the whole server.
 """
 
 from collections.abc import Callable
+from contextlib import closing
 
 import psycopg2
 import pytest
@@ -65,6 +66,26 @@ def assert_sessions_live(server: Cluster) -> None:
     codes = [look_with_room(server, room, "watcher") for room in BEHIND]
     assert_lives(server, bystander)
     assert {None, NO_MEMORY} >= set(codes) and None in codes, codes
+
+
+@pytest.mark.parametrize("call", ["hugepage_library_version({})", "hugepage_preflight({})", "hugepage_preflight(huge_page_size => {})"])
+def test_a_long_argument(new_cluster, root, call):
+    """Of any length, by whoever may call: copies of it would take more than the reserve."""
+    server = create_extension(new_cluster(huge_pages=False, autovacuum=False).start())
+    server.sql("CREATE ROLE watcher LOGIN IN ROLE pg_monitor")
+    bystander = server.connect()
+    codes, long = [], "repeat('9.', 15000000)"
+    for room in range(60, 220, 20):
+        with closing(server.connect(user="watcher")) as session:
+            rows(session, "SELECT hugepage_library_version()")
+            pid = session.info.backend_pid
+            limit_address_space(pid, status_bytes(pid, "VmSize") + room * MB, SUPERUSER)
+            try:
+                rows(session, f"SELECT * FROM {call.format(long)}")
+            except psycopg2.Error as error:
+                codes.append(error.pgcode)
+    assert_lives(server, bystander)
+    assert set(codes) & {"22023", "55000"} and set(codes) <= {"22023", "55000", NO_MEMORY}, codes
 
 
 @pytest.mark.parametrize("lines", [60, 2000])
