@@ -37,12 +37,16 @@ impl StartParameter {
     /// All of this server and its preloaded libraries.
     #[allow(unsafe_code)]
     pub fn all() -> Vec<Self> {
+        let mut found = Vec::new();
         // SAFETY: the server's records.
-        let records = unsafe { majors::parameters() };
-        // SAFETY: as above; each is a record of the server.
-        let needs_start =
-            |record: &*mut pg_sys::config_generic| unsafe { (**record).context == pg_sys::GucContext::PGC_POSTMASTER };
-        records.into_iter().filter(needs_start).map(|record| Self(record.cast_const())).collect()
+        unsafe {
+            majors::each_parameter(|record| {
+                if (*record).context == pg_sys::GucContext::PGC_POSTMASTER {
+                    found.push(Self(record.cast_const()));
+                }
+            });
+        }
+        found
     }
 
     #[allow(unsafe_code)]
@@ -95,9 +99,8 @@ impl LoadedFiles {
         let mut files = Self::default();
         // SAFETY: times that each process has; until its own first reload it has what the postmaster had.
         let is_of_postmaster = unsafe { pg_sys::PgReloadTime <= pg_sys::MyStartTimestamp };
-        // SAFETY: the server's records; their texts end in a zero byte or are null.
-        for parameter in unsafe { majors::parameters() } {
-            // SAFETY: as above.
+        let add = |parameter: *mut pg_sys::config_generic| {
+            // SAFETY: a record of the server; its texts end in a zero byte or are null.
             let (record, has_hook) = unsafe { (&*parameter, majors::has_check_hook(parameter)) };
             let status = record.status.unsigned_abs();
             // SAFETY: as above.
@@ -108,7 +111,9 @@ impl LoadedFiles {
                 files.refused.extend(text(record.name));
             }
             files.sources.extend(source.filter(|path| path.is_absolute()));
-        }
+        };
+        // SAFETY: the server's records.
+        unsafe { majors::each_parameter(add) };
         files
     }
 }

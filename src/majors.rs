@@ -59,12 +59,12 @@ pub unsafe fn init_materialized(call: pg_sys::FunctionCallInfo) {
     }
 }
 
-/// The records of the server's parameters (guc_tables.h).
+/// Shows the records of the server's parameters (guc_tables.h), of which a session may have added any number, to `take`.
 ///
 /// # Safety
 /// None may be used after the library that has defined its parameter is gone, which the server never unloads.
 #[allow(unsafe_code)]
-pub unsafe fn parameters() -> Vec<*mut pg_sys::config_generic> {
+pub unsafe fn each_parameter(take: impl FnMut(*mut pg_sys::config_generic)) {
     // SAFETY: an array of as many pointers as the server says; from 16 on it is a copy.
     unsafe {
         #[cfg(feature = "pg15")]
@@ -74,17 +74,16 @@ pub unsafe fn parameters() -> Vec<*mut pg_sys::config_generic> {
             let mut count = 0;
             (pg_sys::get_guc_variables(&mut count), count)
         };
-        let records = std::slice::from_raw_parts(all, usize::try_from(count).unwrap_or_default()).to_vec();
+        std::slice::from_raw_parts(all, usize::try_from(count).unwrap_or_default()).iter().copied().for_each(take);
         #[cfg(not(feature = "pg15"))]
         pg_sys::pfree(all.cast());
-        records
     }
 }
 
 /// Whether a parameter has a check hook: what that finds may depend on the session (guc_hooks.h).
 ///
 /// # Safety
-/// `record` must be one of [`parameters`].
+/// `record` must be one of [`each_parameter`].
 #[allow(unsafe_code)]
 pub unsafe fn has_check_hook(record: *const pg_sys::config_generic) -> bool {
     use pg_sys::config_type::*;
