@@ -6,10 +6,9 @@
 use hugepage_kernel::Root;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes, children};
-use pgrx::pg_sys;
 
-use crate::server;
 use crate::sessions::{self, Session};
+use crate::{server, shmem};
 
 /// A process of this server.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ pub fn all(root: &Root, notes: &mut Notes) -> Vec<ServerProcess> {
     let mut processes = Vec::with_capacity(pids.len());
     let mut alone = Vec::new();
     for round in 0..MAX_ROUNDS {
-        let before = sessions::now();
+        let before = shmem::now();
         let read = read_all(root, pids, postmaster, readable, notes);
         let mut joined = vec![false; read.len()];
         let mut again = Vec::new();
@@ -118,11 +117,8 @@ fn without_session(root: &Root, pid: i32, postmaster: i32, status: ProcessStatus
 
 /// Whether the pids in /proc are those of this process's namespace.
 pub fn own_namespace(root: &Root, notes: &mut Notes) -> bool {
-    // SAFETY: set when the process starts.
-    #[allow(unsafe_code)]
-    let own = unsafe { pg_sys::MyProcPid };
     match notes.keep(process::own_pid(root)) {
-        Some(pid) if pid == own => true,
+        Some(pid) if pid == server::own_pid() => true,
         Some(_) => {
             notes.add("/proc shows another PID namespace: the memory of each process is unavailable");
             false

@@ -111,14 +111,20 @@ pub fn postmaster_pid() -> i32 {
     unsafe { pg_sys::PostmasterPid }
 }
 
+/// The process id of this process.
+pub fn own_pid() -> i32 {
+    // SAFETY: set when the process starts.
+    #[allow(unsafe_code)]
+    unsafe {
+        pg_sys::MyProcPid
+    }
+}
+
 /// The postmaster's name below /proc; `None` if /proc shows another namespace of processes, in which the number may be
 /// that of another process.
 pub fn postmaster_in_proc() -> Option<String> {
-    // SAFETY: set when the process starts.
-    #[allow(unsafe_code)]
-    let own = unsafe { pg_sys::MyProcPid };
     let seen = process::own_pid(&Root::live()).ok()?;
-    (seen == own).then(|| postmaster_pid().to_string())
+    (seen == own_pid()).then(|| postmaster_pid().to_string())
 }
 
 fn path(text: *const c_char) -> PathBuf {

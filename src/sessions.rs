@@ -26,13 +26,6 @@ pub struct Session {
     pub state: Option<&'static str>,
 }
 
-/// The time now, comparable with [`Session::start`].
-#[allow(unsafe_code)]
-pub fn now() -> pg_sys::TimestampTz {
-    // SAFETY: reads the clock.
-    unsafe { pg_sys::GetCurrentTimestamp() }
-}
-
 /// The current sessions, from a new snapshot.
 ///
 /// Discards the transaction's snapshot, as pg_stat_clear_snapshot() does: memory that is read now must not be joined with

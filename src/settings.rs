@@ -94,12 +94,7 @@ pub fn define() {
         GucContext::Suset,
         GucFlags::default(),
     );
-    reserve_prefix();
-}
-
-/// Makes the server report a mistyped `pg_hugepages.` setting. Called last: no setting can be defined after it.
-fn reserve_prefix() {
-    // SAFETY: called in _PG_init, with a constant string.
+    // The server reports a mistyped setting. Last, for none can be defined after it. SAFETY: in _PG_init, with a constant string.
     #[allow(unsafe_code)]
     unsafe {
         pgrx::pg_sys::MarkGUCPrefixReserved(c"pg_hugepages".as_ptr());

@@ -102,7 +102,8 @@ pub fn run(program: &Path, arguments: &[OsString], stub: &Stub, data: &Path, dea
         let is_created = stub.is_ok();
         let error = stub.map_or_else(|error| error, |()| command.stdout(output).exec());
         // A start would fail for this reason too.
-        let is_refusal = is_created && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);
+        let is_refusal =
+            is_created && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);
         let program = if is_refusal { format!("could not execute \"{}\": ", program.display()) } else { String::new() };
         let _ = write!(&errors, "{program}{error}");
         if is_refusal { 1 } else { NOT_RUN }

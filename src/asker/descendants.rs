@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 
 use hugepage_kernel::Root;
 use hugepage_kernel::proc::process::{children, own_pid, stat};
-use pgrx::pg_sys;
 
-use crate::shmem;
+use crate::{server, shmem};
 
 /// The time to wait for the end of processes that were killed. One that waits for a disk is left.
 const MAX_WAIT: Duration = Duration::from_secs(1);
@@ -92,10 +91,7 @@ pub fn stuck() -> Option<i32> {
 
 /// The children of this process; none if /proc shows another PID namespace, or does not list them.
 fn own_children() -> Vec<i32> {
-    // SAFETY: set when the process starts.
-    #[allow(unsafe_code)]
-    let own = unsafe { pg_sys::MyProcPid };
-    let root = Root::live();
+    let (root, own) = (Root::live(), server::own_pid());
     let is_own = own_pid(&root).is_ok_and(|pid| pid == own);
     if is_own { children(&root, own).unwrap_or_default() } else { Vec::new() }
 }

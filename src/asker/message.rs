@@ -1,6 +1,5 @@
 //! What a session and its asker tell each other: a segment of dynamic shared memory (dsm.c), which needs no preloaded library.
 
-use hugepage_kernel::PageSize;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 
@@ -30,9 +29,7 @@ impl Layout {
 #[repr(C)]
 struct Content {
     layout: Layout,
-    shared_buffers: Option<i32>,
-    max_connections: Option<i32>,
-    huge_page_size: Option<PageSize>,
+    overrides: Overrides,
     /// Written by the asker; `None` until then.
     answer: Option<SharedAnswer>,
 }
@@ -47,8 +44,7 @@ impl Message {
     /// A new segment with the question of a session.
     #[allow(unsafe_code)]
     pub fn new(overrides: Overrides) -> Self {
-        let Overrides { shared_buffers, max_connections, huge_page_size } = overrides;
-        let content = Content { layout: Layout::OWN, shared_buffers, max_connections, huge_page_size, answer: None };
+        let content = Content { layout: Layout::OWN, overrides, answer: None };
         // SAFETY: a new segment with room for the content, at an address that is aligned to a page.
         unsafe {
             let segment = pg_sys::dsm_create(size_of::<Content>(), 0);
@@ -93,12 +89,7 @@ impl Message {
     #[allow(unsafe_code)]
     pub fn overrides(&self) -> Overrides {
         // SAFETY: written before the asker was started.
-        let Content { shared_buffers, max_connections, huge_page_size, .. } = unsafe { &*self.content };
-        Overrides {
-            shared_buffers: *shared_buffers,
-            max_connections: *max_connections,
-            huge_page_size: *huge_page_size,
-        }
+        unsafe { (*self.content).overrides }
     }
 
     /// Writes the answer; in the asker.

@@ -45,9 +45,6 @@ const BOOT_INTERVAL: Duration = Duration::from_secs(3600);
 /// The time between two looks whether the asker has ended.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What to do where no background worker can be started.
-const NO_SLOT_HINT: &str = "You may need to increase max_worker_processes.";
-
 /// An asker that this process has started.
 pub struct Running(*mut pg_sys::BackgroundWorkerHandle);
 
@@ -59,8 +56,6 @@ impl Running {
 
     #[allow(unsafe_code)]
     fn start(handle: pg_sys::dsm_handle) -> Option<Self> {
-        // SAFETY: set when the process starts.
-        let own = unsafe { pg_sys::MyProcPid };
         let asker = BackgroundWorkerBuilder::new("pg_hugepages asker")
             .set_type("pg_hugepages asker")
             .set_library("pg_hugepages")
@@ -69,7 +64,7 @@ impl Running {
             .set_start_time(BgWorkerStartTime::ConsistentState)
             .set_restart_time(None)
             .set_argument(Some(pg_sys::Datum::from(handle)))
-            .set_notify_pid(own);
+            .set_notify_pid(server::own_pid());
         let mut asker = pg_sys::BackgroundWorker::from(&asker);
         // SAFETY: two local variables; what the second one points to lives as long as this process.
         let (handle, is_registered) = unsafe {
@@ -101,7 +96,7 @@ pub fn ask(overrides: Overrides) -> Asked {
     let Some(asker) = Running::start(message.handle()) else {
         let code = PgSqlErrorCode::ERRCODE_INSUFFICIENT_RESOURCES;
         let report = ErrorReport::new(code, "could not register background process", function_name!());
-        report.set_hint(NO_SLOT_HINT).report(PgLogLevel::ERROR);
+        report.set_hint("You may need to increase max_worker_processes.").report(PgLogLevel::ERROR);
         unreachable!("an error ends the call");
     };
     message.ends(&asker);

@@ -11,6 +11,7 @@ use hugepage_start::data_directory;
 use pgrx::pg_sys;
 
 use super::child::clean_up_at_exit;
+use crate::server;
 
 /// The server removes files and directories with this prefix (storage/fd.h, `PG_TEMP_FILE_PREFIX`).
 pub const STUB_PREFIX: &str = "pgsql_tmp_hugepages.";
@@ -33,11 +34,8 @@ pub struct Stub(PathBuf);
 impl Stub {
     /// The place of this process's stub, in `parent` from [`parent`]; those that nobody uses are removed.
     pub fn new(parent: &Path) -> Self {
-        // SAFETY: set when the process starts.
-        #[allow(unsafe_code)]
-        let pid = unsafe { pg_sys::MyProcPid };
-        remove_stale(parent, pid);
-        let path = parent.join(format!("{STUB_PREFIX}{pid}"));
+        remove_stale(parent, server::own_pid());
+        let path = parent.join(format!("{STUB_PREFIX}{}", server::own_pid()));
         clean_up_at_exit(&path);
         Self(path)
     }
