@@ -272,6 +272,25 @@ def test_a_signal_in_the_middle_rolls_back(small, number):
     assert small.numbers() == before
 
 
+ENDING = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGTERM, signal.SIGXCPU,
+          signal.SIGXFSZ, signal.SIGVTALRM, signal.SIGPROF}
+"""Those after which the pool is put back."""
+OF_THE_C_LIBRARY = 33
+"""With which musl cancels threads: it is never held back in them."""
+
+
+def test_no_other_signal_ends_it_in_the_middle(small):
+    """All that can be caught: the kernel ends a program at most of them."""
+    before = small.numbers()
+    with slow(small, "--pages", before.nr + 500) as process:
+        until("the pool to grow", lambda: small.numbers().nr > before.nr)
+        pid = program(process)
+        for number in set(range(1, 65)) - ENDING - {signal.SIGKILL, signal.SIGSTOP, OF_THE_C_LIBRARY}:
+            os.kill(pid, number)
+        answer = end(process)
+    assert (answer.status, small.persistent()) == (OK, before.nr + 500), answer
+
+
 @pytest.mark.parametrize("moment", ["before the rollback", "within it"])
 def test_pages_that_others_take_meanwhile_stay(small, moment):
     before, highest = small.numbers(), 0

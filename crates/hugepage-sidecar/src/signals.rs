@@ -3,6 +3,7 @@
 use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -17,11 +18,18 @@ use signal_hook::low_level::pipe;
 const TERMINATION: [i32; 11] =
     [SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ];
 
-/// Catches termination signals from now on, after which the result is set.
+/// Catches termination signals from now on, after which the result is set, and holds back all others until this program ends.
 pub fn catch() -> io::Result<Arc<AtomicBool>> {
     let has_signal = Arc::default();
     TERMINATION.iter().try_for_each(|signal| flag::register(*signal, Arc::clone(&has_signal)).map(|_| ()))?;
-    Ok(has_signal)
+    let held_back = TERMINATION.iter().fold(u64::MAX, |held, signal| held & !(1 << (signal - 1)));
+    // SAFETY: the kernel reads the eight bytes of a set. The C library would leave out some that end this program, too.
+    #[allow(unsafe_code)]
+    let done = unsafe {
+        let old = ptr::null_mut::<u64>();
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, &raw const held_back, old, size_of::<u64>())
+    };
+    if done == 0 { Ok(has_signal) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A timer that a termination signal interrupts.
