@@ -124,3 +124,15 @@ def test_nothing_is_written_where_a_stranger_could_exchange_it(root, tmp_path, a
     answer = sidecar.run(*arguments, above / "below/new")
     assert answer.status == UNKNOWN and answer.stdout == "" and "could put something else in its place" in answer.stderr
     assert list((above / "below").iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o1775])
+def test_no_stranger_makes_files_among_those_of_the_history(root, tmp_path, mode):
+    """In a sticky directory nobody replaces what is root's, but there is a name that root has not taken yet."""
+    state = tmp_path / "state"
+    state.mkdir()
+    os.chown(state, -1, USER)
+    state.chmod(mode)
+    answer = sidecar.run("watch", "--once", "--state-dir", state)
+    assert answer.status == UNKNOWN and answer.stdout == "" and "a group or any user could put something else in its place" in answer.stderr
+    assert list(state.iterdir()) == []

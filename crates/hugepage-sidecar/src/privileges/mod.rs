@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use std::thread;
 
 use hugepage_host::readers::capabilities;
+use hugepage_server::safe_directory::others_may_write;
 use rustix::process::{getegid, geteuid};
 use rustix::thread::CapabilitySet;
 
@@ -43,10 +44,14 @@ impl Needs {
     /// Writes files in `directory`, which is created if it does not exist, unless strangers could put something else in its place.
     #[expect(clippy::disallowed_methods, reason = "a directory that the command line names")]
     pub fn new_directory(self, directory: &Path) -> Self {
-        let needs = self.unless_shared(directory);
+        let mut needs = self.unless_shared(directory);
         if needs.refused.is_none() {
             // The command says why it cannot be created.
             let _ = DirBuilder::new().recursive(true).mode(0o755).create(directory);
+            // Somebody may have made it first, and in a sticky one anybody could make a file that is not there yet.
+            let is_shared = fs::metadata(directory).is_ok_and(|found| others_may_write(&found));
+            let of_shared = || is_shared.then(|| output_place::refused(directory, None));
+            needs.refused = output_place::refusal(directory).or_else(of_shared);
         }
         needs.directory(directory)
     }

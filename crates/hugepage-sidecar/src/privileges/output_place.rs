@@ -21,11 +21,16 @@ pub fn refusal(directory: &Path) -> Option<String> {
         found => Some(found),
     });
     let (at, owner) = found?.ok()??;
-    Some(format!(
+    Some(refused(&at, owner))
+}
+
+/// That nothing is written below `at`, because of its owner or of those whom its mode lets write there.
+pub fn refused(at: &Path, owner: Option<u32>) -> String {
+    format!(
         "nothing is written below {}: {} could put something else in its place; use a directory of root's or of your own, and chmod go-w",
         at.display(),
         owner.map_or("a group or any user".to_owned(), trust::user)
-    ))
+    )
 }
 
 fn is_trusted(uid: u32) -> bool {
