@@ -146,10 +146,11 @@ impl HostHistory {
             _ => Event::Start,
         };
         let generation = allocations.map_or(0, |before| before.generation) + i64::from(event.is_start());
+        let started = || instance.started.map(|at| format_rfc3339_micros(at).to_string()).unwrap_or_default();
         let taken_at = format_rfc3339_micros(survey.host.taken_at).to_string();
         let record = Record {
             // Keep the first recorded value: the clock may be corrected.
-            postmaster_start: allocations.map_or_else(|| started(instance), |before| before.postmaster_start.clone()),
+            postmaster_start: allocations.map_or_else(started, |before| before.postmaster_start.clone()),
             generation,
             server_version: instance.version.clone().unwrap_or_default(),
             host: survey.host.host_name.clone().unwrap_or_default(),
@@ -209,11 +210,6 @@ impl KnownInstance {
             Ok(())
         })
     }
-}
-
-/// When the instance started, in the format of the records; empty if unknown.
-fn started(instance: &ServerIdentity) -> String {
-    instance.started.map(|at| format_rfc3339_micros(at).to_string()).unwrap_or_default()
 }
 
 /// Whether a record is of the postmaster or PMON that runs now. The kernel counts process ages in hundredths of a second.

@@ -109,7 +109,7 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
     let notify = Notify::from_environment();
     notify.tell("READY=1");
     let mut history = HostHistory::open(root, directory);
-    let mut reported = ReportedErrors::default();
+    let mut reported = BTreeSet::new();
     loop {
         let begun = Instant::now();
         readers::begin_again();
@@ -121,7 +121,11 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
         let seen = snapshot.assess(options.reserve_percent);
         for events in history.record(&seen, records) {
             events.messages.iter().for_each(|message| log_message(&events.instance, message));
-            reported.report(events.error);
+            // Each is logged once, not at every survey.
+            let new = events.error.filter(|_| reported.len() < MAX_REPORTED_ERRORS);
+            if let Some(text) = new.filter(|text| reported.insert(text.clone())) {
+                journal::log(LogLevel::Warning, &text);
+            }
         }
         snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
         if options.textfile.is_some() {
@@ -209,20 +213,6 @@ fn log_message(instance: &str, message: &LogMessage) {
         lines.extend(text.iter().flat_map(|text| text.lines()).map(|line| format!("{name}:  {instance}: {line}")));
     }
     journal::write(level, &lines);
-}
-
-/// Errors of histories. Each is logged once, not at every survey.
-#[derive(Debug, Default)]
-struct ReportedErrors(Vec<String>);
-
-impl ReportedErrors {
-    fn report(&mut self, error: Option<String>) {
-        let Some(text) = error else { return };
-        if self.0.len() < MAX_REPORTED_ERRORS && !self.0.contains(&text) {
-            journal::log(LogLevel::Warning, &text);
-            self.0.push(text);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,10 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use hugepage_start::Ending;
-use hugepage_start::child_output::ChildOutput;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group,
@@ -29,16 +27,8 @@ const LIMITS: [(Resource, u64); 5] = [
     (Resource::Core, 0),
     (Resource::Nproc, 0),
 ];
-/// How often the end of the child is looked for while a pipe stays open, in nanoseconds.
-const POLL_INTERVAL: i64 = 20_000_000;
-
-/// What a program printed, cut at 64 KiB.
-#[derive(Debug)]
-pub struct Output {
-    pub status: ExitStatus,
-    pub stdout: String,
-    pub stderr: String,
-}
+/// How often the end of the child is looked for.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Runs `program` for at most `timeout`. The error is the reason why there is no output.
 pub fn run(program: &Path, arguments: &[OsString], timeout: Duration) -> Result<Output, String> {
@@ -64,6 +54,7 @@ pub fn ending(output: Result<Output, String>) -> Ending {
         Ok(output) => output,
         Err(why) => return Ending::NoAnswer(why),
     };
+    let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     let stderr = match Ending::new(status, stdout, &stderr) {
         Ending::Failure(stderr) => stderr,
         ending => return ending,
@@ -117,47 +108,24 @@ fn close_on_exec() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for the end of the child and ends every process of its session.
+/// Waits for the end of the child and ends every process of its session. A pipe holds 64 KiB: who prints more does not end.
 fn answer(mut child: Child, timeout: Duration) -> Result<Output, String> {
-    let read = read_until_end(&mut child, Instant::now() + timeout);
-    // Before it is waited for, so that its number belongs to no other process group.
-    let killed =
-        i32::try_from(child.id()).ok().and_then(Pid::from_raw).map(|pid| kill_process_group(pid, Signal::KILL));
-    if !matches!(killed, Some(Ok(()))) {
+    let (until, pid) = (Instant::now() + timeout, Pid::from_child(&child));
+    // It is not waited for before its group is killed, so that its number belongs to no other one.
+    let flags = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let has_ended = || waitid(WaitId::Pid(pid), flags).map(|ended| ended.is_some());
+    let mut ended = has_ended();
+    while ended == Ok(false) && Instant::now() < until {
+        std::thread::sleep(POLL_INTERVAL);
+        ended = has_ended();
+    }
+    if kill_process_group(pid, Signal::KILL).is_err() {
         let _ = child.kill();
     }
-    let status = child.wait().map_err(|error| error.to_string())?;
-    match read.map_err(|error| error.to_string())? {
-        Some([stdout, stderr]) => Ok(Output { status, stdout, stderr }),
-        None => Err(format!("it did not end within {:.1} s", timeout.as_secs_f64())),
-    }
-}
-
-/// What the child printed until its end, whoever else keeps its pipes open; `None` if it did not end in time.
-fn read_until_end(child: &mut Child, deadline: Instant) -> io::Result<Option<[String; 2]>> {
-    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(io::ErrorKind::BrokenPipe.into());
-    };
-    let mut streams = [ChildOutput::new(stdout.into())?, ChildOutput::new(stderr.into())?];
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
-    let flags = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    loop {
-        let has_ended = waitid(WaitId::Pid(pid), flags)?.is_some();
-        for stream in &mut streams {
-            stream.read()?;
-        }
-        if has_ended {
-            return Ok(Some(streams.map(ChildOutput::into_text)));
-        }
-        if Instant::now() >= deadline {
-            return Ok(None);
-        }
-        let open = streams.iter().filter_map(ChildOutput::pipe);
-        let mut files: Vec<_> = open.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
-        match poll(&mut files, Some(&Timespec { tv_sec: 0, tv_nsec: POLL_INTERVAL })) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    match ended.map_err(|error| error.to_string())? {
+        true => Ok(output),
+        false => Err(format!("it did not end within {:.1} s", timeout.as_secs_f64())),
     }
 }
 
@@ -166,8 +134,7 @@ mod tests {
     use std::fs::File;
     use std::os::fd::AsRawFd;
     use std::os::unix::process::ExitStatusExt;
-
-    use hugepage_start::child_output::MAX_BYTES;
+    use std::process::ExitStatus;
 
     use super::*;
 
@@ -180,7 +147,7 @@ mod tests {
     #[test]
     fn return_what_a_program_prints() {
         let output = shell("echo 17; echo oops >&2; exit 3", 10 * SECOND).unwrap();
-        assert_eq!((output.status.code(), &*output.stdout, &*output.stderr), (Some(3), "17\n", "oops\n"));
+        assert_eq!((output.status.code(), &*output.stdout, &*output.stderr), (Some(3), &b"17\n"[..], &b"oops\n"[..]));
         assert!(run(Path::new("/none"), &[], SECOND).unwrap_err().contains("could not run"));
     }
 
@@ -197,7 +164,10 @@ mod tests {
             leaked.as_raw_fd()
         );
         let Output { stdout, .. } = shell(&script, 10 * SECOND).unwrap();
-        assert_eq!(stdout, "/\nLC_ALL=C\nno input\nNoNewPrivs: 1\nno tty\nnull\nnothing leaked\n");
+        assert_eq!(
+            str::from_utf8(&stdout).unwrap(),
+            "/\nLC_ALL=C\nno input\nNoNewPrivs: 1\nno tty\nnull\nnothing leaked\n"
+        );
     }
 
     #[test]
@@ -211,9 +181,9 @@ mod tests {
     }
 
     #[test]
-    fn keep_little_of_endless_output() {
-        let output = shell("while :; do echo 0123456789012345678901234567890123456789; done", 20 * SECOND).unwrap();
-        assert_eq!((output.status.success(), output.stdout.len()), (false, MAX_BYTES));
+    fn read_no_endless_output() {
+        let error = shell("while :; do echo 0123456789012345678901234567890123456789; done", SECOND / 2).unwrap_err();
+        assert!(error.contains("did not end"), "{error}");
     }
 
     #[test]
@@ -235,8 +205,7 @@ mod tests {
             ("FATAL:  could not access file \"a\": Permission denied\n", false),
             ("Killed\n", false),
         ] {
-            let output =
-                Output { status: ExitStatus::from_raw(1 << 8), stdout: String::new(), stderr: stderr.to_owned() };
+            let output = Output { status: ExitStatus::from_raw(1 << 8), stdout: Vec::new(), stderr: stderr.into() };
             assert_eq!(matches!(ending(Ok(output)), Ending::Failure(_)), is_one, "{stderr}");
         }
     }

@@ -38,7 +38,7 @@ impl EmptyCluster {
         })?;
         let cluster = Self { program: program.to_owned(), major, directory };
         let wal_segment_size = format!("--wal-segsize={wal_segment_mb}").into();
-        let arguments = ["-f".into(), "-D".into(), cluster.path().into(), wal_segment_size];
+        let arguments = ["-f".into(), "-D".into(), cluster.directory.path().into(), wal_segment_size];
         let output = child::run(&reset, &arguments, ANSWER_TIMEOUT)?;
         // It goes on to clear pg_wal, where there is nothing; the control file is what counts.
         match control.metadata().is_ok_and(|found| found.len() > 0) {
@@ -49,13 +49,9 @@ impl EmptyCluster {
             },
             false => Err(format!(
                 "pg_resetwal failed: {}",
-                output.stderr.lines().last().unwrap_or(&output.status.to_string())
+                String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or(&output.status.to_string())
             )),
         }
-    }
-
-    fn path(&self) -> &Path {
-        self.directory.path()
     }
 
     /// The size of shared memory with these settings, of which the last one of a name is effective.
@@ -64,9 +60,9 @@ impl EmptyCluster {
         let question = StartQuestion {
             major: self.major,
             arguments: &[],
-            data: self.path(),
+            data: self.directory.path(),
             settings: settings.chain(no_file).map(|(name, value)| (name, value.into())).collect(),
-            stand_in: Some(self.path()),
+            stand_in: Some(self.directory.path()),
             default_page_size: None,
         };
         question.ask(|arguments| child::ending(child::run(&self.program, arguments, ANSWER_TIMEOUT)))
@@ -127,7 +123,7 @@ mod tests {
             return;
         }
         let cluster = EmptyCluster::new(&program, major, 16).unwrap();
-        let place = cluster.path().to_owned();
+        let place = cluster.directory.path().to_owned();
         let size = |settings: &[(&'static str, &'static str)]| cluster.shared_memory(settings.iter().copied());
         let answers = (size(&[("shared_buffers", "1GB")]), size(&[("shared_buffers", "2GB")]));
         let (StartAnswer::Starts(small), StartAnswer::Starts(large)) = answers else { panic!("{answers:?}") };

@@ -12,7 +12,7 @@ mod target;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
@@ -122,7 +122,8 @@ fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages
     let has_signal = signals::catch().context("could not catch signals")?;
     let before = pool.state()?;
     let plan = plan(options, root, &pool, pages)?;
-    match privileges::write(|| change(&mut pool, plan, &has_signal)) {
+    let request = Resize { from: plan.from, to: plan.to, size: pool.size() };
+    match privileges::write(|| resize(&mut pool, request, &|| has_signal.load(Ordering::Relaxed))) {
         Ok(ResizeOutcome::Reached) => {}
         Ok(outcome) => {
             complain!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan));
@@ -179,11 +180,6 @@ fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages
             None => refusal.into(),
         }
     })
-}
-
-fn change(pool: &mut KernelPool<'_>, plan: ResizePlan, has_signal: &AtomicBool) -> anyhow::Result<ResizeOutcome> {
-    let request = Resize { from: plan.from, to: plan.to, size: pool.size() };
-    resize(pool, request, &|| has_signal.load(Ordering::Relaxed))
 }
 
 /// Sets the pool for the next boot if requested, and warns if that boot sets another number.

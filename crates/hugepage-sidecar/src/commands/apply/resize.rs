@@ -73,11 +73,8 @@ pub fn resize<K: PoolOperations>(
             let next = at.saturating_add(step).min(to);
             let got = grow(kernel, next, interrupted)?;
             // A signal also makes the kernel stop early.
-            if got < next && interrupted() {
-                return Ok(ResizeOutcome::Interrupted);
-            }
             if got < next {
-                return Ok(ResizeOutcome::Incomplete(got));
+                return Ok(if interrupted() { ResizeOutcome::Interrupted } else { ResizeOutcome::Incomplete(got) });
             }
             at = next;
         } else {
