@@ -1,13 +1,18 @@
 """Who is no service account makes processes that look like servers: each is a line, and changes nothing."""
 
+import json
 import os
+import pwd
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from test_door import fake
 
 from harness import sidecar
 from harness.attacker import USER
@@ -23,6 +28,8 @@ ACCOUNT = ("--service-account", str(ORACLE))
 ORATAB = Path("/etc/oratab")
 CGROUPS = next(path for path in (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup")) if (path / "cgroup.procs").exists())
 GROUP = CGROUPS / "lxc.payload.attack"
+LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
+"""The number before that of the next process."""
 MEMORY = """
 import ctypes, mmap, sys, time
 memory = mmap.mmap(-1, int(sys.argv[1]), mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x4000)
@@ -184,3 +191,25 @@ def test_sessions_of_others_are_none_of_an_instance(pretend, place):
     pretend("ora_smon_REAL", "/bin/sleep", "600", uid=ORACLE)
     pretend("ora_pmon_REAL", "/bin/sleep", "600")
     assert sessions() == before
+
+
+def test_a_number_that_another_user_gets_meanwhile(home, tmp_path):
+    """A server ends while root looks at it, and a process of the attacker has its number when its memory is read."""
+    postgres = pwd.getpwnam("postgres").pw_uid
+    with ExitStack() as stack:
+        server = stack.enter_context(fake(home, size=64 * MB, uid=postgres))
+        pid, output = server.pid, tmp_path / "out"
+        delay = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", f"/proc/{pid}/limits", "-e", "trace=open,openat",
+                 "-e", "inject=open,openat:delay_enter=2000000:when=1"]
+        with output.open("w") as out:
+            look = subprocess.Popen(sidecar.command("status", "--format", "json", through=delay), stdout=out, stdin=subprocess.DEVNULL)
+            time.sleep(1)
+            server.kill()
+            server.wait()
+            other = None
+            while other is None or other.pid != pid:
+                LAST_PID.write_text(str(pid - 1))
+                other = stack.enter_context(fake(home, size=17 * GB))
+            look.wait()
+    answer = json.loads(output.read_text())
+    assert not [row for row in answer["instances"] if row["pid"] == pid], answer["instances"]

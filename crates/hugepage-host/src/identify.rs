@@ -5,7 +5,6 @@ use std::time::SystemTime;
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::namespace;
 use hugepage_oracle::running::{PmonProcess, RunningOracle};
 use hugepage_oracle::sga::ShmFiles;
@@ -140,7 +139,7 @@ impl InspectContext<'_> {
             ServerProduct::PostgreSql(server) => server.directory.as_deref(),
             ServerProduct::Oracle(oracle) => oracle.home.as_deref(),
         };
-        let uid = Credentials::read(root, pid).ok().flatten().map(|credentials| credentials.effective);
+        let uid = found.users.as_ref().map(|users| users.effective);
         let mappings = memory.shared.iter().flat_map(|memory| &memory.mappings);
         let identity = ServerIdentity {
             name,

@@ -3,6 +3,7 @@
 use hugepage_assess::model::Past;
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
+use hugepage_kernel::proc::credentials::Credentials;
 use serde::{Deserialize, Serialize};
 
 use super::context::InspectContext;
@@ -37,6 +38,9 @@ impl InspectContext<'_> {
         let (id, settings) = self.identify(found, files, started, &memory, shm_files, &mut notes);
         let (request, evidence) = self.request(files, &id, settings, &memory, &mut notes);
         let (past, notes_on_past) = Default::default();
-        Some(InspectedServer { id, memory, request, evidence, notes: notes.into_vec(), past, notes_on_past })
+        // Its number may be another process's by now.
+        let is_it = Credentials::read(self.root, found.pid).ok().flatten() == found.users;
+        let notes = notes.into_vec();
+        is_it.then_some(InspectedServer { id, memory, request, evidence, notes, past, notes_on_past })
     }
 }
