@@ -14,13 +14,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from test_door import fake
+from test_door import fake, row
 from test_strangers import CGROUPS, ORATAB
 
 from harness import sidecar, silent_fuse
 from harness.attacker import USER
 from harness.poll import until
 from harness.sidecar import OK, UNKNOWN
+from harness.traces import removed_if_new
 from harness.units import MB
 
 pytestmark = pytest.mark.any_major
@@ -159,6 +160,15 @@ MORE_THAN_READERS = 17
 GROUP = CGROUPS / "docker/attack"
 
 
+def removed(group: Path) -> bool:
+    """Whether a control group is gone now: it is busy until the kernel is done with its last process."""
+    try:
+        group.rmdir()
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def container(directory: Path, uids: list[int]) -> Iterator[None]:
     """A container in which each of these users has a process that does not answer."""
@@ -173,15 +183,18 @@ def container(directory: Path, uids: list[int]) -> Iterator[None]:
                 (GROUP / "cgroup.procs").write_text(str(silent.pid))
             yield
     finally:
-        until("the end of the container", lambda: not (GROUP / "cgroup.procs").read_text())
-        GROUP.rmdir()
+        until("the end of the container", lambda: removed(GROUP))
         if is_new:
             GROUP.parent.rmdir()
 
 
+def sized(home: Path, *arguments: str) -> dict:
+    return sidecar.run("--timeout", f"{4 * SECONDS}s", "size", "--postgresql-data", home / "stopped", *arguments, "--format", "json").json()
+
+
 def seen(home: Path, *arguments: str) -> list[str]:
     """Which server of the user postgres is seen, and which that does not run."""
-    answer = sidecar.run("--timeout", f"{4 * SECONDS}s", "size", "--postgresql-data", home / "stopped", *arguments, "--format", "json").json()
+    answer = sized(home, *arguments)
     needs = [need["instance"] for pool in answer["pools"] for need in pool["needs"]]
     told = [one["instance"] for one in answer["not_counted"] if "PG_VERSION" not in one["reason"]]
     # One that runs counts as it is, and of its next start it is told that it is unknown.
@@ -211,6 +224,21 @@ def test_the_users_of_a_container_take_no_time_of_the_hosts(home, servers):
         assert seen(home) == servers
 
 
+@pytest.mark.long
+def test_a_container_costs_no_other_container_its_answer(home):
+    other = GROUP.with_name("other-attack")
+    with container(home, list(range(2, 2 + MORE_THAN_READERS))):
+        other.mkdir()
+        try:
+            with fake(home, size=64 * MB, uid=USER) as process:
+                (other / "cgroup.procs").write_text(str(process.pid))
+                answer = sidecar.run("--timeout", f"{4 * SECONDS}s", "status", "--format", "json").json()
+                assert row(answer, process)["name"] == str(home)
+                assert len([note for note in answer["notes"] if "were not read" in note]) == 1, answer["notes"]
+        finally:
+            until("the end of the container", lambda: removed(other))
+
+
 def test_a_user_of_a_container_is_not_the_hosts_of_that_number(home, servers):
     with container(home, [POSTGRES]):
         assert seen(home) == servers
@@ -221,12 +249,36 @@ def test_what_a_line_of_oratab_names_costs_no_other_answer(home, servers):
     if ORATAB.exists():
         pytest.skip("this host has an oratab")
     (home / "mount").mkdir()
+    (home / "other/bin").mkdir(parents=True)
+    (home / "other/bin/oracle").touch()
+    os.chown(home / "other/bin/oracle", POSTGRES, -1)
     with silent_fuse.mounted(home / "mount", USER, "directory"):
-        ORATAB.write_text(f"SILENT:{home}/mount/home:N\n")
+        ORATAB.write_text(f"SILENT:{home}/mount/home:N\nOTHER:{home}/other:N\n")
         try:
             assert seen(home, "--service-account", str(USER)) == servers
+            answer = sized(home)
         finally:
             ORATAB.unlink()
+    assert "OTHER" in {one["instance"] for one in answer["not_counted"]}, answer
+    assert any(f"in {home}/mount/home were not read: process" in note for note in answer["notes"]), answer["notes"]
+
+
+@pytest.mark.parametrize("dead", ["version", "data"])
+def test_a_stopped_cluster_costs_no_other_answer(home, servers, dead):
+    """Debian's directory of a version, or the data directory that a configuration there names."""
+    major = Path("/etc/postgresql/98")
+    with removed_if_new(major.parent), removed_if_new(major):
+        major.mkdir(parents=True)
+        mount = major
+        if dead == "data":
+            mount = home / "mount"
+            mount.mkdir()
+            (major / "main").mkdir()
+            (major / "main/postgresql.conf").write_text(f"data_directory = '{mount}/data'\n")
+        with silent_fuse.mounted(mount, POSTGRES, "directory"):
+            assert seen(home) == servers
+            notes = [note for note in sized(home)["notes"] if "were not read" in note]
+    assert len(notes) == 1 and f"in {major} were not read: process" in notes[0], notes
 
 
 @pytest.mark.parametrize("number", [signal.SIGALRM, signal.SIGUSR1, signal.SIGKILL])

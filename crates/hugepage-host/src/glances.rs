@@ -107,9 +107,10 @@ impl Glances {
         }
     }
 
-    /// The candidates with their users and whether they are in containers, which are taken.
-    pub(super) fn take_candidates(&mut self, root: &Root) -> Vec<(Option<Credentials>, bool, Candidate)> {
-        let with_user = |one: Candidate| (one.glance.credentials.clone(), container(root, one.pid).is_some(), one);
+    /// The candidates with their users and containers, which are taken.
+    pub(super) fn take_candidates(&mut self, root: &Root) -> Vec<(Option<Credentials>, Option<String>, Candidate)> {
+        let name = |pid| container(root, pid).map(|(_, name)| name);
+        let with_user = |one: Candidate| (one.glance.credentials.clone(), name(one.pid), one);
         std::mem::take(&mut self.candidates).into_iter().map(with_user).collect()
     }
 }

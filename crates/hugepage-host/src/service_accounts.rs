@@ -59,7 +59,7 @@ impl ServiceAccounts {
         if !user_namespace::is_roots(root, pid) {
             return Some("another user than root made its user namespace".to_owned());
         }
-        let container = container(root, pid);
+        let container = container(root, pid).map(|(container, _)| container);
         let is_service = |uid| match container {
             Some(Container::System) => self.is_service_inside(root, pid, uid),
             _ => self.is_service(root, uid),

@@ -1,7 +1,8 @@
 //! PostgreSQL clusters that are configured here and not running: their locations, and the huge pages that their next start asks for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::{HugePages, PoolFact, PoolState, requested_by_settings};
@@ -24,6 +25,12 @@ use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 use super::stopped_readers::by_owners;
 use crate::readers::{self, Owner};
 
+/// Where Debian has a directory for each version, with the configurations of its clusters.
+const DEBIAN: &str = "/etc/postgresql";
+/// Where other packages have a directory for each version, with its cluster.
+const PACKAGES: [&str; 5] =
+    ["/var/lib/pgsql", "/var/lib/edb", "/var/lib/postgres", "/usr/local/pgsql", "/opt/PostgreSQL"];
+
 impl Snapshot {
     /// Adds the PostgreSQL clusters that do not run: those in the directories of Debian and Red Hat, in systemd units, and in `given`.
     /// `ask` answers what a start of one asks for, as the user of the cluster.
@@ -41,15 +48,29 @@ impl Snapshot {
         let (host, running) = (&self.host, self.servers.iter().map(|server| &server.id).collect::<Vec<_>>());
         let services: BTreeSet<_> = running.iter().filter_map(|id| id.service.as_deref()).collect();
         units.retain(|(unit, _)| !services.contains(unit.as_str()));
+        let versions = || if_there(root.list(DEBIAN)).map_err(|error| error.to_string());
+        let versions = readers::read_as(&Owner::nobody(root), versions).map_err(|why| why.add_to(&mut unread));
+        let versions = versions.ok().and_then(|found| notes.keep(found)?).into_iter().flatten();
+        let places = given.iter().map(|directory| directory.to_string_lossy().into_owned());
+        let places = places.chain(versions.map(|version| format!("{DEBIAN}/{version}")));
+        let places = places.chain(PACKAGES.map(str::to_owned));
+        let places: Vec<_> = places.chain(units.iter().filter_map(|(_, directory)| directory.clone().ok())).collect();
         let search = Clusters { root, host, running: &running, given, ask, units: &units, enabled: &enabled };
-        let find = |is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| search.find(is_mine, notes);
-        let found = by_owners(&host.owners, &mut unread, &mut notes, find);
+        let mut clusters = BTreeMap::<_, StoppedCluster>::new();
+        // One that a service account has found does not count for nobody, who comes last.
+        let find = |place: Option<&String>, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| {
+            search.find(place.map_or(&*places, slice::from_ref), is_mine, notes)
+        };
+        for one in by_owners(&host.owners, || Some(places.clone()), &mut unread, &mut notes, find) {
+            let known = clusters.entry(PathBuf::from(&one.database.name)).or_insert_with(|| one.clone());
+            known.starts_at_boot |= one.starts_at_boot;
+        }
         unread.iter().for_each(|unread| notes.add(unread.to_string()));
         let of_unit = |(unit, directory): &UnitDirectory| {
             let why = directory.as_ref().err()?.clone();
             Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
         };
-        let found = units.iter().filter_map(of_unit).chain(found).collect();
+        let found = units.iter().filter_map(of_unit).chain(clusters.into_values()).collect();
         self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec(), unread };
     }
 }
@@ -68,30 +89,35 @@ struct Clusters<'a> {
 }
 
 impl Clusters<'_> {
-    /// The clusters that are this process's to read, by their directories.
-    fn find(&self, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes) -> Vec<(String, StoppedCluster)> {
+    /// The clusters in these places that are this process's to read.
+    fn find(
+        &self,
+        places: &[String],
+        is_mine: &dyn Fn(Option<u32>) -> Claim,
+        notes: &mut Notes,
+    ) -> Vec<StoppedCluster> {
         let Self { root, host, given, .. } = *self;
         let running: BTreeSet<_> = self.running.iter().filter_map(|id| id.postgresql()?.inode).collect();
-        let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+        let (mut seen, mut found) = (BTreeMap::new(), Vec::new());
         let is_enabled = |unit: &str| self.enabled.iter().any(|name| name == unit);
-        let (mut of_units, mut at_boot) = (Vec::new(), BTreeSet::new());
-        for (unit, directory) in
-            self.units.iter().filter_map(|(unit, directory)| Some((unit, directory.as_ref().ok()?)))
-        {
-            let cluster = ClusterPaths::of_option(root, directory, notes);
-            at_boot.extend(is_enabled(unit).then(|| cluster.data.clone()));
-            of_units.push(cluster);
-        }
-        let given_clusters = given.iter().map(|directory| ClusterPaths::in_directory(directory));
+        let is_of_unit = |place: &String, is_it: &dyn Fn(&str) -> bool| {
+            self.units.iter().any(|(unit, directory)| directory.as_ref() == Ok(place) && is_it(unit))
+        };
         let files = InstanceFiles::own(root);
-        for cluster in given_clusters.chain(candidates(root, notes)).chain(of_units) {
+        let mut clusters = Vec::new();
+        for place in places {
+            let all = ClusterPaths::of_place(root, place, is_of_unit(place, &|_| true), notes);
+            clusters.extend(all.into_iter().map(|cluster| (place, cluster)));
+        }
+        for (place, cluster) in clusters {
             let data = cluster.data.to_string_lossy();
             let version = files.owner(&format!("{data}/PG_VERSION"));
             let is_absent = version.as_ref().is_err_and(ReadError::is_not_found) && !given.contains(&cluster.data);
             let inode = files.root().inode(&data);
             let owner = version.as_ref().ok().copied();
             let claim = is_mine(owner);
-            let is_known = inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode));
+            let mut is_seen = |inode| *seen.entry(inode).or_insert_with(|| cluster.data.clone()) != cluster.data;
+            let is_known = inode.is_some_and(|inode| running.contains(&inode) || is_seen(inode));
             if is_absent || is_known || claim == Claim::OfAnother {
                 continue;
             }
@@ -107,8 +133,8 @@ impl Clusters<'_> {
             };
             // Debian's unit starts the clusters that have the word `auto`.
             let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
-            one.starts_at_boot = is_automatic || at_boot.contains(&cluster.data);
-            found.push((data.into_owned(), one));
+            one.starts_at_boot = is_automatic || is_of_unit(place, &is_enabled);
+            found.push(one);
         }
         found
     }
@@ -127,6 +153,20 @@ struct ClusterPaths {
 impl ClusterPaths {
     fn in_directory(data: &Path) -> Self {
         Self { data: data.to_owned(), config: None, start: String::new() }
+    }
+
+    /// All of a place: a directory of Debian's or of another package, or that of a unit or of one cluster.
+    fn of_place(root: &Root, place: &str, is_of_unit: bool, notes: &mut Notes) -> Vec<Self> {
+        if Path::new(place).parent() == Some(Path::new(DEBIAN)) {
+            let directories = list(root, place, notes).into_iter().map(|name| format!("{place}/{name}"));
+            return directories.filter_map(|directory| Self::of_configuration(root, &directory, notes)).collect();
+        }
+        if PACKAGES.contains(&place) {
+            let versions = list(root, place, notes).into_iter().map(|version| format!("{place}/{version}/data"));
+            let directories = versions.chain([format!("{place}/data")]);
+            return directories.map(|directory| Self::in_directory(Path::new(&directory))).collect();
+        }
+        vec![if is_of_unit { Self::of_option(root, place, notes) } else { Self::in_directory(Path::new(place)) }]
     }
 
     /// Of `-D` or PGDATA: the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).
@@ -157,22 +197,6 @@ impl ClusterPaths {
         let database = StoppedDatabase { kind: "postgresql".into(), name, page_size, wants, is_manual };
         StoppedCluster { database, starts_at_boot: false, forecast }
     }
-}
-
-fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
-    let mut candidates = Vec::new();
-    for version in list(root, "/etc/postgresql", notes) {
-        for cluster in list(root, &format!("/etc/postgresql/{version}"), notes) {
-            let directory = format!("/etc/postgresql/{version}/{cluster}");
-            candidates.extend(ClusterPaths::of_configuration(root, &directory, notes));
-        }
-    }
-    for packages in ["/var/lib/pgsql", "/var/lib/edb", "/var/lib/postgres", "/usr/local/pgsql", "/opt/PostgreSQL"] {
-        let directories = list(root, packages, notes).into_iter().map(|version| format!("{packages}/{version}/data"));
-        let directories = directories.chain([format!("{packages}/data")]);
-        candidates.extend(directories.map(|directory| ClusterPaths::in_directory(Path::new(&directory))));
-    }
-    candidates
 }
 
 /// The names in a directory, which need not exist.

@@ -1,10 +1,10 @@
 //! Reads servers that do not run: each service account those that it owns, and `nobody` the rest, of which it can read little.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_assess::assessment::Outlook;
-use hugepage_kernel::Pages;
 use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{InstanceFiles, Pages};
 use hugepage_oracle::stopped::{self, Claim, HostOfStarts, NamedOracle, StoppedOracle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,9 +19,18 @@ pub(super) fn stopped_oracle(
     unread: &mut Vec<Unread>,
     notes: &mut Notes,
 ) -> Vec<StoppedOracle> {
-    let find =
-        |is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| stopped::stopped(host, running, is_mine, notes);
-    let mut found = by_owners(owners, unread, notes, find);
+    let root = host.oratab.root();
+    let homes = || -> Vec<String> {
+        let entries = host.oratab.entries(&InstanceFiles::own(root), &mut Notes::default()).into_owned();
+        BTreeSet::from_iter(entries.into_iter().map(|entry| entry.home)).into_iter().collect()
+    };
+    let homes = || readers::read_as(&Owner::nobody(root), homes).ok();
+    let find = |home: Option<&String>, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| {
+        stopped::stopped(host, running, home, is_mine, notes)
+    };
+    // Nobody comes last, and what was found before counts.
+    let by_entry: BTreeMap<_, _> = by_owners(owners, homes, unread, notes, find).into_iter().rev().collect();
+    let mut found: Vec<_> = by_entry.into_values().collect();
     let wants = |one: &StoppedOracle| one.wants.pages().filter(|_| one.outlook() == Outlook::Hugetlb);
     let all = found.iter().filter_map(wants).fold(Pages(0), Pages::saturating_add);
     let alone = found.iter_mut().filter(|one| wants(one).is_some()).filter_map(|one| one.forecast.as_mut());
@@ -31,17 +40,19 @@ pub(super) fn stopped_oracle(
     found
 }
 
-/// What `find` returns for all owners, the last of whom is nobody, by its key. It gets who reads what a user owns: its own reader, for
-/// root's and for what is not visible nobody's; one that a service account has found does not count for nobody.
+/// What `find` returns for all owners, the last of whom is nobody. It gets who reads what a user owns: its own reader, for root's and for
+/// what is not visible nobody's. If somebody has no answer, each of the `places` is asked by itself: one that does not answer is unread,
+/// and hides no other.
 #[track_caller]
-pub(super) fn by_owners<K: Ord + Serialize + DeserializeOwned, T: Serialize + DeserializeOwned>(
+pub(super) fn by_owners<T: Serialize + DeserializeOwned>(
     owners: &[Owner],
+    places: impl Fn() -> Option<Vec<String>>,
     unread: &mut Vec<Unread>,
     notes: &mut Notes,
-    find: impl Fn(&dyn Fn(Option<u32>) -> Claim, &mut Notes) -> Vec<(K, T)>,
+    find: impl Fn(Option<&String>, &dyn Fn(Option<u32>) -> Claim, &mut Notes) -> Vec<T>,
 ) -> Vec<T> {
     let Some((_, accounts)) = owners.split_last() else { return Vec::new() };
-    let read = |number: usize| {
+    let read = |number: usize, place: Option<&String>| {
         let mut notes = Notes::default();
         let is_mine = |uid: Option<u32>| match accounts.get(number) {
             Some(owner) if uid == Some(owner.uid) => Claim::Mine,
@@ -49,19 +60,25 @@ pub(super) fn by_owners<K: Ord + Serialize + DeserializeOwned, T: Serialize + De
             None if accounts.iter().all(|owner| uid != Some(owner.uid)) => Claim::OfNobody,
             _ => Claim::OfAnother,
         };
-        let found = find(&is_mine, &mut notes);
+        let found = find(place, &is_mine, &mut notes);
         (found, notes.into_vec())
     };
-    let mut found = BTreeMap::new();
-    for answer in readers::read_each(owners, read) {
+    let mut answers = readers::read_each(owners, |number| read(number, None));
+    let is_silent = answers.iter().any(Result::is_err);
+    if let Some(places) = Some(places).filter(|_| is_silent).and_then(|places| places()).filter(|all| !all.is_empty()) {
+        let at = |owner: &Owner, place: &String| Owner { place: place.clone(), ..owner.clone() };
+        let asked: Vec<_> = owners.iter().flat_map(|owner| places.iter().map(|place| at(owner, place))).collect();
+        answers = readers::read_each(&asked, |number| read(number / places.len(), Some(&asked[number].place)));
+    }
+    let mut found = Vec::new();
+    for answer in answers {
         match answer {
             Ok((some, noted)) => {
                 noted.into_iter().for_each(|note| notes.add(note));
-                // Nobody comes last.
-                some.into_iter().for_each(|(key, one)| _ = found.entry(key).or_insert(one));
+                found.extend(some);
             }
             Err(why) => why.add_to(unread),
         }
     }
-    found.into_values().collect()
+    found
 }

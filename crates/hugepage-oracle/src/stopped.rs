@@ -114,17 +114,19 @@ pub struct NamedOracle<'a> {
 }
 
 /// The instances of oratab that do not run, in its order. An entry that names the database of a running instance of a
-/// cluster stands for that instance. `running`: those that oratab may have. `is_mine`: who reads the files of a home with a program of
-/// that user, `None` if that is not visible. Each with the number of its entry.
+/// cluster stands for that instance. `running`: those that oratab may have. `home`: the only one that is looked at. `is_mine`: who reads
+/// the files of a home with a program of that user, `None` if that is not visible. Each with the number of its entry.
 pub fn stopped(
     host: &HostOfStarts<'_>,
     running: &[NamedOracle<'_>],
+    home: Option<&String>,
     is_mine: &dyn Fn(Option<u32>) -> Claim,
     notes: &mut Notes,
 ) -> Vec<(usize, StoppedOracle)> {
     let files = &InstanceFiles::own(host.oratab.root());
     let mut found: Vec<(usize, StoppedOracle)> = Vec::new();
-    for (number, entry) in host.oratab.entries(files, notes).into_owned().into_iter().enumerate() {
+    let entries = host.oratab.entries(files, notes).into_owned().into_iter().enumerate();
+    for (number, entry) in entries.filter(|(_, entry)| home.is_none_or(|home| entry.home == *home)) {
         let mut of_entry = Notes::default();
         match is_mine(files.owner(&program(&entry.home)).ok()) {
             Claim::Mine => {}

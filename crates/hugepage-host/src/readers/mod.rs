@@ -32,8 +32,12 @@ use self::child::{become_owner, send};
 pub use self::owner::Owner;
 pub use self::unread::Unread;
 
-/// So many read at the same time.
+/// So many read at the same time, without those whose turn is over, which nobody else waits for.
 const MAX_READERS: usize = 16;
+/// So many at all.
+const MAX_WAITING: usize = 64;
+/// The part of the time that is a turn.
+const TURNS: u32 = 16;
 /// What a reader may send, in bytes: a server has some kilobytes, and a history less than is read of it (`limit::HISTORY`).
 const MAX_ANSWER: usize = 8 << 20;
 /// The time that a reader has to end after it was killed.
@@ -50,9 +54,14 @@ struct Readers {
     silent: Vec<Question>,
 }
 
-/// A question to a user: outside of containers or within one, who, and the place in this program that asks. What does not answer one
-/// of them may be another user's, such as the directory that a line of oratab names, and is in the way of no other.
-type Question = (bool, u32, &'static Location<'static>);
+/// A question to a user: where, who, and the place in this program that asks. What does not answer one of them may be another user's,
+/// such as the directory that a line of oratab names, and is in the way of no other.
+type Question = (String, u32, &'static Location<'static>);
+
+/// Whether one that has no answer is in the way of another: within a container or a directory nothing else is asked then.
+fn is_in_the_way(of: &Question, one: &Question) -> bool {
+    of == one || !of.0.is_empty() && of.0 == one.0
+}
 
 /// A reader that was killed and has not ended.
 #[derive(Debug)]
@@ -94,7 +103,7 @@ pub fn time_for_one(most: Duration) -> Duration {
 #[track_caller]
 pub fn read_as<T: Serialize + DeserializeOwned>(owner: &Owner, work: impl Fn() -> T) -> Result<T, Unread> {
     let mut all = read_each(std::slice::from_ref(owner), |_| work());
-    all.pop().unwrap_or_else(|| Err(unread(owner, "no reader was started".to_owned())))
+    all.pop().unwrap_or_else(|| Err(Unread::of_none(owner, "no reader was started")))
 }
 
 /// What `work` returns for each of the owners, of which it gets the number: each by a reader of its own, all at the same time.
@@ -104,7 +113,7 @@ pub fn read_each<T: Serialize + DeserializeOwned>(
     work: impl Fn(usize) -> T,
 ) -> Vec<Result<T, Unread>> {
     let Some(mut readers) = of(&READERS).take() else {
-        return owners.iter().enumerate().map(|(number, owner)| passed_on(owner, &work(number))).collect();
+        return (0..owners.len()).map(|number| Ok(work(number))).collect();
     };
     let answers = readers.read_each(owners, Location::caller(), work);
     *of(&READERS) = Some(readers);
@@ -118,89 +127,79 @@ impl Readers {
         asks: &'static Location<'static>,
         work: impl Fn(usize) -> T,
     ) -> Vec<Result<T, Unread>> {
-        let question = |owner: &Owner| (owner.is_in_container, owner.uid, asks);
+        let question = |owner: &Owner| (owner.place.clone(), owner.uid, asks);
         self.stuck.retain(|stuck| matches!(waitpid(Some(stuck.pid), WaitOptions::NOHANG), Ok(None)));
-        let mut answers: Vec<Option<Result<T, Unread>>> = owners.iter().map(|_| None).collect();
+        let untold = owners.iter().map(|owner| Err(Unread::of_none(owner, "no time was left")));
+        let mut answers: Vec<Result<T, Unread>> = untold.collect();
         // Those that come later have their time, too.
-        let until = Instant::now() + time_for_one(Duration::MAX);
+        let time = time_for_one(Duration::MAX);
+        let until = Instant::now() + time;
+        let is_in_turn = |reader: &&StartedReader| reader.begun.elapsed() < time / TURNS;
         let (mut next, mut running): (usize, Vec<StartedReader>) = (0, Vec::new());
         loop {
-            while running.len() < MAX_READERS && next < owners.len() {
-                let number = next;
+            let can_start = |running: &[StartedReader]| {
+                running.len() < MAX_WAITING && running.iter().filter(is_in_turn).count() < MAX_READERS
+            };
+            while next < owners.len() && can_start(&running) {
+                let (number, owner) = (next, &owners[next]);
                 next += 1;
-                let owner = &owners[number];
                 let started = self.may_ask(owner, &question(owner)).and_then(|()| {
-                    let failed = |error| unread(owner, format!("no process could be started: {error}"));
+                    let failed = |error| Unread::of_none(owner, format!("no process could be started: {error}"));
                     start(owner, number, until, || work(number)).map_err(failed)
                 });
                 match started {
                     Ok(reader) => running.push(reader),
-                    Err(why) => answers[number] = Some(Err(why)),
+                    Err(why) => answers[number] = Err(why),
                 }
             }
             if running.is_empty() {
-                break;
+                return answers;
             }
             let is_over = Instant::now() >= until || self.has_signal.load(Ordering::Relaxed);
             if is_over {
-                for reader in running.drain(..) {
-                    let owner = &owners[reader.number];
-                    let (pid, path) = (reader.pid, reader.current.path());
-                    answers[reader.number] = Some(Err(Unread::of(owner, pid, &path, "had no answer in time")));
-                    self.silent.push(question(owner));
-                    if !has_ended(pid) {
-                        self.stuck.push(Stuck { pid, question: question(owner), path });
-                    }
-                }
-                let none = |owner| Some(Err(unread(owner, "no time was left".to_owned())));
-                (next..owners.len()).for_each(|number| answers[number] = none(&owners[number]));
-                break;
+                next = owners.len();
+                running.iter().for_each(|reader| _ = kill_process(reader.pid, Signal::KILL));
+            } else {
+                wait(&running, until);
             }
-            wait(&running, until);
+            let grace = Instant::now() + GRACE;
             for at in (0..running.len()).rev() {
-                if running[at].has_all() {
-                    let reader = running.swap_remove(at);
-                    let (number, pid) = (reader.number, reader.pid);
-                    let (question, path) = (question(&owners[number]), reader.current.path());
-                    answers[number] = Some(reader.answer(&owners[number]));
-                    // A file system of its user's may keep it from its end.
-                    if !has_ended(pid) {
-                        self.stuck.push(Stuck { pid, question, path });
-                    }
+                if !is_over && !running[at].has_all() {
+                    continue;
+                }
+                let reader = running.swap_remove(at);
+                let (owner, number, pid, path) =
+                    (&owners[reader.number], reader.number, reader.pid, reader.current.path());
+                answers[number] = match is_over {
+                    true => Err(Unread::of(owner, pid, &path, "had no answer in time")),
+                    false => reader.answer(owner),
+                };
+                self.silent.extend(is_over.then(|| question(owner)));
+                // A file system of its user's may keep it from its end.
+                if !has_ended(pid, grace) {
+                    self.stuck.push(Stuck { pid, question: question(owner), path });
                 }
             }
         }
-        answers.into_iter().flatten().collect()
     }
 
     /// An error where no reader is started for `owner`, because one had no answer to this question before.
-    fn may_ask(&self, owner: &Owner, question: &Question) -> Result<(), Unread> {
-        if let Some(Stuck { pid, path, .. }) = self.stuck.iter().find(|stuck| stuck.question == *question) {
+    fn may_ask(&self, owner: &Owner, asked: &Question) -> Result<(), Unread> {
+        if let Some(Stuck { pid, path, .. }) = self.stuck.iter().find(|stuck| is_in_the_way(asked, &stuck.question)) {
             return Err(Unread::of(owner, *pid, path, "still waits for an answer"));
         }
-        // Of users in containers there is any number.
-        let is_crowded = owner.is_in_container && self.stuck.len() >= MAX_READERS;
-        match self.silent.contains(question) || is_crowded {
-            true => Err(unread(owner, "there was no answer before".to_owned())),
+        match self.silent.iter().any(|silent| is_in_the_way(asked, silent)) {
+            true => Err(Unread::of_none(owner, "there was no answer before")),
             false => Ok(()),
         }
     }
-}
-
-/// What this process has read itself, as if a reader had sent it.
-fn passed_on<T: Serialize + DeserializeOwned>(owner: &Owner, answer: &T) -> Result<T, Unread> {
-    let passed = serde_json::to_vec(answer).and_then(|bytes| serde_json::from_slice(&bytes));
-    passed.map_err(|error| unread(owner, error.to_string()))
-}
-
-fn unread(owner: &Owner, why: String) -> Unread {
-    Unread { uid: owner.uid, pid: None, path: String::new(), why }
 }
 
 /// A reader that was started.
 struct StartedReader {
     number: usize,
     pid: Pid,
+    begun: Instant,
     from: File,
     bytes: Vec<u8>,
     current: CurrentRead,
@@ -235,7 +234,7 @@ fn start<T: Serialize>(
         Some(_) if pid < 0 => Err(io::Error::last_os_error()),
         Some(pid) => {
             rustix::fs::fcntl_setfl(&from, OFlags::NONBLOCK)?;
-            Ok(StartedReader { number, pid, from: from.into(), bytes: Vec::new(), current })
+            Ok(StartedReader { number, pid, begun: Instant::now(), from: from.into(), bytes: Vec::new(), current })
         }
     }
 }
@@ -250,10 +249,9 @@ fn wait(running: &[StartedReader], until: Instant) {
     let _ = poll(&mut files, Timespec::try_from(left).ok().as_ref());
 }
 
-/// Kills a reader, and returns whether it has ended.
-fn has_ended(pid: Pid) -> bool {
+/// Kills a reader, and returns whether it has ended before `until`.
+fn has_ended(pid: Pid, until: Instant) -> bool {
     let _ = kill_process(pid, Signal::KILL);
-    let until = Instant::now() + GRACE;
     loop {
         if !matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)) {
             return true;

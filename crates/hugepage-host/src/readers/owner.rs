@@ -21,8 +21,8 @@ pub struct Owner {
     pub uid: u32,
     /// All groups; the first one becomes the group of the reader.
     pub groups: Vec<u32>,
-    /// Whether it is the user of that number in containers.
-    pub is_in_container: bool,
+    /// The container or the directory in which it reads; empty for the rest of the host.
+    pub place: String,
 }
 
 impl Owner {
@@ -33,42 +33,51 @@ impl Owner {
 
     /// The user whose files are nobody's; for a tree this program's own.
     pub fn nobody(root: &Root) -> Self {
-        if is_alone(root) { Self::own() } else { Self { uid: NOBODY, groups: vec![NOBODY], is_in_container: false } }
+        if is_alone(root) { Self::own() } else { Self { uid: NOBODY, groups: vec![NOBODY], place: String::new() } }
     }
 
     /// The user `uid` with the groups of /etc/passwd and /etc/group.
     pub fn of_account(root: &Root, uid: u32) -> Self {
         match is_alone(root) {
             true => Self::own(),
-            false => Self { uid, groups: accounts::groups(root, uid).unwrap_or_default(), is_in_container: false },
+            false => Self { uid, groups: accounts::groups(root, uid).unwrap_or_default(), place: String::new() },
         }
     }
 
-    /// The effective users of processes, and what is kept of those, apart for each user's in a container. Nobody stands for root and
+    /// The effective users of processes, and what is kept of those, apart for each user's in each container. Nobody stands for root and
     /// for unknown users; this program's own user for all where it can't become another one, and for those of a tree. The groups are
-    /// those of its account, or of processes that are its alone: a setuid or setgid program has what its user has not. Those in
-    /// containers come last, because there may be any number of them.
-    pub fn of_processes<T>(root: &Root, processes: Vec<(Option<Credentials>, bool, T)>) -> Vec<(Self, Vec<T>)> {
+    /// those of its account, or of processes that are its alone: a setuid or setgid program has what its user has not. Containers
+    /// come last, and first one user of each, because of containers and of users in one there may be any number.
+    pub fn of_processes<T>(root: &Root, taken: Vec<(Option<Credentials>, Option<String>, T)>) -> Vec<(Self, Vec<T>)> {
         let is_alone = is_alone(root);
-        let mut users: BTreeMap<(bool, u32), (Vec<u32>, Vec<T>)> = BTreeMap::new();
-        for (credentials, is_in_container, kept) in processes {
+        let mut users: BTreeMap<(String, u32), (Vec<u32>, Vec<T>)> = BTreeMap::new();
+        for (credentials, container, kept) in taken {
             let found = credentials.filter(|found| !is_alone && found.effective != 0);
             let uid = match &found {
                 Some(found) => found.effective,
                 None if is_alone => geteuid().as_raw(),
                 None => NOBODY,
             };
-            let (groups, all) = users.entry((is_in_container && !is_alone, uid)).or_default();
+            let place = container.filter(|_| !is_alone).unwrap_or_default();
+            let (groups, all) = users.entry((place, uid)).or_default();
             let own = found.filter(|found| found.users() == [uid; 3]).into_iter().flat_map(|found| found.groups);
             let new: Vec<_> = own.filter(|gid| !groups.contains(gid)).collect();
             groups.extend(new);
             all.push(kept);
         }
-        let owner = |((is_in_container, uid), (groups, all)): ((bool, u32), _)| {
-            let of_account = if is_in_container || is_alone { Vec::new() } else { Self::of_account(root, uid).groups };
-            (Self { uid, groups: if of_account.is_empty() { groups } else { of_account }, is_in_container }, all)
+        let owner = |((place, uid), (groups, all)): ((String, u32), _)| {
+            let is_of_host = place.is_empty() && !is_alone;
+            let of_account = if is_of_host { Self::of_account(root, uid).groups } else { Vec::new() };
+            (Self { uid, groups: if of_account.is_empty() { groups } else { of_account }, place }, all)
         };
-        users.into_iter().map(owner).collect()
+        let mut owners: Vec<(Self, _)> = users.into_iter().map(owner).collect();
+        let mut turns = BTreeMap::<String, usize>::new();
+        owners.sort_by_cached_key(|(owner, _)| {
+            let turn = turns.entry(owner.place.clone()).or_default();
+            *turn += usize::from(!owner.place.is_empty());
+            *turn
+        });
+        owners
     }
 
     /// Whether this process reads as nobody.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hugepage_kernel::escape;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,8 @@ use super::Owner;
 pub struct Unread {
     /// The user.
     pub uid: u32,
+    /// [`Owner::place`].
+    pub place: String,
     /// The process that was to read them; `None` if none was started.
     pub pid: Option<i32>,
     /// What it read when its time was over; empty if unknown.
@@ -23,12 +26,18 @@ pub struct Unread {
 impl Unread {
     /// What the process `pid` did not read for `owner`.
     pub(super) fn of(owner: &Owner, pid: Pid, path: &str, why: &str) -> Self {
-        Self { uid: owner.uid, pid: Some(pid.as_raw_pid()), path: path.to_owned(), why: why.to_owned() }
+        Self { pid: Some(pid.as_raw_pid()), path: path.to_owned(), ..Self::of_none(owner, why) }
     }
 
-    /// Adds it, unless the same user's files were not read before.
+    /// What no process read for `owner`.
+    pub(super) fn of_none(owner: &Owner, why: impl Into<String>) -> Self {
+        Self { uid: owner.uid, place: owner.place.clone(), pid: None, path: String::new(), why: why.into() }
+    }
+
+    /// Adds it, unless the same user's files were not read before, or some of the same place: it may have any number of users.
     pub fn add_to(self, all: &mut Vec<Self>) {
-        if all.iter().all(|other| other.uid != self.uid) {
+        let is_same = |other: &Self| other.place == self.place && (other.uid == self.uid || !self.place.is_empty());
+        if !all.iter().any(is_same) {
             all.push(self);
         }
     }
@@ -36,8 +45,9 @@ impl Unread {
 
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { uid, pid, path, why } = self;
-        write!(f, "the files of uid {uid} were not read: ")?;
+        let Self { uid, place, pid, path, why } = self;
+        let place = if place.is_empty() { String::new() } else { format!(" in {}", escape::line(place)) };
+        write!(f, "the files of uid {uid}{place} were not read: ")?;
         if let Some(pid) = pid {
             write!(f, "process {pid} ")?;
         }
