@@ -142,7 +142,8 @@ fn what_stands_in_the_way_is_passed_by_and_never_waited_for() {
         .unwrap_err();
     assert!(error.to_string().ends_with("alert_x.log\": it is not a regular file"), "{error}");
     let error = readers::last_start(&InstanceFiles::own(&root), "/u01/app/oracle/diag/rdbms/loop").unwrap_err();
-    assert!(error.to_string().contains("Too many levels of symbolic links"), "{error}");
+    // Each C library has its own words.
+    assert!(error.to_string().to_lowercase().contains("symbolic link"), "{error}");
     let asm = instance(OracleKind::Asm, "+ASM");
     let (found, notes) = alert_log_of(&root, &search(&asm, HOME));
     assert_eq!((found, notes.len()), (None, 1), "{notes:?}");
