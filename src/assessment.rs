@@ -18,8 +18,7 @@ use crate::{found, server, settings, shmem, standby};
 const NO_WORKER: &str = "no worker runs: nothing is watched, and nobody asks what a restart and the next boot give; you may need \
                          to increase max_worker_processes and restart";
 
-/// The status now. Its cost depends neither on the number of processes nor on the size of memory. It reads /proc, /sys and the
-/// data directory, and looks at the configuration files.
+/// The status now, from /proc, /sys and the data directory, whatever the number of processes and the size of memory.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let primary = standby::primary();
     let answer = NextRestart::now(root).answer(primary.as_ref(), notes);

@@ -43,8 +43,7 @@ pub fn is_stopping() -> bool {
     STOPPING.load(Ordering::Relaxed)
 }
 
-/// Waits until `readable` has data, at most for `limit`; `event` is its name in pg_stat_activity from 17 on. A cancel, a
-/// timeout and the postmaster's death raise an error.
+/// Waits until `readable` has data, at most for `limit`; `event` is its name in pg_stat_activity. A cancel or timeout is an error.
 #[allow(unsafe_code)]
 pub fn wait(_guard: &LatchGuard, event: &'static CStr, readable: Option<c_int>, limit: Duration) {
     let socket = readable.map_or(0, |_| pg_sys::WL_SOCKET_READABLE);

@@ -62,8 +62,7 @@ pub fn ok_or_log<T>(operation: &'static str, result: Result<T, impl Display>) ->
     }
 }
 
-/// Runs `work` with a reserve of `bytes`. An error of PostgreSQL or a panic is a problem of `operation`, as in [`ok_or_log`]; it
-/// goes no further.
+/// Runs `work` with a reserve of `bytes`. An error of PostgreSQL or a panic is a problem of `operation`, and goes no further.
 pub fn catch_errors(operation: &'static str, bytes: usize, work: impl FnOnce()) {
     let work = AssertUnwindSafe(work);
     let with_reserve = || {

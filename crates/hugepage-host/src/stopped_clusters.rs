@@ -8,6 +8,7 @@ use hugepage_assess::model::{HugePages, PoolFact, PoolState, requested_by_settin
 use hugepage_assess::pools;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::host::accounts;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::source::root::if_there;
@@ -19,6 +20,7 @@ use hugepage_start::StartAnswer;
 use super::identify::ServerIdentity;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::Configured;
+use super::postgresql_service::IN_CONTAINER;
 use super::postgresql_units::{UnitDirectory, units};
 use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 use super::stopped_readers::by_owners;
@@ -40,7 +42,23 @@ impl Snapshot {
         noted.into_iter().for_each(|note| notes.add(note));
         let (host, running) = (&self.host, self.servers.iter().map(|server| &server.id).collect::<Vec<_>>());
         let services: BTreeSet<_> = running.iter().filter_map(|id| id.service.as_deref()).collect();
-        units.retain(|(unit, _)| !services.contains(unit.as_str()));
+        // The process of a container that runs is in no cgroup of its unit's.
+        let runs_container = |(unit, directory): &UnitDirectory| {
+            directory.as_ref().is_err_and(|why| why == IN_CONTAINER)
+                && root.exists(&format!("/sys/fs/cgroup/system.slice/{unit}"))
+        };
+        units.retain(|one| !services.contains(one.0.as_str()) && !runs_container(one));
+        // Its own manager starts what units of its home directory have.
+        for account in accounts::accounts(root).unwrap_or_default() {
+            let is_usual = ["postgres", "pgsql", "enterprisedb"].contains(&&*account.name);
+            let is_started = is_usual && root.exists(&format!("/var/lib/systemd/linger/{}", account.name));
+            if is_started && running.iter().all(|id| id.place.uid != Some(account.uid)) {
+                units.push((
+                    account.name,
+                    Err("it lingers, and the units in its home directory are not read".to_owned()),
+                ));
+            }
+        }
         let search = Clusters { root, host, running: &running, given, ask, units: &units, enabled: &enabled };
         let find = |is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| search.find(is_mine, notes);
         let found = by_owners(&host.owners, &mut unread, &mut notes, find);
@@ -73,7 +91,9 @@ impl Clusters<'_> {
         let Self { root, host, given, .. } = *self;
         let running: BTreeSet<_> = self.running.iter().filter_map(|id| id.postgresql()?.inode).collect();
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
-        let is_enabled = |unit: &str| self.enabled.iter().any(|name| name == unit);
+        // A timer starts the service of its name.
+        let stem = |name: &str| name.rsplit_once('.').map(|(stem, _)| stem.to_owned());
+        let is_enabled = |unit: &str| self.enabled.iter().any(|name| stem(name) == stem(unit));
         let (mut of_units, mut at_boot) = (Vec::new(), BTreeSet::new());
         for (unit, directory) in
             self.units.iter().filter_map(|(unit, directory)| Some((unit, directory.as_ref().ok()?)))
@@ -87,7 +107,9 @@ impl Clusters<'_> {
         for cluster in given_clusters.chain(candidates(root, notes)).chain(of_units) {
             let data = cluster.data.to_string_lossy();
             let version = files.owner(&format!("{data}/PG_VERSION"));
-            let is_absent = version.as_ref().is_err_and(ReadError::is_not_found) && !given.contains(&cluster.data);
+            let is_absent = version.as_ref().is_err_and(ReadError::is_not_found)
+                && !given.contains(&cluster.data)
+                && !at_boot.contains(&cluster.data);
             let inode = files.root().inode(&data);
             let owner = version.as_ref().ok().copied();
             let claim = is_mine(owner);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use hugepage_assess::assessment::Outlook;
-use hugepage_kernel::Pages;
+use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Bytes, Pages};
 use hugepage_oracle::stopped::{self, Claim, HostOfStarts, NamedOracle, StoppedOracle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,6 +25,14 @@ pub(super) fn stopped_oracle(
     let mut found = by_owners(owners, unread, notes, find);
     let wants = |one: &StoppedOracle| one.wants.pages().filter(|_| one.outlook() == Outlook::Hugetlb);
     let all = found.iter().filter_map(wants).fold(Pages(0), Pages::saturating_add);
+    let running = running.iter().filter_map(|one| one.oracle.last_start.as_ref()?.parameters.memory_target());
+    let targets = found.iter().filter_map(|one| one.memory_target).chain(running).fold(Bytes(0), Bytes::saturating_add);
+    for one in found.iter_mut().filter(|one| one.memory_target.and(one.dev_shm).is_some_and(|size| size < targets)) {
+        let why = format!(
+            "MEMORY_TARGET: its SGA is files in /dev/shm, which is too small for the {targets} of all instances"
+        );
+        one.wants = Wants::None(why.into());
+    }
     let alone = found.iter_mut().filter(|one| wants(one).is_some()).filter_map(|one| one.forecast.as_mut());
     for forecast in alone.filter(|forecast| forecast.guaranteed.is_some_and(|pages| pages < all)) {
         forecast.outlook = Outlook::Unknown;

@@ -68,8 +68,7 @@ pub fn is_history_file(name: &str) -> bool {
             .is_some_and(|(kind, _)| ["postgresql", "oracle", "asm", "mgmtdb", "apx", "ios"].contains(&kind))
 }
 
-/// Identity that the records of an instance on `machine` speak of. An Oracle instance stays what it is when it moves to another
-/// ORACLE_HOME, as patches make it do.
+/// Identity that the records of an instance on `machine` speak of. An Oracle instance keeps it in another ORACLE_HOME.
 pub fn instance_identity(instance: &ServerIdentity, machine: String) -> InstanceIdentity {
     let major = instance.version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     let named = |own: Option<&String>| own.unwrap_or(&instance.name).clone();

@@ -90,6 +90,7 @@ fn summary(survey: &Survey) -> String {
         _ if unknown > 0 => {
             format!("{landed} of {count} instances are in huge pages, {unknown} could not be inspected{remedy}")
         }
+        (_, 1) => format!("1 of {count} instances is in huge pages"),
         _ => format!("{landed} of {count} instances are in huge pages"),
     };
     if others > 0 {

@@ -153,8 +153,7 @@ impl Hierarchy {
         &self.process
     }
 
-    /// The limits on `page_size` that apply now to the process of [`Hierarchy::find_of`]. What cannot be read is a note,
-    /// and counts as hidden levels.
+    /// The limits on `page_size` for the process of [`Hierarchy::find_of`]. What cannot be read is a note, and counts as hidden.
     pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         self.limits_of(root, &self.process, page_size, notes)
     }
@@ -244,8 +243,7 @@ impl Hierarchy {
     }
 }
 
-/// The part of `path`, as /proc/PID/cgroup has it, below a mount point where `mount_root` stands, without a slash at
-/// either end; `None` if it is outside.
+/// The part of `path`, as /proc/PID/cgroup has it, below a mount point where `mount_root` stands; `None` if it is outside.
 pub(super) fn below(mount_root: &str, path: &str) -> Option<String> {
     let below = match mount_root {
         "/" => path,

@@ -10,8 +10,7 @@ use crate::readers::{Parameters, Timestamp};
 /// The last start in a log: the lines from `Starting ORACLE instance (` to PMON's start. [`LastStart::is_of`] tells
 /// whether it is the start of the instance that runs now.
 ///
-/// Sizes that Oracle rounds down (`28 GB` for 14,497 pages) are as printed. A field that the log does not have is
-/// `None`.
+/// Sizes that Oracle rounds down (`28 GB` for 14,497 pages) are as printed. What the log does not have is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastStart {
     /// The time before the line; `None` in a log without its beginning.
@@ -20,8 +19,7 @@ pub struct LastStart {
     pub mode: Option<String>,
     /// `(OS id: 14753)` (since 12.1): the process that started it, which is not PMON.
     pub os_pid: Option<i32>,
-    /// `PMON started with pid=2, OS id=4352`, in the PID namespace of the instance. `None` if the start did not get so
-    /// far.
+    /// `PMON started with pid=2, OS id=4352`, in the PID namespace of the instance. `None` if the start did not get there.
     pub pmon: Option<i32>,
     /// `11.2.0.4.0`; where the log has it, with the release update (`19.24.0.0.0`).
     pub version: Option<String>,
@@ -159,8 +157,7 @@ impl LastStart {
         Some(LoggedPages { available, expected, allocated: pages.used })
     }
 
-    /// Whether this is the start of the instance whose PMON is `pmon`, started at `started` (seconds since 1970 UTC):
-    /// `None` if that could not be determined.
+    /// Whether this is the start of the instance whose PMON is `pmon`, started at `started` (Unix time): `None` if unknown.
     ///
     /// PMON starts seconds after the line, or minutes if a large SGA is prepared first. A log without UTC offset fits
     /// every time zone, so PMON's process id is compared too; inside a container it differs.

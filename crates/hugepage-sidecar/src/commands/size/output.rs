@@ -116,10 +116,10 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
             let (instance, kind) = (instance.id.name.clone(), instance.id.kind());
             Some(UncountedServer { instance, kind, reason: why.to_owned(), is_known })
         };
-        let of_next_start = || format!("its next start is unknown: {}", instance.notes.join("; "));
+        let of_next_start = || format!("what its next start needs, which is unknown: {}", instance.notes.join("; "));
         let (why, is_known) = match &facts.segment {
             Some(_) if let Pending::Refused(error) = &facts.pending => {
-                return not_counted(&format!("its next start would fail: {error}"), false);
+                return not_counted(&format!("what its next start needs: its next start would fail: {error}"), false);
             }
             Some(_) if facts.pending == Pending::Unknown => return not_counted(&of_next_start(), false),
             None => ("its shared memory could not be inspected: run this as root", false),
@@ -151,8 +151,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     running.chain(down).chain(strangers).collect()
 }
 
-/// The memlock that an owner of Oracle instances needs. Kernels before 5.18 count all segments of a user together; where
-/// that is unknown it is assumed.
+/// The memlock that an owner of Oracle instances needs. Kernels before 5.18 add up the segments of a user, as unknown ones do.
 fn memlock_of_owner(survey: &Survey, counts_memlock: Option<bool>) -> Option<Bytes> {
     let needs =
         || survey.instances.iter().filter_map(|instance| Some((instance.id.place.uid, memlock_needed(instance)?)));
