@@ -47,8 +47,7 @@ pub fn line(text: String) {
     report(PgLogLevel::LOG, plain(text));
 }
 
-/// The value. An error is a problem of `operation`: it is logged when it begins, whichever operation meets it first, and again
-/// after one that it has stopped succeeded.
+/// The value. An error is a problem of `operation`: it is logged when it begins, and again after a success between.
 pub fn ok_or_log<T>(operation: &'static str, result: Result<T, impl Display>) -> Option<T> {
     match result {
         Ok(value) => {

@@ -10,6 +10,8 @@ const IMAGES: [&str; 4] = ["postgres", "postgis", "timescale", "pgvector"];
 pub(super) const IN_CONTAINER: &str = "it starts a container, whose server counts only while it runs";
 /// What gives a service other directories than the host has.
 const OTHER_FILES: [&str; 5] = ["RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "MountImages"];
+/// What options have in their names that change the need.
+const OPTIONS: [&str; 5] = ["huge_", "huge-", "shared_", "shared-", "max_connections"];
 /// The variables that have a data directory, and where it is below their value.
 const VARIABLES: [(&str, &str); 3] = [("PGDATA", ""), ("PGROOT", "/data"), ("POSTGRES_DATADIR", "")];
 
@@ -101,6 +103,10 @@ impl Service {
         }
         if let Some(key) = self.other_files {
             return vec![Err(format!("its {key}= is not followed"))];
+        }
+        let sets = |word: &&String| OPTIONS.iter().any(|part| word.contains(part)) || *word == "-B";
+        if let Some(word) = command.iter().find(sets) {
+            return vec![Err(format!("its unit has {word}, whose effect is not known here"))];
         }
         if let Err(why) = self.read_files(read) {
             return vec![Err(why)];

@@ -300,6 +300,10 @@ mod tests {
                 "ExecStart=/usr/bin/podman run -v pg:/var/lib/postgresql/data docker.io/library/postgres:17\n",
                 "it starts a container, whose server counts only while it runs",
             ),
+            (
+                "ExecStart=/usr/bin/postgres -D /data -c shared_buffers=8GB\n",
+                "its unit has shared_buffers=8GB, whose effect is not known here",
+            ),
             ("RootDirectory=/srv\nExecStart=/usr/bin/postgres -D /data\n", "its RootDirectory= is not followed"),
             ("ExecStart=/usr/bin/postgres -D /data\nBindPaths=/a:/data\n", "its BindPaths= is not followed"),
             ("ExecStart=/opt/start_postgres.sh\n", "the program of its ExecStart= is not known"),

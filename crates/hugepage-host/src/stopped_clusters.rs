@@ -26,6 +26,10 @@ use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 use super::stopped_readers::by_owners;
 use crate::readers::{self, Owner};
 
+/// Where packages have `data`, or `VERSION/data`.
+const PACKAGES: &str = "/var/lib/pgsql /var/lib/edb /var/lib/postgres /var/lib/pgpro /usr/local/pgsql /opt/PostgreSQL \
+                        /var/opt/gitlab/postgresql";
+
 impl Snapshot {
     /// Adds the PostgreSQL clusters that do not run: those in the directories of Debian and Red Hat, in systemd units, and in `given`.
     /// `ask` answers what a start of one asks for, as the user of the cluster.
@@ -104,16 +108,20 @@ impl Clusters<'_> {
         }
         let given_clusters = given.iter().map(|directory| ClusterPaths::in_directory(directory));
         let files = InstanceFiles::own(root);
+        // Also of one whose directory only its own user sees.
+        let runs =
+            |data: &Path| self.running.iter().any(|id| id.place.container.is_none() && Path::new(&id.name) == data);
         for cluster in given_clusters.chain(candidates(root, notes)).chain(of_units) {
             let data = cluster.data.to_string_lossy();
+            // Debian's unit starts the clusters that have the word `auto`.
+            let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
             let version = files.owner(&format!("{data}/PG_VERSION"));
-            let is_absent = version.as_ref().is_err_and(ReadError::is_not_found)
-                && !given.contains(&cluster.data)
-                && !at_boot.contains(&cluster.data);
+            let is_expected = is_automatic || given.contains(&cluster.data) || at_boot.contains(&cluster.data);
+            let is_absent = !is_expected && version.as_ref().is_err_and(ReadError::is_not_found);
             let inode = files.root().inode(&data);
-            let owner = version.as_ref().ok().copied();
-            let claim = is_mine(owner);
-            let is_known = inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode));
+            let claim = is_mine(version.as_ref().ok().copied());
+            let is_known =
+                runs(&cluster.data) || inode.is_some_and(|inode| running.contains(&inode) || !seen.insert(inode));
             if is_absent || is_known || claim == Claim::OfAnother {
                 continue;
             }
@@ -127,8 +135,6 @@ impl Clusters<'_> {
                 }
                 Err(error) => cluster.unknown(format!("whether it is a data directory is unknown: {error}")),
             };
-            // Debian's unit starts the clusters that have the word `auto`.
-            let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
             one.starts_at_boot = is_automatic || at_boot.contains(&cluster.data);
             found.push((data.into_owned(), one));
         }
@@ -186,10 +192,11 @@ fn candidates(root: &Root, notes: &mut Notes) -> Vec<ClusterPaths> {
     for version in list(root, "/etc/postgresql", notes) {
         for cluster in list(root, &format!("/etc/postgresql/{version}"), notes) {
             let directory = format!("/etc/postgresql/{version}/{cluster}");
-            candidates.extend(ClusterPaths::of_configuration(root, &directory, notes));
+            let usual = || ClusterPaths::in_directory(Path::new(&format!("/var/lib/postgresql/{version}/{cluster}")));
+            candidates.push(ClusterPaths::of_configuration(root, &directory, notes).unwrap_or_else(usual));
         }
     }
-    for packages in ["/var/lib/pgsql", "/var/lib/edb", "/var/lib/postgres", "/usr/local/pgsql", "/opt/PostgreSQL"] {
+    for packages in PACKAGES.split(' ') {
         let directories = list(root, packages, notes).into_iter().map(|version| format!("{packages}/{version}/data"));
         let directories = directories.chain([format!("{packages}/data")]);
         candidates.extend(directories.map(|directory| ClusterPaths::in_directory(Path::new(&directory))));

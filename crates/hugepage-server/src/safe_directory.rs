@@ -51,8 +51,7 @@ pub enum UnsafeDirectory {
 
 #[expect(clippy::disallowed_methods, reason = "what this program writes, by descriptors")]
 impl SafeDirectory {
-    /// Opens `path`, whose steps are the caller's to trust. `flags` may refuse a link at its end (O_NOFOLLOW), or open it for
-    /// no more than looking up names in it (O_PATH).
+    /// Opens `path`, whose steps are the caller's to trust. `flags`: such as O_NOFOLLOW, or O_PATH to look up names in it.
     pub fn open(path: &Path, flags: OFlags) -> io::Result<Self> {
         Self::open_at(CWD, path, flags)
     }

@@ -20,8 +20,7 @@ pub fn history_file(directory: &Path, instance: &ServerIdentity) -> PathBuf {
     file_name(directory, &instance.kind(), &instance.name, &instance.place, home)
 }
 
-/// The history of an instance that has none of its own: that of the home from which it was moved. The last written, without
-/// those of others, for which `is_taken` holds.
+/// The history of an instance that was moved from another home: the last written without those for which `is_taken` holds.
 pub fn history_of_other_home(
     directory: &Path,
     instance: &ServerIdentity,

@@ -88,8 +88,7 @@ fn numbers(root: &Root, path: &str) -> Result<Vec<i32>, ReadError> {
     Ok(numbers)
 }
 
-/// Whether /proc hides the processes of other users from this one: its option `hidepid`, and not even the first process,
-/// which always exists, can be seen (proc(5)).
+/// Whether /proc hides the processes of other users from this one: `hidepid`, and not even the first process can be seen (proc(5)).
 pub fn hides_others(root: &Root) -> bool {
     let is_set = |mount: &Mount| {
         let hides =

@@ -142,8 +142,7 @@ impl LastStart {
         expected().into_iter().collect()
     }
 
-    /// The numbers of huge pages of `size`; `None` if the log does not have that size. 11.2 shows the pages that are
-    /// unused after the instance took its own.
+    /// The numbers of huge pages of `size`; `None` if the log does not have it. 11.2 shows what is unused after the start.
     pub fn pages_of(&self, size: PageSize) -> Option<LoggedPages> {
         if let Some(row) = self.page_sizes.iter().find(|row| !row.is_base && row.page_size == size) {
             return Some(LoggedPages { available: row.available, expected: row.expected, allocated: row.allocated });
