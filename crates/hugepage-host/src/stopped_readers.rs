@@ -27,10 +27,9 @@ pub(super) fn stopped_oracle(
     let all = found.iter().filter_map(wants).fold(Pages(0), Pages::saturating_add);
     let running = running.iter().filter_map(|one| one.oracle.last_start.as_ref()?.parameters.memory_target());
     let targets = found.iter().filter_map(|one| one.memory_target).chain(running).fold(Bytes(0), Bytes::saturating_add);
-    for one in found.iter_mut().filter(|one| one.memory_target.and(one.dev_shm).is_some_and(|size| size < targets)) {
-        let why = format!(
-            "MEMORY_TARGET: its SGA is files in /dev/shm, which is too small for the {targets} of all instances"
-        );
+    let in_shm = |one: &&mut StoppedOracle| one.memory_target.is_some() && matches!(one.wants, Wants::None(_));
+    for one in found.iter_mut().filter(in_shm).filter(|one| one.dev_shm.is_some_and(|size| size < targets)) {
+        let why = format!("MEMORY_TARGET: its SGA is files in /dev/shm, too small for the {targets} of all");
         one.wants = Wants::None(why.into());
     }
     let alone = found.iter_mut().filter(|one| wants(one).is_some()).filter_map(|one| one.forecast.as_mut());
