@@ -35,8 +35,7 @@ pub fn at_allocation(root: &Root, notes: &mut Notes) -> Status {
     with_answer(root, None, false, notes)
 }
 
-/// The status with the answer of the server's program about the configuration on disk. With `or_unchanged`, an answer
-/// that the running server meets counts as no change.
+/// The status with the answer of the server's program. With `or_unchanged`, one that the running server meets is no change.
 pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, notes: &mut Notes) -> Status {
     assess(root, answer, or_unchanged, None, notes)
 }

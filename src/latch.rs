@@ -15,8 +15,7 @@ thread_local! {
     static LATCH_WAS_SET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Permits [`wait`] while it exists. On drop it sets the latch again if a wait has reset it: another waiter, such as
-/// the worker's main loop, needs that signal.
+/// Permits [`wait`] while it exists. On drop it sets the latch again if a wait has reset it, for the worker's main loop.
 pub struct LatchGuard;
 
 impl Drop for LatchGuard {

@@ -111,8 +111,7 @@ pub fn postmaster_pid() -> i32 {
     unsafe { pg_sys::PostmasterPid }
 }
 
-/// The postmaster's name below /proc; `None` if /proc shows another namespace of processes, in which the number may be
-/// that of another process.
+/// The postmaster's name below /proc; `None` if /proc shows another namespace of processes, with other numbers.
 pub fn postmaster_in_proc() -> Option<String> {
     // SAFETY: set when the process starts.
     #[allow(unsafe_code)]

@@ -1,5 +1,4 @@
-//! Names that others chose, as text that is safe on a terminal, in a log and in a file of lines: names of directories and clusters may
-//! hold escape sequences and line breaks.
+//! Names that others chose, as text that is safe on a terminal, in a log and in a file of lines: they may hold escape sequences.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,5 +1,4 @@
-//! A directory that this program writes to. It stays open, so that every step is in it, even if another one gets its name
-//! meanwhile; and no step follows a link.
+//! A directory that this program writes to. It stays open, so that every step is in it; and no step follows a link.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};

@@ -30,8 +30,7 @@ const OF_THE_QUESTION: [(&str, &str); 8] = [
     ("lc_messages", "C"),
 ];
 
-/// A start that the server's program is asked about. The command line has the arguments, then the settings; of those with
-/// one name the last is effective, and all override the files.
+/// A start that the server's program is asked about. Of arguments and settings with one name the last is effective.
 #[derive(Debug)]
 pub struct StartQuestion<'a> {
     /// The major version of the program.

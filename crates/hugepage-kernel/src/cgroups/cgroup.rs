@@ -101,8 +101,7 @@ pub struct CgroupLimits {
     pub reservation: Vec<CgroupLimit>,
     /// The limits of memory cgroups, if those count huge pages; empty if they do not.
     pub memory: Vec<MemoryLimit>,
-    /// The file that counts how often a limit refused huge pages to processes of the cgroup, and its number (`events`, Linux 5.6; `failcnt` of version 1).
-    /// `None` if there is no such file, as in v1.
+    /// The file that counts how often a limit refused huge pages to the cgroup, and its number; `None` if there is no such file.
     pub refusals: Option<(String, u64)>,
     /// Whether there may be limits that are not visible.
     pub hidden_levels: bool,

@@ -1,5 +1,4 @@
-//! The Oracle instance of a process, from its command line. Oracle's processes use it as their title, and every user
-//! may read it. (`comm` would be cut after 15 bytes.)
+//! The Oracle instance of a process, from its command line: its title there, of which `comm` has 15 bytes.
 
 use std::fmt;
 

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::readers::{Parameters, Timestamp};
 
-/// The last start in a log: the lines from `Starting ORACLE instance (` to PMON's start. [`LastStart::is_of`] tells
-/// whether it is the start of the instance that runs now.
+/// The last start in a log, up to PMON's start. [`LastStart::is_of`] tells whether it is that of the running instance.
 ///
 /// Sizes that Oracle rounds down (`28 GB` for 14,497 pages) are as printed. What the log does not have is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

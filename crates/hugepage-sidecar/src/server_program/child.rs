@@ -1,5 +1,4 @@
-//! Runs the program of a server on input that may be hostile, as the user of this process: without a terminal, with little memory and time,
-//! and with no process left behind.
+//! Runs the program of a server on input that may be hostile, as the user of this process, and leaves no process behind.
 
 use std::ffi::OsString;
 use std::io;
