@@ -314,8 +314,8 @@ fn a_server_that_is_only_planned() {
 fn a_note_of_size_stands_once() {
     let host = Host::with_server(4096, "try", 0);
     let times = |note: &str| {
-        let text = stdout(&host.run(&["size", "--postgresql-data", "/srv/other"]));
-        text.split_whitespace().collect::<Vec<_>>().join(" ").matches(note).count()
+        let output = host.run(&["size", "--postgresql-data", "/srv/other"]);
+        stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ").matches(note).count()
     };
     let path = |name: &str| host.0.path().join(name);
     fs::create_dir_all(path("srv/other")).unwrap();
