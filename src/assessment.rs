@@ -18,8 +18,7 @@ use crate::{found, server, settings, shmem, standby};
 const NO_WORKER: &str = "no worker runs: nothing is watched, and nobody asks what a restart and the next boot give; you may need \
                          to increase max_worker_processes and restart";
 
-/// The status now. Its cost depends neither on the number of processes nor on the size of memory. It reads /proc, /sys and the
-/// data directory, and looks at the configuration files.
+/// The status now, from /proc, /sys and the data directory, whatever the number of processes and the size of memory.
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let primary = standby::primary();
     let answer = NextRestart::now(root).answer(primary.as_ref(), notes);
@@ -36,8 +35,7 @@ pub fn at_allocation(root: &Root, notes: &mut Notes) -> Status {
     with_answer(root, None, false, notes)
 }
 
-/// The status with the answer of the server's program about the configuration on disk. With `or_unchanged`, an answer
-/// that the running server meets counts as no change.
+/// The status with the answer of the server's program. With `or_unchanged`, one that the running server meets is no change.
 pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, notes: &mut Notes) -> Status {
     assess(root, answer, or_unchanged, None, notes)
 }

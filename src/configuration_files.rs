@@ -1,5 +1,4 @@
-//! The configuration files of this server, as far as this process knows them without opening one: looked at, and only where a
-//! look waits for nobody.
+//! The configuration files of this server, as far as this process knows them by looking where a look waits for nobody.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -60,8 +60,7 @@ impl StartParameter {
         text(self.record().name).unwrap_or_default()
     }
 
-    /// Whether the configuration files had another value when this process has read them last, so that a restart is
-    /// pending (`pg_settings.pending_restart`).
+    /// Whether the configuration files had another value when this process read them last (`pg_settings.pending_restart`).
     pub fn is_pending(&self) -> bool {
         self.has_status(pg_sys::GUC_PENDING_RESTART)
     }
@@ -125,8 +124,7 @@ pub fn is_session() -> bool {
     unsafe { pg_sys::IsTransactionState() }
 }
 
-/// Whether the current user may read `pg_file_settings`, which shows what files have that the server has not loaded. Outside
-/// of a transaction nobody asks.
+/// Whether the current user may read `pg_file_settings`, which has what files set and the server has not loaded; in a transaction.
 #[allow(unsafe_code)]
 pub fn may_see_file_settings() -> bool {
     // SAFETY: only in a transaction.

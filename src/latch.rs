@@ -15,8 +15,7 @@ thread_local! {
     static LATCH_WAS_SET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Permits [`wait`] while it exists. On drop it sets the latch again if a wait has reset it: another waiter, such as
-/// the worker's main loop, needs that signal.
+/// Permits [`wait`] while it exists. On drop it sets the latch again if a wait has reset it, for the worker's main loop.
 pub struct LatchGuard;
 
 impl Drop for LatchGuard {
@@ -43,8 +42,7 @@ pub fn is_stopping() -> bool {
     STOPPING.load(Ordering::Relaxed)
 }
 
-/// Waits until `readable` has data, at most for `limit`; `event` is its name in pg_stat_activity from 17 on. A cancel, a
-/// timeout and the postmaster's death raise an error.
+/// Waits until `readable` has data, at most for `limit`; `event` is its name in pg_stat_activity. A cancel or timeout is an error.
 #[allow(unsafe_code)]
 pub fn wait(_guard: &LatchGuard, event: &'static CStr, readable: Option<c_int>, limit: Duration) {
     let socket = readable.map_or(0, |_| pg_sys::WL_SOCKET_READABLE);

@@ -45,8 +45,7 @@ fn hugepage_refuse_overloads(functions: &[u8]) -> Result<(), ErrorReport> {
     ))
 }
 
-/// Raises an error if this process has loaded the library from another file, too; in `_PG_init`. Two of them would define the
-/// same settings.
+/// Raises an error in `_PG_init` if this process has the library from another file, too: both would define the same settings.
 #[allow(unsafe_code)]
 pub fn refuse_another_copy() {
     /// A place in this file's memory.

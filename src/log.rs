@@ -47,8 +47,7 @@ pub fn line(text: String) {
     report(PgLogLevel::LOG, plain(text));
 }
 
-/// The value. An error is a problem of `operation`: it is logged when it begins, whichever operation meets it first, and again
-/// after one that it has stopped succeeded.
+/// The value. An error is a problem of `operation`: it is logged when it begins, and again after a success between.
 pub fn ok_or_log<T>(operation: &'static str, result: Result<T, impl Display>) -> Option<T> {
     match result {
         Ok(value) => {
@@ -62,8 +61,7 @@ pub fn ok_or_log<T>(operation: &'static str, result: Result<T, impl Display>) ->
     }
 }
 
-/// Runs `work` with a reserve of `bytes`. An error of PostgreSQL or a panic is a problem of `operation`, as in [`ok_or_log`]; it
-/// goes no further.
+/// Runs `work` with a reserve of `bytes`. An error of PostgreSQL or a panic is a problem of `operation`, and goes no further.
 pub fn catch_errors(operation: &'static str, bytes: usize, work: impl FnOnce()) {
     let work = AssertUnwindSafe(work);
     let with_reserve = || {

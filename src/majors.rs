@@ -42,8 +42,7 @@ pub fn state(state: pg_sys::BackendState::Type) -> Option<&'static str> {
     })
 }
 
-/// Gives a set-returning function a tuplestore, with the columns that its caller expects, in the `resultinfo` of the call; an
-/// error where none is expected (funcapi.c).
+/// Gives a set-returning function a tuplestore with the columns that its caller expects; an error where none is (funcapi.c).
 ///
 /// # Safety
 /// `call` must be a call that goes on.

@@ -179,8 +179,7 @@ pub fn with_reserve<T>(size: usize, body: impl FnOnce() -> T) -> T {
     body()
 }
 
-/// Raises the error of [`with_reserve`] once the call has used half of its reserve, of which nothing comes back before
-/// all of it does. For a loop over a file that may be long.
+/// Raises the error of [`with_reserve`] once the call has used half of its reserve. For a loop over a file that may be long.
 pub fn check_reserve() {
     if CALL_RESERVE.left() < CALL_RESERVE.size.load(Relaxed) / 2 {
         out_of_memory("The extension has used half of its reserve of memory.".to_owned());

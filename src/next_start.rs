@@ -122,14 +122,12 @@ impl NextRestart {
         self.not_loaded.is_some() || self.not_seen.is_some() || names.into_iter().any(|names| !names.is_empty())
     }
 
-    /// Whether the asker is to ask the server's program: also after a reload of changed files, of which the server forgets
-    /// the values that it has refused.
+    /// Whether the asker is to ask the server's program: also after a reload of changed files, whose refused values are forgotten.
     pub fn is_to_ask(&self) -> bool {
         self.differs() || self.has_changed
     }
 
-    /// The answer on a restart; `None` if it asks for what the running server has. `primary`: the settings that a standby
-    /// compares its own with.
+    /// The answer on a restart; `None` if it asks for what the running server has. `primary`: what a standby compares its own with.
     pub fn answer(&self, primary: Option<&RecoveryParameters>, notes: &mut Notes) -> Option<Answer> {
         let known = found::answer(self.key).filter(|_| self.not_seen.is_none());
         let (answer, recovery) = match known {

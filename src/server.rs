@@ -120,8 +120,7 @@ pub fn own_pid() -> i32 {
     }
 }
 
-/// The postmaster's name below /proc; `None` if /proc shows another namespace of processes, in which the number may be
-/// that of another process.
+/// The postmaster's name below /proc; `None` if /proc shows another namespace of processes, with other numbers.
 pub fn postmaster_in_proc() -> Option<String> {
     let seen = process::own_pid(&Root::live()).ok()?;
     (seen == own_pid()).then(|| postmaster_pid().to_string())

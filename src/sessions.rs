@@ -28,8 +28,7 @@ pub struct Session {
 
 /// The current sessions, from a new snapshot.
 ///
-/// Discards the transaction's snapshot, as pg_stat_clear_snapshot() does: memory that is read now must not be joined with
-/// earlier sessions.
+/// Discards the transaction's snapshot, as pg_stat_clear_snapshot() does: memory that is read now must not meet earlier sessions.
 #[allow(unsafe_code)]
 pub fn now_running() -> Vec<Session> {
     // SAFETY: both functions use this backend's private snapshot, whose bounds these are.

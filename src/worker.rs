@@ -1,5 +1,4 @@
-//! The background worker: repeats the startup message for the logging collector, trims the history file, and warns
-//! before a restart loses huge pages.
+//! The background worker: repeats the startup message for the logging collector, trims the history, and warns of losses.
 //!
 //! - It has no database, so it runs on a primary and on a standby and blocks no DROP DATABASE. It connects all the
 //!   same, so that pg_stat_activity shows it.
@@ -10,8 +9,7 @@
 //!   boot. It never waits for the asker, which sets its latch at the end. Every view reads the answers from shared memory.
 //! - The threats that it has warned of are in shared memory, so that a new worker does not warn of them again.
 //! - An error in a sample is one line in the log; the next sample follows.
-//! - On SIGTERM it ends with status 1, so that the postmaster starts a new one unless the server stops. An error at a reload
-//!   ends it, too.
+//! - On SIGTERM, and after an error at a reload, it ends with status 1: the postmaster starts a new one unless the server stops.
 
 use std::time::{Duration, Instant};
 
@@ -140,8 +138,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Starts the asker, where what it finds is not known. Returns the time until it may be started; `None` if there is nothing
-    /// to ask, or it runs.
+    /// Starts the asker, where what it finds is not known. Returns the time until it may be started; `None` if it need not be.
     fn ask(&mut self) -> Option<Duration> {
         self.must_wait = false;
         let next = NextRestart::now(&Root::live());

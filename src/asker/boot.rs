@@ -1,5 +1,4 @@
-//! What sets the pool at the next boot of the host, and which files the configuration includes: read by a child of the asker,
-//! because any of these files may not answer.
+//! What sets the pool at the next boot, and which files the configuration includes: a child reads it, because a file may hang.
 
 use std::io;
 use std::time::Instant;

@@ -28,8 +28,7 @@ pub fn become_subreaper() -> io::Result<()> {
     }
 }
 
-/// Ends the child `leader`, which leads a process group, and all other descendants; the leader's status, `None` if it does
-/// not end although it was killed.
+/// Ends the child `leader`, which leads a process group, and all other descendants; its status, `None` if it does not end.
 pub fn end(leader: i32) -> Option<ExitStatus> {
     let deadline = Instant::now() + MAX_WAIT;
     let mut status = None;

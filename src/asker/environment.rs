@@ -1,5 +1,4 @@
-//! The environment of the program: that of the postmaster, because LOCPATH, TZDIR and the like decide which values of a
-//! setting are valid.
+//! The environment of the program: that of the postmaster, because LOCPATH, TZDIR and the like decide which values are valid.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -35,8 +35,7 @@ use crate::next_start::NextRestart;
 use crate::{found, log, memory, server, settings, shmem};
 use message::Message;
 
-/// The time limit for all that the server's program is asked. One that takes longer waits for something that a start would
-/// wait for too.
+/// The time limit for all that the server's program is asked. What takes longer waits for something, as a start would.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// The time limit for files that a child reads.
 const READ_LIMIT: Duration = Duration::from_secs(3);

@@ -20,8 +20,7 @@ pub fn kind(name: &str) -> Oid {
     }
 }
 
-/// A value as a datum of that type; `None` if it is of another one. Null, unknown, becomes NULL, and a larger number the
-/// largest `bigint`. A time is in microseconds since 2000.
+/// A value as a datum of that type; `None` if it is of another one. Null becomes NULL, a larger number the largest `bigint`.
 pub fn datum(value: Value, kind: Oid) -> Option<Option<Datum>> {
     Some(match (kind, value) {
         (_, Value::Null) => None,

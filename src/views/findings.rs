@@ -1,5 +1,4 @@
-//! `hugepage_findings`: one row for each finding of this server, of which `hugepage_status` shows the most severe, and one for
-//! each advisory on kernels that applies or may apply.
+//! `hugepage_findings`: one row for each finding of this server, and one for each advisory on kernels that applies or may apply.
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::Severity;

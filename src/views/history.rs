@@ -50,8 +50,7 @@ fn hugepage_history(call: pg_sys::FunctionCallInfo) {
     })
 }
 
-/// The records of this cluster on this machine, the oldest first. The file is read once to count them and once for the rows,
-/// so that no session ever holds all of it.
+/// The records of this cluster on this machine, the oldest first. The file is read twice, so that no session holds all of it.
 fn records(notes: &mut Notes) -> impl Iterator<Item = Record> + use<> {
     if shmem::generation().is_none() {
         notes.add("nothing is recorded: pg_hugepages is not in shared_preload_libraries");

@@ -1,5 +1,4 @@
-//! `hugepage_segments`: the shared memory that the asking process maps, and in the function, if it is asked to, how much of
-//! it is resident.
+//! `hugepage_segments`: the shared memory that the asking process maps, and on request how much of it is resident.
 
 use hugepage_assess::row;
 use hugepage_kernel::Root;

@@ -9,6 +9,7 @@ import pytest
 from harness import kernel, sidecar, smaps
 from harness.kernel import meminfo
 from harness.oracle import SysV, alert_log
+from harness.own_etc import through_etc
 from harness.sidecar import CRITICAL, OK, UNKNOWN, WARNING
 from harness.traces import made_directory
 from harness.units import GB, KB, MB, pages
@@ -140,6 +141,15 @@ def test_a_cluster_as_debian_keeps_it(new_cluster, sized, tmp_path):
     with made_directory(Path("/etc/postgresql")):
         need = sized(through=through)["needs"][str(server.data)]
     assert (need["pages_needed"], need["is_running"]) == (wanted, False)
+
+
+def test_a_server_that_was_started_by_hand(new_cluster, sized, tmp_path):
+    """Whatever starts it, beside a unit of its directory, into which only its user sees."""
+    server = new_cluster(shared_buffers="48MB").start()
+    unit = f"[Service]\nExecStart=/usr/bin/postgres -D {server.data}/\n"
+    out = sized(through=through_etc(tmp_path / "etc", {"systemd/system/db.service": unit}))
+    assert out["needs"][str(server.data)]["is_running"]
+    assert str(server.data) not in out["why"]
 
 
 def oracle_down(directory: Path, base: Path) -> list[str | Path]:

@@ -195,7 +195,7 @@ def test_the_farm_of_the_seed(oracle, pool, told, tmp_path):
     assert (host["nr_hugepages"], host["available_hugepages"]) == (numbers.nr, 0)
     assert host["held_by_instances"] == 113 and host["held_by_others"] == numbers.held - 113
     assert host["recommended_nr_hugepages"] == numbers.nr + 1 + 23
-    assert "1 of 3 instances are in huge pages" in answer["message"]
+    assert "1 of 3 instances is in huge pages" in answer["message"]
 
 
 def test_beside_postgresql(oracle, pool, new_cluster, told):

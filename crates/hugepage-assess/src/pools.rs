@@ -19,8 +19,7 @@ pub struct PoolRow {
     pub pool: Pool,
     /// The cgroup limit with the least room; `None` if there is none, if none is visible, and for a node.
     pub limit: Option<CgroupLimit>,
-    /// How many more pages the kernel could make from free memory without compaction; `None` for pages larger than the
-    /// buddy allocator's largest block.
+    /// How many more pages the kernel could make from free memory as it is; `None` for pages larger than its largest block.
     pub obtainable_now: Option<Pages>,
 }
 

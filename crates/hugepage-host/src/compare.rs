@@ -29,8 +29,7 @@ struct Lacks {
 pub(super) struct OtherServers {
     /// The memory in System V segments of huge pages that other instances of the user have.
     pub(super) held_by_user: Bytes,
-    /// The pages of the server's pool that the others lack, so that one size of the pool serves all, running or
-    /// stopped; `None` if the need of one is unknown.
+    /// The pages of the server's pool that the others lack, running or stopped; `None` if the need of one is unknown.
     pub(super) lack: Option<Pages>,
     /// What they ask for beyond that, which does not fit.
     pub(super) beyond: Pages,

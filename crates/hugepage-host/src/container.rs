@@ -1,5 +1,4 @@
-//! Containers that a container runtime of root made. The control group shows them, because only root can put a process into it; a
-//! user namespace does not, because every user can make one.
+//! Containers that a container runtime of root made, by the control group: only root can put a process into it.
 
 use hugepage_kernel::Root;
 

@@ -32,6 +32,7 @@ mod other_pools;
 mod past;
 mod pool_needs;
 mod postgresql;
+mod postgresql_service;
 mod postgresql_units;
 pub mod readers;
 mod real_need;

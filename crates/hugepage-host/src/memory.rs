@@ -41,8 +41,7 @@ pub struct InstanceMemory {
     pub source: PageSizeSource,
 }
 
-/// The mappings of `pid` for which `wanted` holds, with their page sizes. No page table is walked. The process's mmap lock is held
-/// only while its mappings are listed.
+/// The mappings of `pid` for which `wanted` holds, with their page sizes. No page table is walked.
 pub fn mapped(
     root: &Root,
     pid: i32,
@@ -92,8 +91,7 @@ impl InstanceMemory {
         sums
     }
 
-    /// All of it as one segment, for a host with base pages of size `base` and huge pages of size `huge`. `None` if
-    /// there is no mapping.
+    /// All of it as one segment, on a host with base pages of `base` and huge pages of `huge`. `None` if there is no mapping.
     ///
     /// A mapping in base pages that is smaller than a huge page counts as intended: Oracle puts a few base pages beside
     /// the huge ones (EXPECTED_PAGES of 4K in the alert log since 12.1).

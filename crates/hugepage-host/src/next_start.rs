@@ -156,8 +156,7 @@ impl ServerFiles<'_> {
         found.ok_or_else(|| "its pg_control is not one of a known version".to_owned())
     }
 
-    /// What a start finds only in the data directory itself, which the program does not get: the server's error, or why it is
-    /// unknown whether there is one.
+    /// What a start finds only in the data directory, which the program does not get: the server's error, or why that is unknown.
     fn recovery(
         &self,
         major: u32,

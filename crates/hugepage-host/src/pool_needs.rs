@@ -19,8 +19,7 @@ impl Survey {
         self.sizings_beside(&self.host.stopped_needs())
     }
 
-    /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run; `None` for a
-    /// page size means the host's default.
+    /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run.
     pub fn sizings_beside(&self, down: &[(Option<PageSize>, PoolNeed)]) -> Vec<Sizing> {
         let default = self.host.default_page_size();
         let sizing = |pool: &Pool| {

@@ -1,5 +1,4 @@
-//! What a PostgreSQL server was asked for, from its command line and its files. If the files may not be read, the
-//! defaults are assumed, and a note says so.
+//! What a PostgreSQL server was asked for, from its command line and its files; of files that may not be read, the defaults.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,8 +33,7 @@ pub struct PostgreSqlSettings {
     pub max_connections: u64,
     /// Whether the configuration file was found; a server does not start without one.
     pub has_configuration: bool,
-    /// The file or directory of the configuration that has changed last, where a file is missing the directory that it would be
-    /// in; `None` if no time of a change can be seen.
+    /// The file or directory of the configuration that has changed last, of a missing file its directory; `None` if no time is seen.
     pub last_change: Option<(SystemTime, PathBuf)>,
     /// All settings.
     pub configured: Configured,

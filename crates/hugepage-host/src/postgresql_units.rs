@@ -1,60 +1,80 @@
 //! The systemd services that start PostgreSQL, with their drop-ins (systemd.unit(5), systemd.exec(5)). Only root's files are read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use hugepage_kernel::Root;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 
-use super::server_names::is_postgresql;
+use super::postgresql_service::Service;
 
 /// Where units are, those first that count before others.
-const PLACES: [&str; 7] = [
+const PLACES: [&str; 10] = [
     "/etc/systemd/system",
-    "/run/systemd/system",
+    "/etc/systemd/system.attached",
+    RUNTIME,
+    "/run/systemd/system.attached",
+    "/etc/systemd/user",
     "/run/systemd/generator",
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
     "/run/systemd/generator.late",
 ];
-/// The variables that have a data directory, and where it is below their value.
-const VARIABLES: [(&str, &str); 3] = [("PGDATA", ""), ("PGROOT", "/data"), ("POSTGRES_DATADIR", "")];
-
+/// Where units are that do not outlive the boot.
+const RUNTIME: &str = "/run/systemd/system";
+/// Scripts that start at boot what has no unit.
+const SCRIPTS: [&str; 2] = ["/etc/rc.local", "/etc/rc.d/rc.local"];
 /// A unit, and a data directory or why it is unknown.
 pub(super) type UnitDirectory = (String, Result<String, String>);
 
-/// The services that start PostgreSQL. Of the units of packages that nobody has enabled or changed, only those count whose name
-/// tells. `enabled` gets the units that others start.
+/// The services that start PostgreSQL. `enabled` gets the units that others start.
 pub(super) fn units(root: &Root, enabled: &mut Vec<String>, notes: &mut Notes) -> Vec<UnitDirectory> {
     let mut units = Units { files: RootFiles::new(root), names: BTreeMap::new() };
-    let mut services = BTreeSet::new();
+    let mut ranks = BTreeMap::<String, (bool, bool)>::new();
     for place in PLACES {
         let mut list = |path: &str| units.files.names(path).map_err(|why| notes.add(why)).unwrap_or_default();
         let names = list(place);
         let pulled = names.iter().filter(|name| name.ends_with(".wants") || name.ends_with(".requires"));
         let pulled: Vec<_> = pulled.flat_map(|name| list(&format!("{place}/{name}"))).collect();
-        for name in names.iter().chain(&pulled) {
-            let name = name.strip_suffix(".d").unwrap_or(name);
+        for name in names.iter().chain(&pulled).map(|name| name.strip_suffix(".d").unwrap_or(name)) {
+            // The number of files is bounded: those whose name tells come first, those of packages last.
             let tells = ["postgres", "pgsql", "edb-", "patroni"].iter().any(|part| name.contains(part));
-            let is_own = tells || !place.contains("/lib/") || pulled.iter().any(|pulled| pulled == name);
-            // Those whose name tells come first, because the number of files is bounded.
-            services.extend((is_own && name.ends_with(".service")).then(|| (!tells, name.to_owned())));
+            let rank = (!tells, place.contains("/lib/") && !pulled.iter().any(|pulled| pulled == name));
+            if name.ends_with(".service") && !name.contains("@.") {
+                ranks.entry(name.to_owned()).and_modify(|known| *known = rank.min(*known)).or_insert(rank);
+            }
         }
         enabled.extend(pulled);
         units.names.insert(place, names);
     }
-    let mut found = Vec::new();
-    for (is_silent, name) in services.into_iter().filter(|(_, name)| !name.contains("@.")) {
+    let mut ranks: Vec<_> = ranks.into_iter().map(|(name, rank)| (rank, name)).collect();
+    ranks.sort_unstable();
+    let mut found: Vec<UnitDirectory> = Vec::new();
+    for ((is_silent, is_of_package), name) in ranks {
         match units.texts(&name, &name) {
-            Ok(texts) => {
-                let directories = Service::new(&name, &texts).directories(&name, &mut units);
-                found.extend(directories.into_iter().map(|one| (name.clone(), one)));
-            }
-            Err(why) => found.extend((!is_silent).then_some((name, Err(why)))),
+            Ok(texts) => found.extend(units.directories(&name, &texts)),
+            // Of those that may be anything, one is told.
+            Err(_) if is_silent && (is_of_package || found.iter().any(|(_, one)| one.is_err())) => {}
+            Err(why) => found.push((name, Err(format!("whether it starts a server is unknown: {why}")))),
         }
     }
+    // As they are after the next boot.
+    let of_runtime = units.names.insert(RUNTIME, Vec::new()).unwrap_or_default();
+    for name in of_runtime.iter().map(|name| name.strip_suffix(".d").unwrap_or(name)) {
+        let texts = units.texts(name, name).unwrap_or_default();
+        found.extend(units.directories(name, &texts));
+    }
+    for script in SCRIPTS {
+        if let Ok(Some(RootEntry::Text(text))) = units.files.read(script) {
+            let lines = text.lines().filter(|line| !line.trim().starts_with('#'));
+            let text = lines.fold("[Service]".to_owned(), |text, line| format!("{text}\nExecStart={line}"));
+            found.extend(units.directories(script, &[text]));
+        }
+    }
+    found.sort();
+    found.dedup();
     found
 }
 
@@ -65,6 +85,12 @@ struct Units<'a> {
 }
 
 impl Units<'_> {
+    /// The data directories of the servers that a unit with these texts starts.
+    fn directories(&mut self, name: &str, texts: &[String]) -> Vec<UnitDirectory> {
+        let found = Service::new(name, texts).directories(name, |path| self.named(path));
+        found.into_iter().map(|one| (name.to_owned(), one)).collect()
+    }
+
     fn has(&self, place: &str, name: &str) -> bool {
         self.names[place].iter().any(|found| found == name)
     }
@@ -90,8 +116,12 @@ impl Units<'_> {
             match self.files.read(&part)? {
                 Some(RootEntry::Text(text)) => texts.push(text),
                 Some(RootEntry::Link(target)) if target == "/dev/null" => texts.push(String::new()),
-                Some(RootEntry::Link(target)) if part == path && target.rsplit('/').next() != Some(file) => {
-                    return self.texts(name, target.rsplit('/').next().unwrap_or_default());
+                Some(RootEntry::Link(target)) if part == path => {
+                    let other = target.rsplit('/').next().unwrap_or_default();
+                    if other != file && PLACES.iter().any(|place| self.has(place, other)) {
+                        return self.texts(name, other);
+                    }
+                    texts.push(self.named(&target)?.unwrap_or_default());
                 }
                 _ => return Err(format!("{part} is not a regular file")),
             }
@@ -100,168 +130,23 @@ impl Units<'_> {
         Ok(if is_masked { Vec::new() } else { texts })
     }
 
-    /// What the file `path` of EnvironmentFile= sets; nothing if it is not there.
-    fn environment(&mut self, path: &str) -> Result<Vec<(String, String)>, String> {
-        if path.contains(['*', '?', '[', '%']) {
-            return Err(format!("{path} of EnvironmentFile= is a pattern"));
-        }
+    /// The text of a file that a unit names; `None` if it is not there.
+    fn named(&mut self, path: &str) -> Result<Option<String>, String> {
         for directory in Path::new(path).ancestors().skip(1).filter_map(Path::to_str) {
             self.files.names(directory)?;
         }
-        let text = match self.files.read(path)? {
-            Some(RootEntry::Text(text)) => text,
-            None => return Ok(Vec::new()),
-            Some(_) => return Err(format!("{path} of EnvironmentFile= is not a regular file")),
-        };
-        let lines = text.lines().filter(|line| !line.trim().starts_with(['#', ';']));
-        let pair = |(name, value): (&str, &str)| (name.trim().to_owned(), words(value).join(" "));
-        Ok(lines.filter_map(|line| line.split_once('=')).map(pair).collect())
-    }
-}
-
-/// What a service sets and runs.
-#[derive(Default)]
-struct Service {
-    environment: BTreeMap<String, String>,
-    files: Vec<String>,
-    command: Vec<String>,
-    is_forking: bool,
-}
-
-impl Service {
-    fn new(name: &str, texts: &[String]) -> Self {
-        let (mut service, mut section) = (Self::default(), String::new());
-        let texts = texts.iter().map(|text| text.replace("\\\n", " ") + "\n").collect::<String>();
-        for line in texts.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
-            section = if line.starts_with('[') { line.to_owned() } else { section };
-            let Some((key, value)) = line.split_once('=').filter(|_| section == "[Service]") else { continue };
-            let words = words(&specified(value, name));
-            // A value without a word takes back what was set before.
-            match (key.trim(), words.is_empty()) {
-                ("Type", _) => service.is_forking = words == ["forking"],
-                ("Environment", true) => service.environment.clear(),
-                ("Environment", false) => service.set(&words),
-                ("EnvironmentFile", true) => service.files.clear(),
-                ("EnvironmentFile", false) => service.files.extend(words),
-                ("ExecStart", true) => service.command.clear(),
-                ("ExecStart", false) => service.command.extend(words),
-                _ => {}
-            }
-        }
-        service
-    }
-
-    /// Sets the variables of these words.
-    fn set(&mut self, words: &[String]) {
-        let pairs = words.iter().filter_map(|word| word.split_once('='));
-        self.environment.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    }
-
-    /// The words of its command lines. A shell has its commands in one word, behind `-c`.
-    fn command(&self) -> Vec<String> {
-        let is_of_shell =
-            |at: usize| at > 0 && self.command[at - 1].starts_with('-') && self.command[at - 1].ends_with('c');
-        let parts = self.command.iter().enumerate().map(|(at, word)| match is_of_shell(at) {
-            true => words(&word.replace([';', '&', '|', '(', ')'], " ")),
-            false => vec![word.clone()],
-        });
-        parts.flatten().collect()
-    }
-
-    /// The data directories of the servers that it starts.
-    fn directories(mut self, name: &str, units: &mut Units<'_>) -> Vec<Result<String, String>> {
-        let command = self.command();
-        let starts: Vec<_> = command.iter().filter(|word| starts_server(word)).collect();
-        self.set(&command);
-        let variables = VARIABLES.iter();
-        if starts.is_empty() && variables.clone().all(|(name, _)| !self.environment.contains_key(*name)) {
-            let mut names = command.iter().map(|word| word.rsplit('/').next().unwrap_or(word));
-            let is_script =
-                self.is_forking && name.contains("postgres") && !names.clone().any(|name| name == "pg_ctlcluster");
-            let keeper = names.find(|name| ["patroni", "stolon-keeper", "pg_autoctl"].contains(name));
-            let why = keeper.map(|keeper| format!("its data directory is in the configuration of {keeper}"));
-            let why = why.or_else(|| is_script.then(|| "the program of its ExecStart= is not known".to_owned()));
-            return why.into_iter().map(Err).collect();
-        }
-        for file in &self.files {
-            match units.environment(file.trim_start_matches('-')) {
-                Ok(found) => self.environment.extend(found),
-                Err(why) => return vec![Err(why)],
-            }
-        }
-        let told = command.iter().enumerate().filter_map(|(at, word)| {
-            let is_option =
-                |option: &String| !option.starts_with("--") && option.starts_with('-') && option.ends_with('D');
-            let attached = ["--pgdata=", "--data-directory=", "-D"].iter().find_map(|option| word.strip_prefix(option));
-            let is_behind = at > 0 && is_option(&command[at - 1]);
-            attached.filter(|path| !path.is_empty()).or(is_behind.then_some(word)).map(|path| self.expanded(path))
-        });
-        let of_variable = |(name, below): &(&str, &str)| Some(format!("{}{below}", self.environment.get(*name)?));
-        let mut told: Vec<_> = told.collect();
-        if told.is_empty() {
-            told.extend(variables.filter_map(of_variable).next());
-        }
-        // As the file of SUSE's package has it.
-        let understood = |path: String| match path.replacen("~postgres/", "/var/lib/pgsql/", 1) {
-            path if path.starts_with('/') && !path.contains(['%', '$']) => Ok(path),
-            path => Err(format!("its data directory {path} is not understood")),
-        };
-        // A word without a path may be something else.
-        let is_untold = told.is_empty() && starts.iter().any(|word| word.contains('/'));
-        let untold = is_untold.then(|| Err("its unit names no data directory".to_owned()));
-        told.into_iter().map(understood).chain(untold).collect()
-    }
-
-    /// A word of a command line with its variables.
-    fn expanded(&self, word: &str) -> String {
-        self.environment.iter().fold(word.to_owned(), |word, (name, value)| match word == format!("${name}") {
-            true => value.clone(),
-            false => word.replace(&format!("${{{name}}}"), value),
-        })
-    }
-}
-
-/// Whether a word is a program that starts a server of a data directory.
-fn starts_server(word: &str) -> bool {
-    let program = word.trim_start_matches(['-', '@', ':', '+', '!']);
-    let name = program.rsplit('/').next().unwrap_or(program);
-    let is_one = is_postgresql(name) || name == "pg_ctl" || name == "postgresql-script";
-    is_one && (program == name || program.starts_with('/'))
-}
-
-/// A value with what stands for parts of the unit's name; other specifiers are left.
-fn specified(value: &str, name: &str) -> String {
-    let stem = name.strip_suffix(".service").unwrap_or(name);
-    let (prefix, instance) = stem.split_once('@').unwrap_or((stem, ""));
-    let path = instance.replace('-', "/").replace("\\x2d", "-");
-    let known = [("%i", instance), ("%I", &path), ("%n", name), ("%N", stem), ("%p", prefix), ("%S", "/var/lib")];
-    known.iter().fold(value.to_owned(), |value, (specifier, text)| value.replace(specifier, text))
-}
-
-/// The words of a value, without quotes.
-fn words(text: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), letter) if open == letter => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, letter) if letter.is_whitespace() => words.extend(word.take()),
-            (_, '\\') => word.get_or_insert_default().extend(letters.next()),
-            (_, letter) => word.get_or_insert_default().push(letter),
+        match self.files.read(path)? {
+            Some(RootEntry::Text(text)) => Ok(Some(text)),
+            None => Ok(None),
+            Some(_) => Err(format!("{path} is not a regular file")),
         }
     }
-    words.extend(word);
-    words
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -316,7 +201,8 @@ mod tests {
             "[Service]\nEnvironment=\"PGDATA=/data/z z\"\n",
         );
         host.write("run/systemd/system/postgresql-15.service.d/override.conf", "[Service]\nEnvironment=PGDATA=/no\n");
-        assert_eq!(host.units(), ["postgresql-15.service /data/z z"]);
+        // And what the next boot has, without /run.
+        assert_eq!(host.units(), ["postgresql-15.service /data/pg15", "postgresql-15.service /data/z z"]);
         host.write("etc/systemd/system/postgresql-.service.d/zzz.conf", "[Service]\nEnvironment=PGDATA=/srv/%p/%N\n");
         assert_eq!(host.units(), ["postgresql-15.service /srv/postgresql-15/postgresql-15"]);
         // Another section, a comment, another file.
@@ -325,6 +211,9 @@ mod tests {
         assert_eq!(host.units(), ["postgresql-15.service /srv/postgresql-15/postgresql-15"]);
         host.link("etc/systemd/system/postgresql-15.service", "/dev/null");
         assert_eq!(host.units(), [""; 0], "a unit that is masked does not start");
+        let host = Host::new(&[(VENDOR, RED_HAT)]);
+        host.link("run/systemd/system/postgresql-15.service", "/dev/null");
+        assert_eq!(host.units(), ["postgresql-15.service /var/lib/pgsql/15/data/"], "masked until the next boot");
     }
 
     #[test]
@@ -338,6 +227,9 @@ mod tests {
             ("db.service", "ExecStart=/usr/bin/postgres -c port=1 \\\n  --pgdata=/srv/a\n", "/srv/a"),
             ("db.service", "ExecStart=/bin/su - postgres -c '/opt/pg/bin/pg_ctl start -D /srv/b'\n", "/srv/b"),
             ("db.service", "ExecStart=postgres -D /srv/f\n", "/srv/f"),
+            ("db.service", "ExecStart=${PGBIN}/postgres -D /srv/l\n", "/srv/l"),
+            ("db.service", "ExecStart=/bin/true\nExecStartPost=/opt/pg_ctl start -D /srv/m\n", "/srv/m"),
+            ("db.service", "ExecStartPre=/usr/bin/install -D a b\nExecStart=postgres -D /srv/n\n", "/srv/n"),
             ("db.service", "ExecStart=/bin/sh -ec 'cd /; exec postgres -D /srv/g; true'\n", "/srv/g"),
             ("db.service", "ExecStart=/bin/su - postgres -c 'PGDATA=/srv/h pg_ctl start'\n", "/srv/h"),
             ("db.service", "ExecStart=/opt/pg_ctl -wD \"/srv/i i\" start\n", "/srv/i i"),
@@ -405,13 +297,22 @@ mod tests {
                 "its data directory is in the configuration of patroni",
             ),
             (
+                "ExecStart=/usr/bin/podman run -v pg:/var/lib/postgresql/data docker.io/library/postgres:17\n",
+                "it starts a container, whose server counts only while it runs",
+            ),
+            (
+                "ExecStart=/usr/bin/postgres -D /data -c shared_buffers=8GB\n",
+                "its unit has shared_buffers=8GB, whose effect is not known here",
+            ),
+            ("RootDirectory=/srv\nExecStart=/usr/bin/postgres -D /data\n", "its RootDirectory= is not followed"),
+            ("ExecStart=/usr/bin/postgres -D /data\nBindPaths=/a:/data\n", "its BindPaths= is not followed"),
+            ("ExecStart=/opt/start_postgres.sh\n", "the program of its ExecStart= is not known"),
+            ("Type=notify\nExecStart=/opt/own-postgres\n", "the program of its ExecStart= is not known"),
+            (
                 "EnvironmentFile=/etc/db/*.env\nExecStart=/usr/bin/postgres\n",
                 "/etc/db/*.env of EnvironmentFile= is a pattern",
             ),
-            (
-                "EnvironmentFile=/etc/link\nExecStart=/usr/bin/postgres\n",
-                "/etc/link of EnvironmentFile= is not a regular file",
-            ),
+            ("EnvironmentFile=/etc/link\nExecStart=/usr/bin/postgres\n", "/etc/link is not a regular file"),
         ] {
             let host = Host::new(&[("etc/systemd/system/db.service", &format!("[Service]\n{text}"))]);
             host.link("etc/link", "/etc/other");
@@ -419,7 +320,8 @@ mod tests {
         }
         for text in [
             "ExecStart=/usr/bin/postgres_exporter -D /x\n",
-            "ExecStart=/usr/bin/podman run /x postgres:17\n",
+            "ExecStart=/usr/bin/podman run /x postgres-exporter:17\n",
+            "ExecStart=/usr/bin/docker exec db pg_dump -U postgres\n",
             "ExecStart=/bin/su postgres -c /usr/bin/exporter\n",
             "Type=forking\nExecStart=/opt/start.sh\n",
             "",
@@ -456,7 +358,28 @@ mod tests {
         );
         host.link("etc/systemd/system/pg@c.service", "/usr/lib/systemd/system/pg@.service");
         assert_eq!(host.units(), ["pg@a.service /srv/a", "pg@b.service /b/b", "pg@c.service /srv/c"]);
-        host.link("etc/systemd/system/postgresql.service", "/opt/own/postgresql.service");
-        assert!(host.units()[0].contains("is not a regular file"), "{:?}", host.units());
+    }
+
+    #[test]
+    fn units_whose_name_does_not_tell() {
+        let unit = "[Service]\nExecStart=/usr/bin/postgres -D /srv/a\n";
+        let host = Host::new(&[("opt/own/db.service", unit)]);
+        host.link("etc/systemd/system/db.service", "/opt/own/db.service");
+        assert_eq!(host.units(), ["db.service /srv/a"], "linked");
+        let path = host.0.path().join("opt/own/db.service");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(
+            host.units()[0].starts_with("db.service: whether it starts a server is unknown: "),
+            "{:?}",
+            host.units()
+        );
+        fs::remove_file(path).unwrap();
+        assert_eq!(host.units(), [""; 0], "there is none");
+        assert_eq!(Host::new(&[("usr/lib/systemd/system/db.service", unit)]).units(), ["db.service /srv/a"]);
+        let rc = "#!/bin/sh\n# pg_ctl -D /no start\nsu - postgres -c 'pg_ctl -D /srv/b start'\n";
+        assert_eq!(Host::new(&[("etc/rc.local", rc)]).units(), ["/etc/rc.local /srv/b"]);
+        let many = Host::new(&[]);
+        (0..210).for_each(|number| many.write(&format!("etc/systemd/system/{number}.service"), "[Service]\n"));
+        assert_eq!(many.units().len(), 1, "{:?}", many.units());
     }
 }

@@ -1,5 +1,4 @@
-//! Which servers are trusted and count. Any user may start a program that calls itself `postgres` on a directory of its own, and it
-//! must not change the pools of the host.
+//! Which servers are trusted and count: any user may start a program that calls itself `postgres` on a directory of its own.
 //!
 //! This is decided first, by what no stranger can make: all users of the process are service accounts; the file of the program is at
 //! its path for root, too, and belongs to root or to the account; root made its user namespaces. Or it is in a container that a

@@ -9,6 +9,7 @@ use hugepage_assess::model::{HugePages, PoolFact, PoolState, requested_by_settin
 use hugepage_assess::pools;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::host::accounts;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::source::root::if_there;
@@ -20,6 +21,7 @@ use hugepage_start::StartAnswer;
 use super::identify::ServerIdentity;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::Configured;
+use super::postgresql_service::IN_CONTAINER;
 use super::postgresql_units::{UnitDirectory, units};
 use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 use super::stopped_readers::by_owners;
@@ -27,9 +29,16 @@ use crate::readers::{self, Owner};
 
 /// Where Debian has a directory for each version, with the configurations of its clusters.
 const DEBIAN: &str = "/etc/postgresql";
-/// Where other packages have a directory for each version, with its cluster.
-const PACKAGES: [&str; 5] =
-    ["/var/lib/pgsql", "/var/lib/edb", "/var/lib/postgres", "/usr/local/pgsql", "/opt/PostgreSQL"];
+/// Where other packages have `data`, or `VERSION/data`.
+const PACKAGES: [&str; 7] = [
+    "/var/lib/pgsql",
+    "/var/lib/edb",
+    "/var/lib/postgres",
+    "/var/lib/pgpro",
+    "/usr/local/pgsql",
+    "/opt/PostgreSQL",
+    "/var/opt/gitlab/postgresql",
+];
 
 impl Snapshot {
     /// Adds the PostgreSQL clusters that do not run: those in the directories of Debian and Red Hat, in systemd units, and in `given`.
@@ -47,7 +56,23 @@ impl Snapshot {
         noted.into_iter().for_each(|note| notes.add(note));
         let (host, running) = (&self.host, self.servers.iter().map(|server| &server.id).collect::<Vec<_>>());
         let services: BTreeSet<_> = running.iter().filter_map(|id| id.service.as_deref()).collect();
-        units.retain(|(unit, _)| !services.contains(unit.as_str()));
+        // The process of a container that runs is in no cgroup of its unit's.
+        let runs_container = |(unit, directory): &UnitDirectory| {
+            directory.as_ref().is_err_and(|why| why == IN_CONTAINER)
+                && root.exists(&format!("/sys/fs/cgroup/system.slice/{unit}"))
+        };
+        units.retain(|one| !services.contains(one.0.as_str()) && !runs_container(one));
+        // Its own manager starts what units of its home directory have.
+        for account in accounts::accounts(root).unwrap_or_default() {
+            let is_usual = ["postgres", "pgsql", "enterprisedb"].contains(&&*account.name);
+            let is_started = is_usual && root.exists(&format!("/var/lib/systemd/linger/{}", account.name));
+            if is_started && running.iter().all(|id| id.place.uid != Some(account.uid)) {
+                units.push((
+                    account.name,
+                    Err("it lingers, and the units in its home directory are not read".to_owned()),
+                ));
+            }
+        }
         let versions = || if_there(root.list(DEBIAN)).map_err(|error| error.to_string());
         let versions = readers::read_as(&Owner::nobody(root), versions).map_err(|why| why.add_to(&mut unread));
         let versions = versions.ok().and_then(|found| notes.keep(found)?).into_iter().flatten();
@@ -99,11 +124,16 @@ impl Clusters<'_> {
         let Self { root, host, given, .. } = *self;
         let running: BTreeSet<_> = self.running.iter().filter_map(|id| id.postgresql()?.inode).collect();
         let (mut seen, mut found) = (BTreeMap::new(), Vec::new());
-        let is_enabled = |unit: &str| self.enabled.iter().any(|name| name == unit);
+        // A timer starts the service of its name.
+        let stem = |name: &str| name.rsplit_once('.').map(|(stem, _)| stem.to_owned());
+        let is_enabled = |unit: &str| self.enabled.iter().any(|name| stem(name) == stem(unit));
         let is_of_unit = |place: &String, is_it: &dyn Fn(&str) -> bool| {
             self.units.iter().any(|(unit, directory)| directory.as_ref() == Ok(place) && is_it(unit))
         };
         let files = InstanceFiles::own(root);
+        // Also of one whose directory only its own user sees.
+        let runs =
+            |data: &Path| self.running.iter().any(|id| id.place.container.is_none() && Path::new(&id.name) == data);
         let mut clusters = Vec::new();
         for place in places {
             let all = ClusterPaths::of_place(root, place, is_of_unit(place, &|_| true), notes);
@@ -111,13 +141,17 @@ impl Clusters<'_> {
         }
         for (place, cluster) in clusters {
             let data = cluster.data.to_string_lossy();
+            // Debian's unit starts the clusters that have the word `auto`.
+            let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
             let version = files.owner(&format!("{data}/PG_VERSION"));
-            let is_absent = version.as_ref().is_err_and(ReadError::is_not_found) && !given.contains(&cluster.data);
+            let is_at_boot = is_of_unit(place, &is_enabled);
+            let is_expected = is_automatic || is_at_boot || given.contains(&cluster.data);
+            let is_absent = !is_expected && version.as_ref().is_err_and(ReadError::is_not_found);
             let inode = files.root().inode(&data);
-            let owner = version.as_ref().ok().copied();
-            let claim = is_mine(owner);
+            let claim = is_mine(version.as_ref().ok().copied());
             let mut is_seen = |inode| *seen.entry(inode).or_insert_with(|| cluster.data.clone()) != cluster.data;
-            let is_known = inode.is_some_and(|inode| running.contains(&inode) || is_seen(inode));
+            let is_known =
+                runs(&cluster.data) || inode.is_some_and(|inode| running.contains(&inode) || is_seen(inode));
             if is_absent || is_known || claim == Claim::OfAnother {
                 continue;
             }
@@ -131,9 +165,7 @@ impl Clusters<'_> {
                 }
                 Err(error) => cluster.unknown(format!("whether it is a data directory is unknown: {error}")),
             };
-            // Debian's unit starts the clusters that have the word `auto`.
-            let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
-            one.starts_at_boot = is_automatic || is_of_unit(place, &is_enabled);
+            one.starts_at_boot = is_automatic || is_at_boot;
             found.push(one);
         }
         found
@@ -158,8 +190,13 @@ impl ClusterPaths {
     /// All of a place: a directory of Debian's or of another package, or that of a unit or of one cluster.
     fn of_place(root: &Root, place: &str, is_of_unit: bool, notes: &mut Notes) -> Vec<Self> {
         if Path::new(place).parent() == Some(Path::new(DEBIAN)) {
-            let directories = list(root, place, notes).into_iter().map(|name| format!("{place}/{name}"));
-            return directories.filter_map(|directory| Self::of_configuration(root, &directory, notes)).collect();
+            let version = place.rsplit('/').next().unwrap_or_default();
+            let names = list(root, place, notes);
+            let cluster = |name: String| {
+                let usual = || Self::in_directory(Path::new(&format!("/var/lib/postgresql/{version}/{name}")));
+                Self::of_configuration(root, &format!("{place}/{name}"), notes).unwrap_or_else(usual)
+            };
+            return names.into_iter().map(cluster).collect();
         }
         if PACKAGES.contains(&place) {
             let versions = list(root, place, notes).into_iter().map(|version| format!("{place}/{version}/data"));

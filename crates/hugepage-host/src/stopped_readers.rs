@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_assess::assessment::Outlook;
+use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{InstanceFiles, Pages};
+use hugepage_kernel::{Bytes, InstanceFiles, Pages};
 use hugepage_oracle::stopped::{self, Claim, HostOfStarts, NamedOracle, StoppedOracle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,6 +34,13 @@ pub(super) fn stopped_oracle(
     let mut found: Vec<_> = by_entry.into_values().collect();
     let wants = |one: &StoppedOracle| one.wants.pages().filter(|_| one.outlook() == Outlook::Hugetlb);
     let all = found.iter().filter_map(wants).fold(Pages(0), Pages::saturating_add);
+    let running = running.iter().filter_map(|one| one.oracle.last_start.as_ref()?.parameters.memory_target());
+    let targets = found.iter().filter_map(|one| one.memory_target).chain(running).fold(Bytes(0), Bytes::saturating_add);
+    let in_shm = |one: &&mut StoppedOracle| one.memory_target.is_some() && matches!(one.wants, Wants::None(_));
+    for one in found.iter_mut().filter(in_shm).filter(|one| one.dev_shm.is_some_and(|size| size < targets)) {
+        let why = format!("MEMORY_TARGET: its SGA is files in /dev/shm, too small for the {targets} of all");
+        one.wants = Wants::None(why.into());
+    }
     let alone = found.iter_mut().filter(|one| wants(one).is_some()).filter_map(|one| one.forecast.as_mut());
     for forecast in alone.filter(|forecast| forecast.guaranteed.is_some_and(|pages| pages < all)) {
         forecast.outlook = Outlook::Unknown;

@@ -107,8 +107,7 @@ impl Snapshot {
         Self { host, servers }
     }
 
-    /// The host with an assessment of each server beside the others. `reserve_percent`: the percentage of memory that it keeps for base
-    /// pages.
+    /// The host with an assessment of each server beside the others. `reserve_percent`: what it keeps for base pages.
     pub fn assess(&self, reserve_percent: u32) -> Survey {
         let compared = Comparison::new(&self.servers, &self.host, reserve_percent);
         let assess = |server: &InspectedServer| server.assess(&self.host, reserve_percent, &server.others(&compared));

@@ -140,7 +140,7 @@ fn the_farm_of_9216_pages() {
     assert_eq!((sizing.others, sizing.recommended), (Pages(9216 - 2537), Some(Pages(9216 + 1 + 265))));
     assert!(sizing.misfits.is_empty());
     let text = HostVerdict::of_survey(&survey, &sizings).message();
-    assert!(text.starts_with("1 of 3 instances are in huge pages"), "{text}");
+    assert!(text.starts_with("1 of 3 instances is in huge pages"), "{text}");
     let pool = host_advice::recommendations(&survey, &sizings).into_iter().find(|one| one.instance.is_none()).unwrap();
     assert_eq!(pool.recommendation.severity, Severity::Warning);
     assert_eq!(pool.recommendation.command.as_deref(), Some("sysctl -w vm.nr_hugepages=9482"));
@@ -206,7 +206,7 @@ fn who_does_not_count_changes_nothing() {
     let fakes: Vec<_> = survey.host.strangers.first.iter().map(ToString::to_string).collect();
     assert_eq!(fakes, ["process 400 (ora_pmon_FAKE, 0 bytes) runs as uid 1000"]);
     let text = HostVerdict::of_survey(&survey, &sizings).message();
-    assert!(text.starts_with("1 of 2 instances are in huge pages (1 more not counted)"), "{text}");
+    assert!(text.starts_with("1 of 2 instances is in huge pages (1 more not counted)"), "{text}");
     for (one, same) in survey.instances.iter().zip(&before.instances) {
         assert_eq!((&one.id.name, message(&one.status)), (&same.id.name, message(&same.status)));
     }

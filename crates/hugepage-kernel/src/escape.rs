@@ -1,11 +1,9 @@
-//! Names that others chose, as text that is safe on a terminal, in a log and in a file of lines: names of directories and clusters may
-//! hold escape sequences and line breaks.
+//! Names that others chose, as text that is safe on a terminal, in a log and in a file of lines: they may hold escape sequences.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character is shown as its number: it controls a terminal, ends a line, or reorders the text around it
-/// (Unicode's bidirectional formatting characters).
+/// Whether a character is shown as its number: it controls a terminal, ends a line, or reorders the text around it (bidi).
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -36,8 +34,7 @@ pub fn lines(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A JSON document in which such characters are escaped as JSON does it, `\u009b`. They can only be in its strings, and JSON
-/// itself asks for the escape of those below U+0020 alone.
+/// A JSON document in which such characters are escaped, `\u009b`: they are in its strings, and it has none below U+0020.
 pub fn json(document: &str) -> Cow<'_, str> {
     let is_left = |c: char| u32::from(c) >= 0x7f && is_hidden(c);
     if !document.contains(is_left) {

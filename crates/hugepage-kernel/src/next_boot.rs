@@ -18,9 +18,13 @@ const SYSCTL: &str = "/lib/sysctl.d /usr/lib/sysctl.d /usr/local/lib/sysctl.d /r
 const SYSCTL_CONF: &str = "/etc/sysctl.conf";
 /// Directories of files that may set a pool at boot, and such files, which not everybody sees.
 const WRITERS: &str = "/etc/tmpfiles.d /run/tmpfiles.d /usr/local/lib/tmpfiles.d /usr/lib/tmpfiles.d /etc/init.d /etc/cron.d \
-                       /etc/udev/rules.d /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system";
-const WRITER_FILES: &str =
-    "/etc/rc.local /etc/rc.d/rc.local /etc/crontab /var/spool/cron/root /var/spool/cron/crontabs/root";
+                       /etc/cron.hourly /etc/cron.daily /etc/udev/rules.d /run/udev/rules.d /etc/network/if-up.d /etc/network/interfaces.d \
+                       /etc/NetworkManager/dispatcher.d /etc/NetworkManager/dispatcher.d/pre-up.d /etc/networkd-dispatcher/routable.d \
+                       /etc/cloud/cloud.cfg.d /var/lib/cloud/scripts/per-boot /etc/saptune/extra /etc/systemd/system-generators \
+                       /etc/systemd/system.attached /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system";
+const WRITER_FILES: &str = "/etc/rc.local /etc/rc.d/rc.local /etc/crontab /etc/anacrontab /etc/cloud/cloud.cfg /etc/network/interfaces \
+     /var/spool/cron/root /var/spool/cron/crontabs/root /etc/credstore/sysctl.extra /run/credstore/sysctl.extra";
+const USER_DATA: &str = "/var/lib/cloud/instance/user-data.txt";
 const VENDOR_UNITS: &str = "/usr/lib/systemd/system";
 const TUNED: &str = "/etc/tuned/profiles /etc/tuned /usr/lib/tuned/profiles /usr/lib/tuned";
 /// The configuration of boot loaders, files and directories.
@@ -30,8 +34,7 @@ const BOOT_LOADERS: &str = "/boot/grub/grub.cfg /boot/grub/grubenv /boot/grub2/g
                             /boot/firmware/cmdline.txt /boot/refind_linux.conf /etc/lilo.conf /etc/zipl.conf";
 /// What texts that set a pool have in common, in lower case, and what has one of these and sets none.
 const WORDS: [&str; 6] = ["nr_h", "hugepages", "hugeadm", "hugetlb", "allocpages", "hugepage-sidecar apply"];
-const OTHERS: [&str; 5] =
-    ["transparent_hugepage", "/dev/hugepages", "dev-hugepages.mount", "dpdk-hugepages.mount", "hugetlbfs"];
+const OTHERS: [&str; 4] = ["transparent_hugepage", "/dev/hugepages", "-hugepages.mount", "hugetlbfs"];
 
 /// What a pool has after the next boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,6 +141,7 @@ impl RootFiles<'_> {
     fn check_writers(&mut self) -> Result<(), String> {
         let files = WRITER_FILES.split(' ').filter(|path| self.root.exists(path));
         let (mut links, mut paths) = (Vec::new(), files.map(str::to_owned).collect::<Vec<_>>());
+        paths.extend(self.read(USER_DATA).is_ok().then(|| USER_DATA.to_owned()));
         for directory in WRITERS.split(' ') {
             paths.extend(self.inside(directory)?);
         }
@@ -153,7 +157,7 @@ impl RootFiles<'_> {
                     return Err(format!("{path} decides whether sysctl.d is read"));
                 }
                 Some(RootEntry::Link(target)) => links.push((path, target)),
-                Some(RootEntry::Directory) if path.contains("/systemd/system/") => paths.extend(self.inside(&path)?),
+                Some(RootEntry::Directory) if path.contains("/systemd/system") => paths.extend(self.inside(&path)?),
                 Some(RootEntry::Text(_)) => drop(units.insert(file_name(&path).to_owned())),
                 _ => {}
             }
@@ -215,7 +219,8 @@ impl RootFiles<'_> {
 /// The count of a command line that has exactly one, alone or right behind its size; an error for anything else with huge pages.
 fn on_command_line(line: &str, default: PageSize) -> Result<Pools, String> {
     let words = line.split_ascii_whitespace().take_while(|word| *word != "--");
-    let words: Vec<_> = words.filter(|word| word.contains("hugepages") || word.contains("cma")).collect();
+    let parts = ["hugepages", "cma", "sysctl", "init=", "emergency"];
+    let words: Vec<_> = words.filter(|word| parts.iter().any(|part| word.contains(part))).collect();
     let text = words.join(" ");
     let size = |word: &str| word.strip_prefix("hugepagesz=").and_then(PageSize::of_kernel_text);
     let pages = |word: &str| Some((Pages(plain(word.strip_prefix("hugepages=")?)?), COMMAND_LINE.to_owned()));

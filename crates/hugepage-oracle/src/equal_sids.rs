@@ -1,5 +1,4 @@
-//! To which instance a process belongs, if several of a host have the same SID: in containers, or in several Oracle homes.
-//! A SID is unique only within one ORACLE_HOME.
+//! To which instance a process belongs, if several have the same SID: in containers, or in several Oracle homes.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! What the alert logs of an Oracle instance remember: its starts, with the pages that the SGA got at each, also from before
-//! this program was installed.
+//! What the alert logs of an Oracle instance remember: its starts, also from before this program came, and their pages.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -96,8 +95,7 @@ impl RunningOracle {
     }
 }
 
-/// The starts in the log at `log` and in the other files of it: rotated ones and log.xml, which has the same starts. Of each
-/// file the last [`MAX_STARTS`] are read.
+/// The starts in the log at `log` and in its rotated files and log.xml; of each file the last [`MAX_STARTS`].
 pub fn starts_in(files: &InstanceFiles, log: &str, notes: &mut Notes) -> Vec<RememberedStart> {
     let (mut left, mut of_text, mut of_xml) = (limit::ALERT_HISTORY, Vec::new(), Vec::new());
     let mut logs = locate::others(files, log, MAX_FILES);

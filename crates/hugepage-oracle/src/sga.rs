@@ -10,8 +10,7 @@ const SHM_FILES: &str = "/dev/shm/ora_";
 /// No SGA is smaller.
 const MIN_SGA: u64 = 16 << 20;
 
-/// Whether a mapping of an Oracle process may belong to the SGA: a System V segment by any of the kernel's names, a
-/// file of /dev/shm, or a file on hugetlbfs.
+/// Whether a mapping of an Oracle process may belong to the SGA: a System V segment, a file of /dev/shm or on hugetlbfs.
 pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) -> bool {
     let on_hugetlbfs = || devices.page_size(mapping.device) > base;
     mapping.shared

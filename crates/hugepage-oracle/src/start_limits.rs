@@ -140,8 +140,7 @@ pub(crate) fn dev_shm(root: &Root, meminfo: Option<&Meminfo>) -> Option<Bytes> {
     }
 }
 
-/// The limit of the host that a start with segments of at least `size` bytes exceeds, beside what others have; `own`: segments
-/// that end before. `None` if it exceeds none for certain.
+/// The limit of the host that a start with segments of at least `size` bytes exceeds; `own`: segments that end before.
 pub fn of_host(root: &Root, size: Bytes, own: Bytes) -> Option<LockLimit> {
     let limit = |name: &str| sysctl::running(root, name).ok().flatten()?.parse::<u64>().ok();
     let segments = sysvipc::read(root).ok().flatten().unwrap_or_default();

@@ -204,13 +204,6 @@ fn inspect(
     let requested = requested_by(use_large_pages.as_deref(), settings.version(), automatic_memory, sga);
 
     let page_size = host.page_size();
-    let pool_state = PoolState {
-        huge_page_size: page_size,
-        pool: host.pool(),
-        limits: Some(CgroupLimits::default()),
-        nodes: None,
-        lock_limit: None,
-    };
     let expected = |size: PageSize| -> Option<Pages> {
         let expected = start?.expected().into_iter().find(|(of, _)| *of == size)?;
         Some(expected.1)
@@ -225,12 +218,15 @@ fn inspect(
             let configured = sga.map(|sga| size.pages_to_hold(rounded(sga)));
             match expected.max(configured).filter(|pages| *pages > Pages(0)) {
                 _ if automatic_memory => Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm".into()),
+                _ if sga.zip(known().next()).is_some_and(|(sga, one)| one.components() > sga) => {
+                    Wants::Unknown("its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into())
+                }
                 Some(pages) => {
                     let by = if expected.is_some() { "its last start and parameters" } else { "its parameters" };
                     Wants::Pages(pages.saturating_add(EXTRA), by.into())
                 }
                 // Database Reference, MEMORY_TARGET: an ASM instance has a default of its own.
-                None if instance.kind == OracleKind::Asm => {
+                None if instance.kind == OracleKind::Asm && known().next().is_some() => {
                     Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise".into())
                 }
                 None => Wants::Unknown(format!(
@@ -255,26 +251,16 @@ fn inspect(
         held: host.held,
     };
     let lock_limit = at_least.and_then(|size| limits.lock_limit(size, &mut notes));
-    let pool_state = PoolState { lock_limit, ..pool_state };
-    let forecast = match (&wants, page_size) {
-        _ if lock_limit.is_some_and(LockLimit::prevents_start) => Some(Forecast::of_start(
-            &requested,
-            page_size.zip(wants.pages()).map(|(size, pages)| size.times(pages)),
-            &pool_state,
-            Pages(0),
-        )),
-        (Wants::Pages(pages, _), Some(size)) => {
-            Some(Forecast::of_start(&requested, Some(size.times(*pages)), &pool_state, Pages(0)))
-        }
-        // On a kernel without huge pages ONLY fails, whatever the size is, and with MEMORY_TARGET on every kernel (ORA-27138).
-        (Wants::None(_), _)
-            if requested.huge_pages == HugePages::On
-                && (automatic_memory || page_size.is_none() && host.meminfo.is_some()) =>
-        {
-            Some(Forecast::of_start(&requested, None, &pool_state, Pages(0)))
-        }
-        _ => None,
-    };
+    let (pool, limits) = (host.pool(), Some(CgroupLimits::default()));
+    let pool_state = PoolState { huge_page_size: page_size, pool, limits, nodes: None, lock_limit };
+    // On a kernel without huge pages ONLY fails, whatever the size is, and with MEMORY_TARGET on every kernel (ORA-27138).
+    let is_refused = matches!(wants, Wants::None(_))
+        && requested.huge_pages == HugePages::On
+        && (automatic_memory || page_size.is_none() && host.meminfo.is_some());
+    let asked = page_size.zip(wants.pages()).map(|(size, pages)| size.times(pages));
+    let is_known = matches!(wants, Wants::Pages(..)) || lock_limit.is_some_and(LockLimit::prevents_start);
+    let asked = asked.filter(|_| is_known);
+    let forecast = (is_known || is_refused).then(|| Forecast::of_start(&requested, asked, &pool_state, Pages(0)));
     if let Wants::Unknown(why) = &wants {
         notes.add(why.clone());
     }

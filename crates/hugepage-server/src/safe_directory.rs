@@ -1,5 +1,4 @@
-//! A directory that this program writes to. It stays open, so that every step is in it, even if another one gets its name
-//! meanwhile; and no step follows a link.
+//! A directory that this program writes to. It stays open, so that every step is in it; and no step follows a link.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
@@ -51,8 +50,7 @@ pub enum UnsafeDirectory {
 
 #[expect(clippy::disallowed_methods, reason = "what this program writes, by descriptors")]
 impl SafeDirectory {
-    /// Opens `path`, whose steps are the caller's to trust. `flags` may refuse a link at its end (O_NOFOLLOW), or open it for
-    /// no more than looking up names in it (O_PATH).
+    /// Opens `path`, whose steps are the caller's to trust. `flags`: such as O_NOFOLLOW, or O_PATH to look up names in it.
     pub fn open(path: &Path, flags: OFlags) -> io::Result<Self> {
         Self::open_at(CWD, path, flags)
     }

@@ -1,7 +1,6 @@
 //! hugepage-sidecar: the huge pages of a host and of every PostgreSQL and Oracle instance on it.
 //!
-//! A static binary on the core crate, which reads and assesses; this crate holds the command line and the output. Exit
-//! statuses are those of monitoring plugins, see [`exit`].
+//! A static binary: it holds the command line and the output. Its exit statuses are those of monitoring plugins, see [`exit`].
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 

@@ -20,8 +20,7 @@ pub fn history_file(directory: &Path, instance: &ServerIdentity) -> PathBuf {
     file_name(directory, &instance.kind(), &instance.name, &instance.place, home)
 }
 
-/// The history of an instance that has none of its own: that of the home from which it was moved. The last written, without
-/// those of others, for which `is_taken` holds.
+/// The history of an instance that was moved from another home: the last written without those for which `is_taken` holds.
 pub fn history_of_other_home(
     directory: &Path,
     instance: &ServerIdentity,
@@ -68,8 +67,7 @@ pub fn is_history_file(name: &str) -> bool {
             .is_some_and(|(kind, _)| ["postgresql", "oracle", "asm", "mgmtdb", "apx", "ios"].contains(&kind))
 }
 
-/// Identity that the records of an instance on `machine` speak of. An Oracle instance stays what it is when it moves to another
-/// ORACLE_HOME, as patches make it do.
+/// Identity that the records of an instance on `machine` speak of. An Oracle instance keeps it in another ORACLE_HOME.
 pub fn instance_identity(instance: &ServerIdentity, machine: String) -> InstanceIdentity {
     let major = instance.version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     let named = |own: Option<&String>| own.unwrap_or(&instance.name).clone();

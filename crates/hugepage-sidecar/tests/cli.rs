@@ -311,6 +311,25 @@ fn a_server_that_is_only_planned() {
 
 /// Page tables of N sessions, by the model of the core: 16 MB, and 120 kB of the smallest process.
 #[test]
+fn a_note_of_size_stands_once() {
+    let host = Host::with_server(4096, "try", 0);
+    let times = |note: &str| {
+        let output = host.run(&["size", "--postgresql-data", "/srv/other"]);
+        stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ").matches(note).count()
+    };
+    let path = |name: &str| host.0.path().join(name);
+    fs::create_dir_all(path("srv/other")).unwrap();
+    fs::write(path("srv/other/PG_VERSION"), "15\n").unwrap();
+    for file in ["data/postgresql.conf", "srv/other/postgresql.conf"] {
+        fs::write(path(file), "shared_buffers = '1 %'\n").unwrap();
+    }
+    assert_eq!((times("'1 %' is not a size"), times("has changed since the server")), (1, 1), "of a changed file");
+    let conf = fs::File::open(path("data/postgresql.conf")).unwrap();
+    conf.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!(times("'1 %' is not a size"), 1);
+}
+
+#[test]
 fn foretell_sessions() {
     let host = Host::with_server(4096, "on", 0);
     let size = host.run(&["size", "--running-only", "--sessions", "1024", "--format", "json"]);

@@ -18,8 +18,7 @@ const MAX_ATTEMPTS: usize = 4;
 const TORN_CONTROL_FILE: &str = "incorrect checksum in control file";
 /// The server's error for any `huge_page_size` built without MAP_HUGE_SHIFT, as for glibc 2.17 (guc.c, `check_huge_page_size`).
 const NO_HUGE_PAGE_SIZES: &str = "must be 0 on this platform";
-/// Settings that have no part in the answer: errors go to stderr, untranslated and without a prefix, and no certificate is
-/// needed, which may be readable only by others.
+/// Settings that have no part in the answer: errors go to stderr, untranslated and bare, and no certificate is needed.
 const OF_THE_QUESTION: [(&str, &str); 8] = [
     ("ssl", "off"),
     ("log_destination", "stderr"),
@@ -31,8 +30,7 @@ const OF_THE_QUESTION: [(&str, &str); 8] = [
     ("lc_messages", "C"),
 ];
 
-/// A start that the server's program is asked about. The command line has the arguments, then the settings; of those with
-/// one name the last is effective, and all override the files.
+/// A start that the server's program is asked about. Of arguments and settings with one name the last is effective.
 #[derive(Debug)]
 pub struct StartQuestion<'a> {
     /// The major version of the program.

@@ -30,8 +30,7 @@ impl LogMessage {
     }
 }
 
-/// For a start that is not yet recorded: where shared memory landed, and what threatens it. `now`: the record of `status`.
-/// `before`: the last record of the same instance.
+/// For a start that is not yet recorded: where shared memory landed, and what threatens it. `before`: the last record.
 pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> EventReport {
     let lost = before.and_then(|before| now.compare_with(before));
     let mut messages = vec![log::allocated(status, lost.as_ref(), &[])];
@@ -62,8 +61,7 @@ pub fn update(
     EventReport { messages, record: Some(now) }
 }
 
-/// The warnings that hold now: those of `status`, and of those that were logged the ones of the next start while its demand is
-/// unknown, because nothing says that they are over.
+/// The warnings that hold now: those of `status`, and logged ones of the next start while its demand is unknown.
 pub fn standing(status: &Status, warned: &[Threat]) -> Vec<Threat> {
     let mut standing = status.warnings();
     if status.facts.pending == Pending::Unknown {

@@ -14,8 +14,7 @@ use crate::model::{HugePages, Landing, Lost};
 pub struct LogMessage {
     /// Whether it reports a problem.
     pub is_bad: bool,
-    /// The primary message, lower case and without a period. One of a problem ends with its finding in brackets, for programs
-    /// that match the lines of a log.
+    /// The primary message, lower case and without a period; of a problem with its finding in brackets, for programs.
     pub message: String,
     /// The numbers, in sentences.
     pub detail: Option<String>,

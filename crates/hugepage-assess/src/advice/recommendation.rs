@@ -116,7 +116,7 @@ impl Recommendation {
 
 /// Whom a number of pages to set counts; as of [`Facts::others_lack`](crate::model::Facts::others_lack).
 pub fn counted(others_lack: Option<Pages>) -> String {
-    let who = if others_lack.is_none() { "this server alone" } else { "all servers seen here" };
+    let who = if others_lack.is_none() { "this server beside the pages in use" } else { "all servers seen here" };
     format!("{who}; `hugepage-sidecar size` counts all of the host")
 }
 

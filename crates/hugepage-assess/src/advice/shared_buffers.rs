@@ -1,7 +1,6 @@
 //! The largest shared_buffers with which shared memory certainly stays within a budget.
 //!
-//! Only the server's program knows the exact size for other values, and advice starts no program. So this is a bound, at
-//! most some percent below the exact value.
+//! Only the server's program knows the exact size for other values, so this is a bound, at most some percent below it.
 
 use hugepage_kernel::Bytes;
 

@@ -1,5 +1,4 @@
-//! How many huge pages of one size a host can hold: what it could not hold at all, as measured, and what would leave less
-//! to base pages than the administrator wants.
+//! How many huge pages of one size a host can hold, as measured, and what leaves enough to base pages.
 
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
@@ -58,8 +57,7 @@ pub fn saved_per_page(size: PageSize, base: PageSize) -> Bytes {
 pub struct Capacity {
     /// With more pages, less than `reserve_percent` of memory would remain for base pages.
     pub within_reserve: Pages,
-    /// With more pages, the kernel would have to swap before servers in base pages stop, or would refuse memory to processes.
-    /// Never less than the pool has.
+    /// With more pages, the kernel would swap before servers in base pages stop, or refuse memory. Never less than the pool has.
     pub now: Pages,
     /// The most that the host can hold, as measured, or `within_reserve` where that is unknown. Never less than the pool has or owes.
     pub most: Pages,
@@ -110,8 +108,7 @@ impl Capacity {
         needed.min(self.most).max(pool.persistent()).max(in_use)
     }
 
-    /// The bound for what is optional, and for settings that are to be reduced: what leaves `reserve_percent` to base
-    /// pages, unless no more than `beside` fits there.
+    /// The bound for what is optional: what leaves `reserve_percent` to base pages, unless no more than `beside` fits there.
     pub fn comfortable(self, beside: Pages) -> Pages {
         let comfortable = self.within_reserve.min(self.most);
         if comfortable > beside { comfortable } else { self.most }

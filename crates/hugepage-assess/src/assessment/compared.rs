@@ -6,8 +6,7 @@ use crate::assessment::{Forecast, NodeRoom, Outlook};
 use crate::model::{Cause, CurrentStart, Demand, Facts, HugePages, Landing, Pending, Requested};
 
 impl Pending {
-    /// What a start with the configuration on disk would get; `None` if that is the running configuration. `own`: what the
-    /// running server has of its pool, which has pages of `size`.
+    /// What a start with the configuration on disk would get; `None` if that is the running one. `own`: the pages that it has.
     pub fn forecast(&self, size: Option<PageSize>, own: Pages) -> Option<Forecast> {
         Some(match self {
             Self::Unchanged => return None,

@@ -132,8 +132,7 @@ impl Status {
         (count > 0).then_some((Severity::Notice, Finding::LimitHit { path, count }))
     }
 
-    /// What a crash would get, if a finding of its own may be about it: a server in huge pages has them to lose, and findings on the
-    /// restart do not cover it.
+    /// What a crash would get, if a finding of its own may be about it: of a server in huge pages, beside findings on the restart.
     fn crash_outlook_apart(&self) -> Option<Outlook> {
         let is_apart = self.of_pending || self.crash.outlook != self.outlook;
         self.crash_outlook().filter(|_| is_apart && self.facts.landing() == Landing::Hugetlb)

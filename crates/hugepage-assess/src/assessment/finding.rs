@@ -75,8 +75,7 @@ shown_as_serialized!(Threat);
 /// One finding. Of findings with equal severity, the first in this list is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// A fault-time cgroup limit is below a segment that is in huge pages, now or after the next start: SIGBUS,
-    /// or reads that look like corruption.
+    /// A fault-time cgroup limit is below a segment in huge pages, now or after the next start: SIGBUS, or wrong reads.
     CgroupBelowSegment,
     /// `huge_pages = on`, and the next start would fail.
     RestartFails,

@@ -7,8 +7,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 use crate::model::Landing;
 
 impl Landing {
-    /// Determines the landing from the mapping's page size. For base pages, `usage` decides; it is needed only if the
-    /// host maps shared memory by transparent huge pages.
+    /// Determines the landing from the mapping's page size. For base pages `usage` decides, where shmem may be transparent.
     pub fn of_mapping(mapping: &Mapping, base: PageSize, usage: Option<&Usage>, pmd_size: Option<PageSize>) -> Self {
         match mapping.page_size {
             None => Self::Unknown,

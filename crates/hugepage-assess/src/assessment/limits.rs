@@ -59,8 +59,7 @@ pub struct Excess {
     pub severity: Severity,
 }
 
-/// The least room for private memory to grow that is advised below a limit: some ten sessions. A limit without it would
-/// be too low again as soon as the next one connects.
+/// The least room for private memory to grow that is advised below a limit: some ten sessions.
 pub const ROOM_FOR_PRIVATE_MEMORY: Bytes = Bytes(64 << 20);
 
 /// The limits that are below what a server touches that has `own` now and will have `size`, the most severe first.

@@ -1,7 +1,6 @@
 //! Whether the NUMA nodes that a server may use have the huge pages that it needs.
 //!
-//! The kernel counts reservations for the whole host, and refuses one that exceeds the free pages of the allowed nodes
-//! (`hugetlb_acct_memory`, `allowed_mems_nr` in mm/hugetlb.c).
+//! The kernel refuses a reservation that exceeds the free pages of the allowed nodes (`hugetlb_acct_memory` in mm/hugetlb.c).
 
 use hugepage_kernel::memory::pool::{NodePool, Pool};
 use hugepage_kernel::{Bytes, Pages};

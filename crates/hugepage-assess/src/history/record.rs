@@ -45,8 +45,7 @@ impl Event {
     }
 }
 
-/// The instance of a record. A copy of a data directory in another place or on another machine is another instance: it
-/// does not inherit the history of its origin.
+/// The instance of a record. A copy of a data directory elsewhere is another instance, without the history of its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceIdentity {
     /// The host's name.
@@ -91,8 +90,7 @@ pub struct Record {
     pub boot_id: Option<String>,
     /// The instance.
     pub instance: InstanceIdentity,
-    /// The inode of the segment's mapping, by which another process finds the record of the running server; `None` if
-    /// it is unknown, and in records of older versions.
+    /// The inode of the segment's mapping, by which another process finds the record of the running server; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<u64>,
     /// `hugetlb`, `thp`, `partial thp`, `base`, `unknown`.

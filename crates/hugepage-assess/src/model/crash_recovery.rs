@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A standby whose primary has raised its settings goes on until it is started again, also by a crash (xlogrecovery.c,
-/// `CheckRequiredParameterValues`).
+/// A standby whose primary has raised its settings goes on until its next start or crash (`CheckRequiredParameterValues`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CrashRecovery {
     /// Nothing that is known prevents it.

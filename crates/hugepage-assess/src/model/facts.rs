@@ -45,8 +45,7 @@ pub struct Facts {
     pub other_pools: Vec<OtherPool>,
     /// The program beside database servers that has most huge pages; `None` if others can't be seen, or have none.
     pub largest_holder: Option<PoolHolder>,
-    /// The file by which the kernel kills all processes of a PostgreSQL server at once when memory runs out; `None` if it
-    /// does not, and where that is unknown.
+    /// The file by which the kernel kills all processes of a PostgreSQL server at once when memory runs out; `None` if it does not.
     pub oom_group: Option<String>,
     /// What strangers have of the pool; none if others can't be seen.
     pub strangers: PagesOfStrangers,

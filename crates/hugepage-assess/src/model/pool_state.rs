@@ -70,8 +70,7 @@ impl PoolFact {
 /// Why the kernel refuses System V segments in huge pages (`can_do_hugetlb_shm` in fs/hugetlbfs/inode.c).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LockLimit {
-    /// Segments larger than what may be locked (setrlimit(2), `RLIMIT_MEMLOCK`): kernels before 5.18, which count all
-    /// such segments of one user.
+    /// Segments larger than what may be locked (RLIMIT_MEMLOCK): kernels before 5.18, which add up those of one user.
     Memlock {
         /// The limit.
         limit: Bytes,

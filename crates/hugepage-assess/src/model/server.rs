@@ -40,11 +40,9 @@ pub enum Product {
         memory_target: bool,
         /// Whether a part of the SGA may be in huge pages if the pool is too small for all of it (11.2.0.3 and later).
         may_mix: bool,
-        /// `use_large_pages`; `None` if neither the log of the start nor a parameter file shows it. It is assessed as TRUE
-        /// then, the default.
+        /// `use_large_pages`; `None` if neither the log of the start nor a parameter file shows it: TRUE, the default, is assumed.
         use_large_pages: Option<UseLargePages>,
-        /// Whether it is an ASM instance, for which MEMORY_TARGET is the default and the right choice (Automatic Storage
-        /// Management Administrator's Guide).
+        /// Whether it is an ASM instance, for which MEMORY_TARGET is the default and the right choice (its Administrator's Guide).
         is_asm: bool,
     },
 }

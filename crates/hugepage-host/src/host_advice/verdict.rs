@@ -77,6 +77,7 @@ fn summary(survey: &Survey) -> String {
     let unknown = survey.instances.iter().filter(|instance| instance.landed_in() == Landing::Unknown).count();
     let closed = survey.instances.iter().filter(|instance| instance.is_closed()).count();
     let remedy = if closed > 0 { ": run this as root" } else { "" };
+    let are = if landed == 1 { "is" } else { "are" };
     let mut text = match (count, landed) {
         (0, _) => return no_instance(survey),
         (1, 1) => "The one instance is in huge pages".to_owned(),
@@ -88,9 +89,9 @@ fn summary(survey: &Survey) -> String {
         _ if unknown == count => format!("{count} instances could not be inspected{remedy}"),
         _ if landed == count => format!("All {count} instances are in huge pages"),
         _ if unknown > 0 => {
-            format!("{landed} of {count} instances are in huge pages, {unknown} could not be inspected{remedy}")
+            format!("{landed} of {count} instances {are} in huge pages, {unknown} could not be inspected{remedy}")
         }
-        _ => format!("{landed} of {count} instances are in huge pages"),
+        _ => format!("{landed} of {count} instances {are} in huge pages"),
     };
     if others > 0 {
         text += &format!(" ({others} more not counted)");

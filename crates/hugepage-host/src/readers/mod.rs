@@ -80,8 +80,7 @@ fn of<T>(state: &'static Mutex<T>) -> MutexGuard<'static, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on readers read, which have `timeout` from here on, and less after `has_signal` is set. To be called while this process
-/// has one thread.
+/// From now on readers read, with `timeout` from here on, and less after `has_signal` is set; while this process has one thread.
 pub fn begin(timeout: Duration, has_signal: Arc<AtomicBool>) {
     *of(&READERS) = Some(Readers { timeout, has_signal, stuck: Vec::new(), silent: Vec::new() });
     begin_again();

@@ -91,8 +91,7 @@ impl Owner {
     }
 }
 
-/// Whether this program reads all as its own user: a tree, and where it can't become another one and is not root, who reads nothing
-/// of others.
+/// Whether this program reads all as its own user: a tree, and where it is not root and can't become another one.
 fn is_alone(root: &Root) -> bool {
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
     !root.shows_processes()

@@ -5,7 +5,7 @@
 /// A hint with a number of pages, where other servers are not seen.
 macro_rules! alone {
     ($to:literal, $then:literal) => {
-        concat!($to, "\" (this server alone; `hugepage-sidecar size` counts all of the host)", $then)
+        concat!($to, "\" (this server beside the pages in use; `hugepage-sidecar size` counts all of the host)", $then)
     };
 }
 

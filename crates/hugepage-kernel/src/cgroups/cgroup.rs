@@ -101,8 +101,7 @@ pub struct CgroupLimits {
     pub reservation: Vec<CgroupLimit>,
     /// The limits of memory cgroups, if those count huge pages; empty if they do not.
     pub memory: Vec<MemoryLimit>,
-    /// The file that counts how often a limit refused huge pages to processes of the cgroup, and its number (`events`, Linux 5.6; `failcnt` of version 1).
-    /// `None` if there is no such file, as in v1.
+    /// The file that counts how often a limit refused huge pages to the cgroup, and its number; `None` if there is no such file.
     pub refusals: Option<(String, u64)>,
     /// Whether there may be limits that are not visible.
     pub hidden_levels: bool,
@@ -153,8 +152,7 @@ impl Hierarchy {
         &self.process
     }
 
-    /// The limits on `page_size` that apply now to the process of [`Hierarchy::find_of`]. What cannot be read is a note,
-    /// and counts as hidden levels.
+    /// The limits on `page_size` for the process of [`Hierarchy::find_of`]. What cannot be read is a note, and counts as hidden.
     pub fn limits(&self, root: &Root, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         self.limits_of(root, &self.process, page_size, notes)
     }
@@ -244,8 +242,7 @@ impl Hierarchy {
     }
 }
 
-/// The part of `path`, as /proc/PID/cgroup has it, below a mount point where `mount_root` stands, without a slash at
-/// either end; `None` if it is outside.
+/// The part of `path`, as /proc/PID/cgroup has it, below a mount point where `mount_root` stands; `None` if it is outside.
 pub(super) fn below(mount_root: &str, path: &str) -> Option<String> {
     let below = match mount_root {
         "/" => path,

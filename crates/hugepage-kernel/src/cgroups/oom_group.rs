@@ -9,8 +9,7 @@ use crate::{ReadError, Root};
 const SPARED: &str = "-1000";
 
 impl Hierarchy {
-    /// The file of the nearest cgroup of `process`, by its name below /proc, that is killed as one with this process. `None`
-    /// where no visible level is, or the process is spared.
+    /// The file of the nearest cgroup of `process` that is killed as one with it. `None` where none is visible, or it is spared.
     pub fn oom_group(&self, root: &Root, process: &str) -> Result<Option<String>, ReadError> {
         let Some(path) = self.path_of(root, process)? else { return Ok(None) };
         for level in levels(&path) {

@@ -60,8 +60,7 @@ pub fn groups(root: &Root, uid: u32) -> Result<Vec<u32>, ReadError> {
     Ok(accounts.iter().map(|account| account.gid).chain(others).collect())
 }
 
-/// Whether the user `uid` is in the group `gid`; `None` if /etc/group is missing, or a directory service that is configured
-/// may put it there (nsswitch.conf(5)).
+/// Whether the user `uid` is in the group `gid`; `None` if /etc/group is missing, or a directory service may put it there.
 pub fn is_member(root: &Root, uid: u32, gid: u32) -> Option<bool> {
     if groups(root, uid).ok()?.contains(&gid) {
         return Some(true);

@@ -1,5 +1,4 @@
-//! The NUMA nodes that a process may allocate from: `Mems_allowed_list` of its status (cpuset(7)), and the memory policy
-//! of this process (set_mempolicy(2)).
+//! The NUMA nodes that a process may allocate from: `Mems_allowed_list` (cpuset(7)), and the policy of this one (set_mempolicy(2)).
 
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +21,7 @@ pub enum MemoryPolicy {
     Unknown,
 }
 
-/// `Mems_allowed_list` of the process `pid`, or of `self`, ascending: what its cpuset allows. `Ok(None)` if there is no
-/// such process, or the kernel has no such line.
+/// `Mems_allowed_list` of the process `pid`, or of `self`, ascending; `Ok(None)` if there is no such process or line.
 pub fn allowed_nodes(root: &Root, pid: &str) -> Result<Option<Vec<u32>>, ReadError> {
     let path = format!("/proc/{pid}/status");
     let line = |text: &str| {

@@ -1,5 +1,4 @@
-//! /proc/PID/smaps: the resident memory of a mapping. Reading it walks page tables under the process's mmap lock, so
-//! only that of this process is read (proc(5)).
+//! /proc/PID/smaps: the resident memory of a mapping. It walks page tables under the mmap lock: of this process only (proc(5)).
 
 use std::io::{BufRead, BufReader};
 

@@ -17,8 +17,7 @@ pub fn choice(root: &Root, file: &str) -> Result<Option<String>, ReadError> {
     }
 }
 
-/// The files `hugepages-SIZEkB/shmem_enabled`, by size: of which sizes the kernel may make shared memory without a reservation.
-/// None on a kernel that makes only pages of one size.
+/// The files `hugepages-SIZEkB/shmem_enabled`, by size: which sizes shared memory may get without a reservation.
 pub fn shmem_files(root: &Root) -> Result<Vec<String>, ReadError> {
     let names = if_there(root.list(DIRECTORY))?.unwrap_or_default();
     let size = |name: &str| name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok();

@@ -48,8 +48,7 @@ impl Configuration {
     }
 
     fn add_file(&mut self, files: &InstanceFiles, file: &Path, is_needed: bool, depth: usize, notes: &mut Notes) {
-        // The server stops at the first file that is too deep, and so does this. Files that include each other twice
-        // would else be read 2^10 times.
+        // The server stops at the first file that is too deep, and so does this: files may include each other 2^10 times.
         if self.is_over {
             return;
         }

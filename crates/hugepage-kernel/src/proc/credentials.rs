@@ -41,8 +41,7 @@ impl Credentials {
     }
 }
 
-/// What the user `outside`, as this program's user namespace has it, is inside of that of `pid` (/proc/PID/uid_map); `None` if it is
-/// nobody there, or that may not be seen.
+/// What the user `outside` is inside of the namespace of `pid` (/proc/PID/uid_map); `None` if it is nobody there, or unseen.
 pub fn unmapped(root: &Root, pid: i32, outside: u32) -> Option<u32> {
     let text = root.read(&format!("/proc/{pid}/uid_map")).ok()?;
     extents(&text)

@@ -37,8 +37,7 @@ impl ProcessGlance {
 }
 
 impl Processes<'_> {
-    /// What the status of `pid` says of it; `Ok(None)` if the process does not exist (any more). Once its first thread has
-    /// ended, another one tells its memory.
+    /// What the status of `pid` says of it; `Ok(None)` if it is gone. After the end of its first thread another one tells its memory.
     pub fn glance(&self, pid: i32) -> Result<Option<ProcessGlance>, ReadError> {
         let has_others = |text: &str| value(text, "Threads").is_some_and(|count| count.trim() != "1");
         let look = |text: &str| (ProcessGlance::parse(text), has_others(text));

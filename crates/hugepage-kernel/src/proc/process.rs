@@ -42,8 +42,7 @@ impl<'a> Processes<'a> {
         self.read(pid, "status", |text| ProcessStatus::parse(text))
     }
 
-    /// Gives `take` the command line of `pid`, the arguments with a zero byte behind each; `Ok(None)` if the process does
-    /// not exist (any more).
+    /// Gives `take` the command line of `pid`, each argument with a zero byte behind it; `Ok(None)` if the process is gone.
     pub fn command_line<T>(&self, pid: i32, take: impl FnOnce(&str) -> T) -> Result<Option<T>, ReadError> {
         self.read(pid, "cmdline", |text| as_text(text, take))
     }
@@ -89,8 +88,7 @@ fn numbers(root: &Root, path: &str) -> Result<Vec<i32>, ReadError> {
     Ok(numbers)
 }
 
-/// Whether /proc hides the processes of other users from this one: its option `hidepid`, and not even the first process,
-/// which always exists, can be seen (proc(5)).
+/// Whether /proc hides the processes of other users from this one: `hidepid`, and not even the first process can be seen (proc(5)).
 pub fn hides_others(root: &Root) -> bool {
     let is_set = |mount: &Mount| {
         let hides =
@@ -132,8 +130,7 @@ pub fn has_rings(root: &Root, pid: i32) -> Result<bool, ReadError> {
     Ok(false)
 }
 
-/// The children of `pid` (`children`, since 3.5 if configured). A child that ends meanwhile may hide another one, so
-/// compare the list with other sources.
+/// The children of `pid` (`children`, since 3.5 if configured). One that ends meanwhile may hide another: compare other sources.
 pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     root.read_short(&path, |text| {

@@ -28,8 +28,7 @@ impl ProgramFile {
     }
 }
 
-/// The program that `pid` runs, by the kernel's own link to the file; `None` if that is not visible, and for a tree, whose files
-/// belong to no user of its host.
+/// The program that `pid` runs, by the kernel's own link; `None` if that is not visible, and in a tree, whose users are none.
 pub fn file(root: &Root, pid: i32) -> Option<ProgramFile> {
     if root.is_tree() {
         return None;

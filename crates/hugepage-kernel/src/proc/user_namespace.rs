@@ -1,5 +1,4 @@
-//! The user namespaces that a process is in, up to this program's own (user_namespaces(7), ioctl_ns(2)). Every user can make one
-//! and be user 0 in it; the kernel says who made it.
+//! The user namespaces that a process is in, up to this program's own (user_namespaces(7), ioctl_ns(2)). Every user can make one.
 
 use std::fs::File;
 use std::io;

@@ -1,5 +1,4 @@
-//! Short files that the kernel writes in one go, as meminfo, the status of a process or an attribute in /sys: one system call
-//! reads all of one, and nothing is allocated.
+//! Short files that the kernel writes in one go, as meminfo: one system call reads all of one, and nothing is allocated.
 
 use std::fs::File;
 use std::mem::MaybeUninit;
@@ -79,8 +78,7 @@ impl Directory<'_> {
         self.root.number(&path, &self.open(name, &|| path.clone())?)
     }
 
-    /// Gives `take` the bytes of its short file `name`, as [`Root::read_short`] does: neither a path nor a buffer is
-    /// made for it, unless there is an error.
+    /// Gives `take` the bytes of its short file `name`, as [`Root::read_short`] does; a path is made for an error alone.
     pub fn read_bytes<T>(&self, name: &str, take: impl FnOnce(&[u8]) -> T) -> Result<T, ReadError> {
         let path = || format!("{}/{name}", self.path);
         self.root.take_short(&path, &self.open(name, &path)?, take)

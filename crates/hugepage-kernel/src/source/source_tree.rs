@@ -1,5 +1,4 @@
-//! A tree of files that stands for a machine. It comes from elsewhere, so it is not trusted: no link in it
-//! leads out of it, and nothing but plain files is opened.
+//! A tree of files that stands for a machine, and is not trusted: no link leads out of it, and only plain files are opened.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;

@@ -47,8 +47,7 @@ pub fn recommendations(host: &AdvisedHost<'_>, sizings: &[Sizing]) -> Vec<Recomm
         .collect()
 }
 
-/// A pool that no running instance can use, because of MEMORY_TARGET or use_large_pages = FALSE. Without a command: either
-/// the setting is wrong or the pool.
+/// A pool that no running instance can use. Without a command: either the setting is wrong or the pool.
 fn idle_pool(host: &AdvisedHost<'_>, sizing: &Sizing) -> Option<Recommendation> {
     let (size, wanted) = (sizing.page_size, sizing.recommended.map(|_| sizing.total)?);
     let now = pools::of_size(host.pools, size)?.pool.persistent();

@@ -31,8 +31,7 @@ pub fn last_start(files: &InstanceFiles, path: &str) -> Result<Option<LastStart>
     files.search_log(path, &mut { limit::ALERT_LOG }, last_start_in)
 }
 
-/// The last start in a log. A log without the beginning of its last start is read from its own beginning. `left`: how many bytes may
-/// be searched; those that were are subtracted.
+/// The last start in a log, or what it has of it. `left`: how many bytes may be searched; those that were are subtracted.
 pub fn last_start_in(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<LastStart>> {
     let from = find_last(log, left)?.map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
     let mut bytes = Vec::new();
@@ -40,8 +39,7 @@ pub fn last_start_in(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result
     Ok(start_in(&bytes, from > 0))
 }
 
-/// Up to `most` starts in a log, the last first, with the lines of each up to the next one. `left`: how many bytes may be
-/// searched; those that were are subtracted.
+/// Up to `most` starts in a log, the last first, with the lines of each up to the next one. `left` as above.
 pub fn starts_in(log: &mut (impl Read + Seek), most: usize, left: &mut u64) -> io::Result<Vec<LastStart>> {
     let mut offsets = Vec::new();
     find_starts(log, left, |at| {
@@ -128,8 +126,7 @@ fn find_starts(
     Ok(())
 }
 
-/// Whether only a time precedes a place in its line (or, in XML, its text). `before`: the bytes up to that place;
-/// `whole`: whether they begin where the log begins.
+/// Whether only a time precedes a place in its line or text. `before`: the bytes up to it; `whole`: from the log's beginning.
 fn begins_line(before: &[u8], whole: bool) -> bool {
     let line = match before.iter().rposition(|byte| matches!(byte, b'\n' | b'>')) {
         Some(at) => &before[at + 1..],

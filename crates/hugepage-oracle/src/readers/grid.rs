@@ -18,8 +18,7 @@ pub const CELLS_OF_EXADATA: &str = "/etc/oracle/cell/network-config/cellip.ora";
 /// Grid Infrastructure of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GridInfrastructure {
-    /// Whether Grid Infrastructure is that of a cluster, by `local_only` of `ocr.loc`: Oracle Restart has a registry of
-    /// this host alone. `None` if that line is missing.
+    /// Whether Grid Infrastructure is that of a cluster, by `local_only` of `ocr.loc`. `None` if that line is missing.
     pub is_cluster: Option<bool>,
 }
 

@@ -8,8 +8,7 @@ use hugepage_kernel::{Bytes, Root};
 const FILE: &str = "/etc/security/limits.conf";
 const DIRECTORY: &str = "/etc/security/limits.d";
 
-/// The soft limit on locked memory of new sessions of `account`, as pam_limits finds it; `Ok(None)` if no line sets it. The error is
-/// why it can't be known, a clause.
+/// The soft memlock of new sessions of `account`, as pam_limits finds it; `Ok(None)` if no line sets it. The error is a clause.
 pub fn memlock(root: &Root, account: &Account) -> Result<Option<Rlimit>, String> {
     let mut files = if_there(root.list(DIRECTORY)).map_err(|error| error.to_string())?.unwrap_or_default();
     files.retain(|file| file.ends_with(".conf"));

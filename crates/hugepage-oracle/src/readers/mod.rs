@@ -1,8 +1,7 @@
 //! What an Oracle instance shows to the operating system: the titles of its processes, oratab, parameter files, and the alert log. No
 //! Oracle library and no connection is needed. The formats are those of Oracle's manuals and of published logs.
 //!
-//! A file here can be of any kind: a log of a terabyte, a pipe, a directory that links to itself. Readers are bounded
-//! in time and memory, and never wait for a file.
+//! A file here can be of any kind, also a log of a terabyte: readers are bounded in time and memory, and never wait for a file.
 
 pub mod alert_log;
 pub mod alter_system;

@@ -88,6 +88,13 @@ impl Parameters {
         self.size("sga_max_size").max(self.size("sga_target")).filter(|size| size.0 > 0)
     }
 
+    /// What its pools need by their own parameters: a start with a smaller SGA is refused, or takes more.
+    pub fn components(&self) -> Bytes {
+        let is_pool = |name: &str| ["_cache_size", "_pool_size", "inmemory_size"].iter().any(|end| name.ends_with(end));
+        let pools = self.0.iter().filter(|one| is_pool(&one.name) && !one.name.starts_with('_'));
+        pools.filter_map(|one| size::parse(&one.value)).fold(Bytes(0), Bytes::saturating_add)
+    }
+
     /// Applies a change of the spfile.
     pub fn change(&mut self, change: &ParameterChange) {
         match &change.value {
@@ -150,6 +157,12 @@ impl Parameters {
         text.lines().all(|line| {
             let before = self.0.len();
             self.add_text(line);
+            // A line may have several: `PROCESSES = 100 CPU_COUNT = 1`.
+            let value = assignment(without_comment(line)).map_or("", |(_, value)| value);
+            if !value.contains(['\'', '"', '(']) && value.split_once(' ').is_some_and(|(_, rest)| rest.contains('=')) {
+                notes.add(format!("the parameter file \"{path}\" has several parameters in one line"));
+                return false;
+            }
             let named = self.0.get(before).filter(|found| matches!(&*found.name, "ifile" | "spfile"));
             let Some(file) = named.map(|found| found.value.clone()) else { return true };
             if file.starts_with('+') {

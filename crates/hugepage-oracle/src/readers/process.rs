@@ -1,5 +1,4 @@
-//! The Oracle instance of a process, from its command line. Oracle's processes use it as their title, and every user
-//! may read it. (`comm` would be cut after 15 bytes.)
+//! The Oracle instance of a process, from its command line: its title there, of which `comm` has 15 bytes.
 
 use std::fmt;
 
@@ -112,8 +111,7 @@ impl OracleProcess {
     }
 }
 
-/// `oracleSID`, also in the forms of later releases: `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID` for
-/// a database's connection to ASM.
+/// `oracleSID`, and in later releases `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID` for a connection to ASM.
 fn server(name: &str) -> Option<OracleProcess> {
     let sid = match name.strip_prefix('_').and_then(|numbered| numbered.split_once('_')) {
         Some((number, sid)) if number.bytes().all(|byte| byte.is_ascii_digit()) => sid,
@@ -131,8 +129,7 @@ fn is_sid(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && text.bytes().all(in_sid)
 }
 
-/// ORACLE_HOME from the target of /proc/PID/exe: the part before `/bin/oracle`. `None` for another program. A binary
-/// that was replaced by a patch (` (deleted)`) counts.
+/// ORACLE_HOME from the target of /proc/PID/exe: the part before `/bin/oracle`, also of one that a patch replaced.
 pub fn home_of(exe: &str) -> Option<&str> {
     exe.strip_suffix(" (deleted)").unwrap_or(exe).strip_suffix("/bin/oracle").filter(|home| home.starts_with('/'))
 }

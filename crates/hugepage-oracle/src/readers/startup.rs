@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::readers::{Parameters, Timestamp};
 
-/// The last start in a log: the lines from `Starting ORACLE instance (` to PMON's start. [`LastStart::is_of`] tells
-/// whether it is the start of the instance that runs now.
+/// The last start in a log, up to PMON's start. [`LastStart::is_of`] tells whether it is that of the running instance.
 ///
-/// Sizes that Oracle rounds down (`28 GB` for 14,497 pages) are as printed. A field that the log does not have is
-/// `None`.
+/// Sizes that Oracle rounds down (`28 GB` for 14,497 pages) are as printed. What the log does not have is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastStart {
     /// The time before the line; `None` in a log without its beginning.
@@ -20,8 +18,7 @@ pub struct LastStart {
     pub mode: Option<String>,
     /// `(OS id: 14753)` (since 12.1): the process that started it, which is not PMON.
     pub os_pid: Option<i32>,
-    /// `PMON started with pid=2, OS id=4352`, in the PID namespace of the instance. `None` if the start did not get so
-    /// far.
+    /// `PMON started with pid=2, OS id=4352`, in the PID namespace of the instance. `None` if the start did not get there.
     pub pmon: Option<i32>,
     /// `11.2.0.4.0`; where the log has it, with the release update (`19.24.0.0.0`).
     pub version: Option<String>,
@@ -144,8 +141,7 @@ impl LastStart {
         expected().into_iter().collect()
     }
 
-    /// The numbers of huge pages of `size`; `None` if the log does not have that size. 11.2 shows the pages that are
-    /// unused after the instance took its own.
+    /// The numbers of huge pages of `size`; `None` if the log does not have it. 11.2 shows what is unused after the start.
     pub fn pages_of(&self, size: PageSize) -> Option<LoggedPages> {
         if let Some(row) = self.page_sizes.iter().find(|row| !row.is_base && row.page_size == size) {
             return Some(LoggedPages { available: row.available, expected: row.expected, allocated: row.allocated });
@@ -159,8 +155,7 @@ impl LastStart {
         Some(LoggedPages { available, expected, allocated: pages.used })
     }
 
-    /// Whether this is the start of the instance whose PMON is `pmon`, started at `started` (seconds since 1970 UTC):
-    /// `None` if that could not be determined.
+    /// Whether this is the start of the instance whose PMON is `pmon`, started at `started` (Unix time): `None` if unknown.
     ///
     /// PMON starts seconds after the line, or minutes if a large SGA is prepared first. A log without UTC offset fits
     /// every time zone, so PMON's process id is compared too; inside a container it differs.

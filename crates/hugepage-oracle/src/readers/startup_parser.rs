@@ -1,5 +1,4 @@
-//! Parses an alert log line by line into a [`LastStart`]. The lines of all releases are recognised at once, because
-//! logs are kept over upgrades. Unknown lines are skipped.
+//! Parses an alert log line by line into a [`LastStart`], the lines of all releases at once: logs outlive upgrades.
 
 use std::mem;
 
@@ -225,8 +224,7 @@ impl StartupParser {
     /// Reads errors that prevent an instance from getting its memory.
     fn refusal(&mut self, line: &str) {
         let code = line.strip_prefix("ORA-").and_then(number::<u32>);
-        // SGA_TARGET and MEMORY_TARGET that don't fit, shared pool too small, and the operating system's refusals of
-        // shared memory.
+        // Targets that don't fit, a shared pool too small, and the operating system's refusals of shared memory.
         if let Some(821 | 838 | 839 | 843..=849 | 4031 | 27100..=27159) = code {
             self.add_error(line);
         }

@@ -146,8 +146,7 @@ impl HistoryFile {
     }
 }
 
-/// The mode of a new file: that of the directory's own files, as PostgreSQL does it, so that a group that may read a backup
-/// of the directory may read this file too.
+/// The mode of a new file: that of the directory's own files, so that a group that may read a backup may read this file too.
 fn mode_in(directory: &SafeDirectory) -> io::Result<u32> {
     Ok(directory.metadata()?.mode() & 0o640)
 }

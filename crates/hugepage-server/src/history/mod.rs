@@ -1,7 +1,6 @@
 //! The history: one line of text for every start and every change of state of an instance, in one small file.
 //!
-//! The file needs no database and no server, so it is written before the first connection and on standbys. Its format
-//! is in docs/history.md.
+//! The file needs no database and no server: it is written before the first connection and on standbys (docs/history.md).
 
 pub mod file;
 pub mod history_error;

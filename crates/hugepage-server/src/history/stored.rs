@@ -68,8 +68,7 @@ impl StoredRecords {
         Ok(History { records, damaged: self.damaged })
     }
 
-    /// The last record for which `wanted` holds, among the last `most` bytes. Reads blocks from the end, and never holds more than a
-    /// block and a line: the caller may run for years.
+    /// The last record for which `wanted` holds, among the last `most` bytes. Never holds more than a block and a line.
     pub fn last(self, most: u64, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
         self.search_back(most, wanted).map_err(|source| self.error(source))
     }

@@ -43,8 +43,7 @@ pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
     Ok(exit::of_verdict(&verdict))
 }
 
-/// Prints CSV, one line per instance. A list is one field, with semicolons between its parts; of an object only the
-/// values are printed.
+/// Prints CSV, one line per instance. A list is one field, with semicolons between its parts, an object its values.
 fn csv(out: &HostOutput) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(stdout());
     let names = InstanceRow::NAMES.iter().flat_map(|name| match *name {

@@ -59,8 +59,7 @@ pub struct ShowOptions {
 }
 
 impl ShowOptions {
-    /// The host that the command shows: this one, or that of a file. `ask`: whom it asks what changed files come to. `read`: what it
-    /// reads of this one beside the servers that run.
+    /// The host that the command shows: this one, or that of a file. `ask`: about changed files. `read`: what else it reads.
     pub fn survey(
         &self,
         root: &Root,

@@ -1,5 +1,4 @@
-//! The starts in the alert logs, for what a start lost and as records for Oracle. A log may have hundreds of megabytes, so it is
-//! read again only after another start.
+//! The starts in the alert logs, which may have hundreds of megabytes: one is read again only after another start.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -77,8 +76,7 @@ impl LogStarts {
         Ok(place.insert(found))
     }
 
-    /// The records of all Oracle instances that count, each instance's oldest start first. What cannot be read of a log is a note of
-    /// the survey already.
+    /// The records of all Oracle instances that count, each one's oldest start first. What can't be read is a note of the survey.
     pub fn records(&mut self, root: &Root, survey: &Survey) -> Vec<StartRecord> {
         let mut records = Vec::new();
         for (instance, oracle) in survey.instances.iter().filter_map(|one| Some((&one.id, one.id.oracle()?))) {

@@ -15,8 +15,7 @@ const RESERVED: &str = "access add all alter and any as asc audit begin between 
 /// The longest name in Oracle 11.2 to 12.1, in bytes; longer ones are legal since 12.2.
 const MAX_NAME_BYTES: usize = 30;
 
-/// An unquoted name, in upper case as in the data dictionary: ASCII letters, digits, `_`, `$` and `#`, a letter first, at most 30
-/// bytes (the limit of 11.2).
+/// An unquoted name, in upper case as in the data dictionary: letters, digits, `_`, `$` and `#`, at most 30 bytes (11.2).
 pub fn object(name: &str) -> Result<String> {
     let legal = |character: char| character.is_ascii_alphanumeric() || "_$#".contains(character);
     ensure!(

@@ -10,8 +10,7 @@ use crate::output::rows::LAST_SECOND;
 
 /// The field separator.
 pub const DELIMITER: char = '|';
-/// The maximum bytes of a record with its newline. The default line size of UTL_FILE is 1024, and all known readers accept
-/// 999.
+/// The maximum bytes of a record with its newline: the default line of UTL_FILE has 1024, and all known readers accept 999.
 pub const MAX_RECORD_BYTES: usize = 999;
 /// In place of an instruction that does not fit.
 const INSTRUCTION_ELSEWHERE: &str = "Run \"hugepage-sidecar status\" on this host: what to do does not fit here.";

@@ -20,8 +20,7 @@ pub enum ColumnType {
     Prose(usize),
     /// What to do, with commands: as it is, or a sentence on where it is.
     Instruction(usize),
-    /// A command, or a name to compare with: as it is or NULL, because a part of it must not be used. Sentences are shortened
-    /// first.
+    /// A command, or a name to compare with: whole or NULL, because a part of it must not be used. Sentences are cut first.
     Command(usize),
     /// A timestamp in UTC, in seconds since 1970.
     UtcTime,

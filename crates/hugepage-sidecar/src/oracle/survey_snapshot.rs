@@ -28,8 +28,7 @@ use crate::oracle::schema::FileRecord;
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::output::rows::{InstanceRow, StoppedRow};
 
-/// The snapshot of a survey. `interval` is the time until the next one; `None` if none follows. `logs`: the starts of the
-/// instances, which are read again only after another start.
+/// The snapshot of a survey. `interval`: the time until the next one; `None` if none follows. `logs`: the starts of the instances.
 pub fn from_survey(
     root: &Root,
     survey: &Survey,

@@ -1,5 +1,4 @@
-//! One flat row per instance and pool, with the column names of `hugepage_status` and `hugepage_pools`. Sizes are in bytes,
-//! counters in pages; null means unknown.
+//! One flat row per instance and pool, with the names of `hugepage_status` and `hugepage_pools`. Bytes and pages; null is unknown.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

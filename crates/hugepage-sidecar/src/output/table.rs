@@ -8,8 +8,7 @@ use super::escape;
 /// The width of output in columns, unless it goes to a terminal that reports its width; a serial console does not.
 const DEFAULT_WIDTH: u16 = 80;
 
-/// A table without borders; columns from `numbers_from` on are aligned to the right. Print it by `trim_fmt()`: cells are
-/// filled with blanks to the width of their column.
+/// A table without borders; columns from `numbers_from` on are aligned to the right. Print it by `trim_fmt()`.
 pub fn table(header: &[&str], numbers_from: usize) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header).set_content_arrangement(ContentArrangement::Dynamic);

@@ -15,8 +15,7 @@ const NEWEST: ABI = ABI::V5;
 #[derive(Debug)]
 pub struct Rules {
     ruleset: RulesetCreated,
-    /// A rule belongs to an inode. Those of /proc and /sys are made anew once the kernel has dropped them from its caches,
-    /// and that it does not while they are open.
+    /// A rule belongs to an inode. Those of /proc and /sys stay the same only while they are open.
     _pinned: Vec<PathFd>,
 }
 

@@ -1,5 +1,4 @@
-//! Runs the program of a server on input that may be hostile, as the user of this process: without a terminal, with little memory and time,
-//! and with no process left behind.
+//! Runs the program of a server on input that may be hostile, as the user of this process, and leaves no process behind.
 
 use std::ffi::OsString;
 use std::io;
@@ -46,8 +45,7 @@ pub fn run(program: &Path, arguments: &[OsString], timeout: Duration) -> Result<
     answer(child, timeout)
 }
 
-/// How a server's program ended that was asked about a start. An error of the account that it ran as says nothing, and neither
-/// does an end without the words of the server.
+/// How a server's program ended that was asked about a start. An end without the words of the server says nothing.
 pub fn ending(output: Result<Output, String>) -> Ending {
     const OF_THE_ACCOUNT: [&str; 2] = ["Permission denied", "Operation not permitted"];
     let Output { status, stdout, stderr } = match output {
@@ -81,8 +79,7 @@ fn error_of(stderr: &str) -> String {
     }
 }
 
-/// In the child: no terminal (a process of root's session could write commands into it, TIOCSTI), no privileges by exec, limits, and
-/// no life after this process.
+/// In the child: no terminal (TIOCSTI writes commands into a session's), no privileges by exec, limits, no life after its parent.
 fn confine(limits: &[(Resource, u64)]) -> Result<(), Errno> {
     setsid()?;
     set_no_new_privs(true)?;

@@ -3,8 +3,7 @@
 /// More than any server preloads.
 const MAX_LIBRARIES: usize = 100;
 
-/// The names in the text of the setting, without `$libdir/`. The error is why they are not looked for: one is a path, or is
-/// written in a way that only the server takes apart.
+/// The names in the text of the setting, without `$libdir/`. The error is why they are not looked for, such as a path.
 pub fn names(text: &str) -> Result<Vec<&str>, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if text.trim().is_empty() {

@@ -1,5 +1,4 @@
-//! The program `postgres`, asked for the size of its shared memory: which one is trusted, and what it may do and use while
-//! it runs.
+//! The program `postgres`, asked for the size of its shared memory: which one is trusted, and what it may do.
 
 pub mod asked_starts;
 pub mod child;

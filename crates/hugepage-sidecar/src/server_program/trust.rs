@@ -1,5 +1,4 @@
-//! Which program is started: one that only root, or this user, can change. The user of the server starts it, who gains nothing by a
-//! program of its own.
+//! Which program is started: one that only root, or this user, can change. Who starts it gains nothing by one of its own.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -17,7 +17,10 @@ impl StatusText<'_> {
         // In huge pages, what a restart would lack is the cause.
         let of_restart = status.forecast.cause.filter(|_| status.outlook != Outlook::Hugetlb);
         let cause = if status.of_pending { of_restart } else { status.cause.or(of_restart) };
-        let is_known = status.share.is_some() && status.capacity.is_some() && status.cause != Some(Cause::Unknown);
+        let is_known = status.share.is_some()
+            && status.capacity.is_some()
+            && status.cause != Some(Cause::Unknown)
+            && facts.pending != Pending::Unknown;
         let off = terms.setting(HugePages::Off);
         Some(match (finding, cause) {
             (Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown, _)

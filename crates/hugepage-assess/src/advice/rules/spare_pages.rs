@@ -9,8 +9,7 @@ use crate::assessment::Severity;
 use crate::model::HugePages;
 use crate::pools;
 
-/// Surplus pages are not guaranteed, but cost nothing until they are used: with them a slightly too small pool can
-/// still serve a start. Gigantic pages have none.
+/// Surplus pages are not guaranteed, and cost nothing until they are used: a slightly too small pool can still serve a start.
 pub fn overcommit(context: &AdviceContext) -> Option<Recommendation> {
     let status = &context.status;
     let pool = status.facts.pool_state.pool.known()?;

@@ -216,6 +216,13 @@ fn of_next_start() -> Vec<State> {
                 demand.requested.huge_pages = HugePages::Try;
             },
         ),
+        changed("what is on disk is unknown, and there are enough pages since", base([534, 534, 0, 0, 9]), |facts| {
+            facts.past = Past {
+                cause_at_start: Some(Cause::PoolTaken),
+                ..loss(Lost::Pages { was: pages_of(Landing::Hugetlb, 2048), is: pages_of(Landing::Base, 4) })
+            };
+            facts.pending = Pending::Unknown;
+        }),
         changed("what is on disk is unknown", Host::default(), |facts| facts.pending = Pending::Unknown),
         changed(
             "what is on disk is unknown, and off is set",

@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-/// After a step faster than this the next is longer, after a slower one shorter. While the kernel allocates huge pages, it
-/// holds the lock of the pool and uses one CPU.
+/// After a step faster than this the next is longer, after a slower one shorter: the kernel holds the pool's lock meanwhile.
 const FAST_STEP: Duration = Duration::from_millis(25);
 const SLOW_STEP: Duration = Duration::from_millis(100);
 /// The smallest step, however slow the kernel is.

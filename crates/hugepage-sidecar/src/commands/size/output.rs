@@ -8,7 +8,7 @@ use hugepage_assess::model::Pending;
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_host::host_advice::pool_step;
 use hugepage_host::{Instance, Survey};
-use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_kernel::{Bytes, Notes, PageSize, Pages};
 use serde::Serialize;
 
 use super::sessions::SessionsOutput;
@@ -88,18 +88,19 @@ impl SizeOutput {
         notes.extend(survey.instances.iter().filter_map(Instance::note_on_size));
         notes.extend(survey.host.notes.iter().cloned());
         notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
+        notes.extend(survey.host.stopped.iter().flat_map(|stopped| stopped.notes.iter().cloned()));
+        let (not_counted, mut said) = (not_counted(survey, down), Notes::default());
         // Why a need is unknown is said where it is not counted.
-        let is_said = |note: &&String| down.iter().any(|down| down.wants == Wants::Unknown((*note).clone()));
-        let of_stopped = survey.host.stopped.iter().flat_map(|stopped| &stopped.notes);
-        notes.extend(of_stopped.filter(|note| !is_said(note)).cloned());
+        let is_reason = |note: &str| not_counted.iter().any(|one| one.reason.contains(note));
+        notes.into_iter().filter(|note| !is_reason(note)).for_each(|note| said.add(note));
         Self {
             pools: sizings.iter().map(|sizing| PoolSizing::new(survey, sizing)).collect(),
-            not_counted: not_counted(survey, down),
+            not_counted,
             memlock_kb: memlock_of_owner(survey, counts_memlock).map(|size| size.0.div_ceil(1024)),
             memlock_is_enough: counts_memlock,
             hugetlb_shm_group: survey.host.hugetlb_shm_group.clone(),
             sessions: None,
-            notes,
+            notes: said.into_vec(),
         }
     }
 }
@@ -116,10 +117,10 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
             let (instance, kind) = (instance.id.name.clone(), instance.id.kind());
             Some(UncountedServer { instance, kind, reason: why.to_owned(), is_known })
         };
-        let of_next_start = || format!("its next start is unknown: {}", instance.notes.join("; "));
+        let of_next_start = || format!("what its next start needs, which is unknown: {}", instance.notes.join("; "));
         let (why, is_known) = match &facts.segment {
             Some(_) if let Pending::Refused(error) = &facts.pending => {
-                return not_counted(&format!("its next start would fail: {error}"), false);
+                return not_counted(&format!("what its next start needs: its next start would fail: {error}"), false);
             }
             Some(_) if facts.pending == Pending::Unknown => return not_counted(&of_next_start(), false),
             None => ("its shared memory could not be inspected: run this as root", false),
@@ -151,8 +152,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     running.chain(down).chain(strangers).collect()
 }
 
-/// The memlock that an owner of Oracle instances needs. Kernels before 5.18 count all segments of a user together; where
-/// that is unknown it is assumed.
+/// The memlock that an owner of Oracle instances needs. Kernels before 5.18 add up the segments of a user, as unknown ones do.
 fn memlock_of_owner(survey: &Survey, counts_memlock: Option<bool>) -> Option<Bytes> {
     let needs =
         || survey.instances.iter().filter_map(|instance| Some((instance.id.place.uid, memlock_needed(instance)?)));
