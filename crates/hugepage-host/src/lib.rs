@@ -14,6 +14,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod assess;
+mod cluster_paths;
 mod compare;
 mod container;
 mod context;

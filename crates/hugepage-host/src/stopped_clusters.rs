@@ -7,7 +7,7 @@ use std::slice;
 use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::{HugePages, PoolFact, PoolState, requested_by_settings};
 use hugepage_assess::pools;
-use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
+use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::host::accounts;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
@@ -18,6 +18,7 @@ use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages, ReadError, R
 use hugepage_oracle::stopped::Claim;
 use hugepage_start::StartAnswer;
 
+use super::cluster_paths::{ClusterPaths, DEBIAN, PACKAGES};
 use super::identify::ServerIdentity;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::Configured;
@@ -26,19 +27,6 @@ use super::postgresql_units::{UnitDirectory, units};
 use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 use super::stopped_readers::by_owners;
 use crate::readers::{self, Owner};
-
-/// Where Debian has a directory for each version, with the configurations of its clusters.
-const DEBIAN: &str = "/etc/postgresql";
-/// Where other packages have `data`, or `VERSION/data`.
-const PACKAGES: [&str; 7] = [
-    "/var/lib/pgsql",
-    "/var/lib/edb",
-    "/var/lib/postgres",
-    "/var/lib/pgpro",
-    "/usr/local/pgsql",
-    "/opt/PostgreSQL",
-    "/var/opt/gitlab/postgresql",
-];
 
 impl Snapshot {
     /// Adds the PostgreSQL clusters that do not run: those in the directories of Debian and Red Hat, in systemd units, and in `given`.
@@ -150,8 +138,7 @@ impl Clusters<'_> {
             let inode = files.root().inode(&data);
             let claim = is_mine(version.as_ref().ok().copied());
             let mut is_seen = |inode| *seen.entry(inode).or_insert_with(|| cluster.data.clone()) != cluster.data;
-            let is_known =
-                runs(&cluster.data) || inode.is_some_and(|inode| running.contains(&inode) || is_seen(inode));
+            let is_known = runs(&cluster.data) || inode.is_some_and(|inode| running.contains(&inode) || is_seen(inode));
             if is_absent || is_known || claim == Claim::OfAnother {
                 continue;
             }
@@ -170,75 +157,6 @@ impl Clusters<'_> {
         }
         found
     }
-}
-
-/// The files of a cluster.
-#[derive(Debug)]
-struct ClusterPaths {
-    data: PathBuf,
-    /// The configuration file, if it is not in the data directory.
-    config: Option<PathBuf>,
-    /// How it is started: `auto`, `manual`, `disabled` (pg_ctlcluster(1)).
-    start: String,
-}
-
-impl ClusterPaths {
-    fn in_directory(data: &Path) -> Self {
-        Self { data: data.to_owned(), config: None, start: String::new() }
-    }
-
-    /// All of a place: a directory of Debian's or of another package, or that of a unit or of one cluster.
-    fn of_place(root: &Root, place: &str, is_of_unit: bool, notes: &mut Notes) -> Vec<Self> {
-        if Path::new(place).parent() == Some(Path::new(DEBIAN)) {
-            let version = place.rsplit('/').next().unwrap_or_default();
-            let names = list(root, place, notes);
-            let cluster = |name: String| {
-                let usual = || Self::in_directory(Path::new(&format!("/var/lib/postgresql/{version}/{name}")));
-                Self::of_configuration(root, &format!("{place}/{name}"), notes).unwrap_or_else(usual)
-            };
-            return names.into_iter().map(cluster).collect();
-        }
-        if PACKAGES.contains(&place) {
-            let versions = list(root, place, notes).into_iter().map(|version| format!("{place}/{version}/data"));
-            let directories = versions.chain([format!("{place}/data")]);
-            return directories.map(|directory| Self::in_directory(Path::new(&directory))).collect();
-        }
-        vec![if is_of_unit { Self::of_option(root, place, notes) } else { Self::in_directory(Path::new(place)) }]
-    }
-
-    /// Of `-D` or PGDATA: the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).
-    fn of_option(root: &Root, directory: &str, notes: &mut Notes) -> Self {
-        let is_configured = root.exists(&format!("{directory}/postgresql.conf"));
-        let configured = is_configured.then(|| Self::of_configuration(root, directory, notes)).flatten();
-        configured.unwrap_or_else(|| Self::in_directory(Path::new(directory)))
-    }
-
-    /// Of a directory with the configuration alone; `None` if that names no data directory.
-    fn of_configuration(root: &Root, directory: &str, notes: &mut Notes) -> Option<Self> {
-        let config = PathBuf::from(format!("{directory}/postgresql.conf"));
-        let files = InstanceFiles::own(root);
-        let mut configuration = Configuration::default();
-        configuration.add(&files, &config, notes);
-        let start = files.read_text(&format!("{directory}/start.conf"), limit::POSTMASTER_OPTS).unwrap_or_default();
-        let start = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-        let start = start.and_then(|line| line.split([' ', '#']).next()).unwrap_or_default().to_owned();
-        Some(Self { data: configuration.get("data_directory")?.into(), config: Some(config), start })
-    }
-
-    fn unknown(&self, why: String) -> StoppedCluster {
-        self.stopped(None, Wants::Unknown(why), None)
-    }
-
-    fn stopped(&self, page_size: Option<PageSize>, wants: Wants, forecast: Option<Forecast>) -> StoppedCluster {
-        let (name, is_manual) = (self.data.display().to_string(), self.start == "manual");
-        let database = StoppedDatabase { kind: "postgresql".into(), name, page_size, wants, is_manual };
-        StoppedCluster { database, starts_at_boot: false, forecast }
-    }
-}
-
-/// The names in a directory, which need not exist.
-fn list(root: &Root, directory: &str, notes: &mut Notes) -> Vec<String> {
-    notes.keep(if_there(root.list(directory))).flatten().unwrap_or_default()
 }
 
 fn inspect(
