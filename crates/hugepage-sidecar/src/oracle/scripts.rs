@@ -6,10 +6,10 @@ use anyhow::{Result, ensure};
 use askama::Template;
 use clap::Args;
 
-use crate::oracle::columns::{FILES, LATER_FILES, columns};
+use crate::oracle::columns::{FILES, columns};
 use crate::oracle::names::{self, with_suffix};
-use crate::oracle::schema::{Column, DataFile};
-use crate::oracle::views::{self, OracleView, sentence};
+use crate::oracle::schema::DataFile;
+use crate::oracle::views::{self, OracleView};
 
 /// Names of objects in the database, and the path of the files.
 #[derive(Debug, Args)]
@@ -74,7 +74,8 @@ struct ScriptTemplate<'a> {
     route: &'static str,
     synonyms: bool,
     version: &'static str,
-    tables: &'a [ExternalTable],
+    /// The files, each as an external table.
+    tables: &'static [&'static DataFile],
     views: &'a [OracleView],
 }
 
@@ -84,19 +85,6 @@ pub struct ClusterNode {
     name: String,
     directory: String,
     path: String,
-}
-
-/// A file as an external table.
-#[derive(Debug)]
-struct ExternalTable {
-    name: &'static str,
-    /// The package's function, `hosts` for hp_host.
-    function: String,
-    file: String,
-    /// Whether older versions of the sidecar do not write the file.
-    is_later: bool,
-    comment: String,
-    columns: Vec<&'static Column>,
 }
 
 /// The text of [`Script::Cluster`].
@@ -114,7 +102,6 @@ pub fn render_cluster(settings: &ClusterSettings) -> Result<String> {
 /// The text of a script.
 pub fn render(script: Script<'_>, settings: &ScriptSettings) -> askama::Result<String> {
     let ScriptSettings { schema, role, directory, dir: path, no_synonyms, external_tables } = settings;
-    let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
     let views = views::all();
     let template = ScriptTemplate {
         script,
@@ -126,7 +113,7 @@ pub fn render(script: Script<'_>, settings: &ScriptSettings) -> askama::Result<S
         route: if *external_tables { "TABLE" } else { "FILE" },
         synonyms: !no_synonyms,
         version: env!("CARGO_PKG_VERSION"),
-        tables: &tables,
+        tables: &FILES,
         views: &views,
     };
     template.render().map(|text| text + "\n")
@@ -135,15 +122,4 @@ pub fn render(script: Script<'_>, settings: &ScriptSettings) -> askama::Result<S
 /// An SQL literal.
 fn quoted(text: impl Display) -> String {
     format!("'{}'", text.to_string().replace('\'', "''"))
-}
-
-fn external_table(file: &DataFile) -> ExternalTable {
-    ExternalTable {
-        name: file.stem,
-        function: format!("{}s", file.stem.trim_start_matches("hp_")),
-        file: file.name(),
-        is_later: LATER_FILES.contains(&file.stem),
-        comment: sentence(file.comment),
-        columns: columns(file).collect(),
-    }
 }
