@@ -35,33 +35,20 @@ const LEFT_OUT: &str = "\
 /// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
 const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
 
-/// Asks, and remembers the answers for the time of one command.
+/// The answers of one command, by all that a question consists of.
 #[derive(Debug, Default)]
-pub struct AskedStarts {
-    state: RefCell<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// By all that a question consists of.
-    answers: BTreeMap<Vec<String>, StartAnswer<Bytes>>,
-    requested: usize,
-}
+struct AskedStarts(RefCell<BTreeMap<Vec<String>, StartAnswer<Bytes>>>);
 
 /// Gives `survey` who may be asked: nobody of a host that is not this one.
 pub fn asking<T>(root: &Root, survey: impl FnOnce(Option<&AskStart<'_>>) -> T) -> T {
     let starts = AskedStarts::default();
-    let ask = |start: &ServerStart<'_>| starts.answer(start);
+    let ask = |start: &ServerStart<'_>| starts.answer(start).unwrap_or_else(StartAnswer::Unknown);
     survey(root.is_live().then_some(&ask))
 }
 
 impl AskedStarts {
-    /// The answer for one start.
-    pub fn answer(&self, start: &ServerStart<'_>) -> StartAnswer<Bytes> {
-        self.try_answer(start).unwrap_or_else(StartAnswer::Unknown)
-    }
-
-    fn try_answer(&self, start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
+    /// The answer for one start. The error says why nobody is asked.
+    fn answer(&self, start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
         // As nobody anybody's process could write to the program's files.
         if geteuid().is_root() || Owner::is_nobody() {
             return Err("its program is started only as the user of the server".to_owned());
@@ -78,30 +65,28 @@ impl AskedStarts {
         }
         let mut question = vec![program.display().to_string(), start.wal_segment.0.to_string()];
         question.extend(settings.iter().map(|(name, value)| format!("{name}={value}")));
-        self.state.borrow_mut().ask(question, || {
+        self.remembered(question, || {
             let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
             let cluster = EmptyCluster::new(&program, start.major, megabytes)?;
             Ok(cluster.shared_memory(settings.into_iter()))
         })
     }
-}
 
-impl State {
     /// The answer that is kept, or that of `ask`, which is called a few times.
-    fn ask(
-        &mut self,
+    fn remembered(
+        &self,
         question: Vec<String>,
         ask: impl FnOnce() -> Result<StartAnswer<Bytes>, String>,
     ) -> Result<StartAnswer<Bytes>, String> {
-        if let Some(answer) = self.answers.get(&question) {
+        let mut answers = self.0.borrow_mut();
+        if let Some(answer) = answers.get(&question) {
             return Ok(answer.clone());
         }
-        if self.requested >= MAX_QUESTIONS {
+        if answers.len() >= MAX_QUESTIONS {
             return Err(format!("the servers of its user were asked {MAX_QUESTIONS} times"));
         }
-        self.requested += 1;
         let answer = ask().unwrap_or_else(StartAnswer::Unknown);
-        self.answers.insert(question, answer.clone());
+        answers.insert(question, answer.clone());
         Ok(answer)
     }
 }
@@ -201,10 +186,10 @@ mod tests {
 
     #[test]
     fn ask_once_for_each_change_and_seldom() {
-        let mut state = State::default();
+        let starts = AskedStarts::default();
         let mut runs = 0;
         let mut ask = |question: usize| {
-            state.ask(vec![question.to_string()], || {
+            starts.remembered(vec![question.to_string()], || {
                 runs += 1;
                 Ok(StartAnswer::Unknown(question.to_string()))
             })
