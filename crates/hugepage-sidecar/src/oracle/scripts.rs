@@ -34,6 +34,13 @@ pub struct ScriptSettings {
     external_tables: bool,
 }
 
+impl ScriptSettings {
+    /// The way in which the views read the files.
+    const fn route(&self) -> &'static str {
+        if self.external_tables { "TABLE" } else { "FILE" }
+    }
+}
+
 /// The nodes of a cluster.
 #[derive(Debug, Args)]
 pub struct ClusterSettings {
@@ -64,15 +71,7 @@ pub enum Script<'a> {
 #[template(path = "script.in", escape = "none")]
 struct ScriptTemplate<'a> {
     script: Script<'a>,
-    schema: &'a str,
-    role: &'a str,
-    directory: &'a str,
-    path: &'a str,
-    /// Whether the package may read the files by UTL_FILE.
-    utl_file: bool,
-    /// The way in which the views read the files.
-    route: &'static str,
-    synonyms: bool,
+    settings: &'a ScriptSettings,
     version: &'static str,
     /// The files, each as an external table.
     tables: &'static [&'static DataFile],
@@ -101,21 +100,8 @@ pub fn render_cluster(settings: &ClusterSettings) -> Result<String> {
 
 /// The text of a script.
 pub fn render(script: Script<'_>, settings: &ScriptSettings) -> askama::Result<String> {
-    let ScriptSettings { schema, role, directory, dir: path, no_synonyms, external_tables } = settings;
-    let views = views::all();
-    let template = ScriptTemplate {
-        script,
-        schema,
-        role,
-        directory,
-        path,
-        utl_file: !external_tables,
-        route: if *external_tables { "TABLE" } else { "FILE" },
-        synonyms: !no_synonyms,
-        version: env!("CARGO_PKG_VERSION"),
-        tables: &FILES,
-        views: &views,
-    };
+    let (version, views) = (env!("CARGO_PKG_VERSION"), views::all());
+    let template = ScriptTemplate { script, settings, version, tables: &FILES, views: &views };
     template.render().map(|text| text + "\n")
 }
 
