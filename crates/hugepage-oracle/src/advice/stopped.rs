@@ -25,14 +25,11 @@ impl StoppedOracle {
                 format!("The last start failed ({})", gravest.map_or("", |error| error.trim_end_matches('.')))
             }
         };
-        let setting = self.use_large_pages.as_deref().unwrap_or("TRUE");
         let next = match (&self.wants, &self.forecast) {
             (_, Some(forecast)) if forecast.cause == Some(Cause::ShmLimit) => {
                 format!("its next start would fail: {}", self.lacks(forecast))
             }
-            (Wants::None(_), Some(forecast)) => {
-                format!("its next start would fail: use_large_pages = {setting}, and {}", self.lacks(forecast))
-            }
+            (Wants::None(_), Some(forecast)) => self.fails(forecast),
             (Wants::None(_), None) if self.lacks_dev_shm() => {
                 let (needed, size) = (self.memory_target.unwrap_or_default(), self.dev_shm.unwrap_or_default());
                 format!("its next start would fail: MEMORY_TARGET needs {needed} in /dev/shm, whose size is {size}")
@@ -47,14 +44,10 @@ impl StoppedOracle {
                         format!("its next start would not get all of its huge pages: {}", self.lacks(forecast))
                     }
                     Outlook::Base => format!("its next start would get no huge pages: {}", self.lacks(forecast)),
-                    Outlook::Fails => {
-                        format!("its next start would fail: use_large_pages = {setting}, and {}", self.lacks(forecast))
-                    }
+                    Outlook::Fails => self.fails(forecast),
                     Outlook::Unknown => {
-                        format!(
-                            "whether its next start gets its {pages} huge pages{size} is unknown: {}",
-                            self.lacks(forecast)
-                        )
+                        let lacks = self.lacks(forecast);
+                        format!("whether its next start gets its {pages} huge pages{size} is unknown: {lacks}")
                     }
                 }
             }
@@ -173,6 +166,11 @@ impl StoppedOracle {
 
     fn errors(&self) -> impl Iterator<Item = &String> + Clone {
         self.last_start.iter().filter(|_| self.state == StoppedState::Failed).flat_map(|start| &start.errors)
+    }
+
+    fn fails(&self, forecast: &Forecast) -> String {
+        let setting = self.use_large_pages.as_deref().unwrap_or("TRUE");
+        format!("its next start would fail: use_large_pages = {setting}, and {}", self.lacks(forecast))
     }
 
     fn lacks(&self, forecast: &Forecast) -> String {

@@ -105,15 +105,7 @@ impl Search<'_> {
         let directory = format!("{destination}/diag/{}", self.product());
         let databases = notes.keep(if_there(files.list(&directory))).flatten().unwrap_or_default();
         let databases = databases.iter().take(MAX_DATABASES).map(|name| format!("{directory}/{name}"));
-        let logs: Vec<_> = databases.filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid)).collect();
-        if !logs.is_empty() {
-            return logs;
-        }
-        // In a cluster oratab has the database's name; the SID is that name with the number of the instance.
-        let database = format!("{directory}/{}", sid.to_lowercase());
-        let instances = if_there(files.list(&database)).ok().flatten().unwrap_or_default();
-        let instances = instances.iter().filter(|name| is_numbered(name, sid)).take(MAX_DATABASES);
-        instances.filter_map(|sid| log_in(files, &format!("{database}/{sid}"), sid)).collect()
+        databases.filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid)).collect()
     }
 
     /// The SID on this host of the database that oratab has under this name. In a cluster that is the name with the
