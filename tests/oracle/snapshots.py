@@ -16,16 +16,16 @@ COMMANDS = ("command", "instance_host")
 INSTRUCTIONS = ("hint",)
 """Columns that are complete, or say where the text is."""
 ELSEWHERE = 'Run "hugepage-sidecar status" on this host: what to do does not fit here.'
-MEMBERS = {"host": "hp_host", "pools": "hp_pool", "instances": "hp_instance", "findings": "hp_finding",
+MEMBERS = {"hosts": "hp_host", "pools": "hp_pool", "instances": "hp_instance", "findings": "hp_finding",
            "segments": "hp_segment", "starts": "hp_start"}
-"""The file of each member of the JSON."""
+"""The file of each member of the JSON, which has the name of the function of the package."""
 LATER = ("hp_segment", "hp_start")
 """The files that older sidecars do not write."""
 MAX_RECORD_BYTES = 999
 
 HOST: dict[str, Any] = {
     "host_name": "db1.example.com",
-    "host": {"interval_seconds": 60, "sidecar_version": "0.1.0", "memory_total": 64 << 30, "verdict": "warning"},
+    "hosts": [{"interval_seconds": 60, "sidecar_version": "0.1.0", "memory_total": 64 << 30, "verdict": "warning"}],
     "pools": [{"page_size": 2 << 20, "is_default": True, "nr_hugepages": 9220, "free_hugepages": 100, "resv_hugepages": 0,
                "available_hugepages": 100},
               {"page_size": 2 << 20, "node": 0, "is_default": True, "nr_hugepages": 9220, "free_hugepages": 100}],
@@ -71,8 +71,8 @@ def _record(table: ExternalTable) -> st.SearchStrategy:
 
 snapshots = st.fixed_dictionaries({
     "host_name": texts,
-    "host": _record(TABLES["hp_host"]),
-    **{member: st.lists(_record(TABLES[file]), max_size=3) for member, file in MEMBERS.items() if member != "host"},
+    **{member: st.lists(_record(TABLES[file]), min_size=int(member == "hosts"), max_size=1 if member == "hosts" else 3)
+       for member, file in MEMBERS.items()},
 })
 
 

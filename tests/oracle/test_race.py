@@ -22,7 +22,7 @@ SECONDS = float(os.environ.get("RACE_SECONDS", 4))
 def snapshot(number):
     """A snapshot whose records contain its number; the number of records varies and may be 0."""
     return {
-        "host_name": "race", "host": {"memory_total": number, "notes": "n" * (number % 390)},
+        "host_name": "race", "hosts": [{"memory_total": number, "notes": "n" * (number % 390)}],
         "pools": [{"page_size": number} for _ in range(number % 3)],
         "instances": [{"pid": number, "message": f"{number} " * (number % 40)} for _ in range(number % 4)],
         "findings": [{"priority": number, "command": "c" * (number % 240)} for _ in range(number % 5)],

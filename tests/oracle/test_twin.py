@@ -16,9 +16,6 @@ from snapshots import COUNTS, HOST, LATER, MEMBERS, TABLES, snapshots
 
 pytestmark = pytest.mark.own_servers
 
-FUNCTIONS = {member if member != "host" else "hosts": file for member, file in MEMBERS.items()}
-"""The file of each function of the package."""
-
 
 @pytest.fixture(autouse=True)
 def fresh(twin):
@@ -30,7 +27,7 @@ def fresh(twin):
 def assert_same_rows(twin):
     loaded = oracle_loader.load(twin.install, twin.directory)
     twin.load_tables()
-    for function, file in FUNCTIONS.items():
+    for function, file in MEMBERS.items():
         wanted = [{**row, "consistent": "Y"} for row in loaded[file]]
         assert twin.rows(function, "FILE") == wanted
         assert twin.rows(function, "TABLE") == wanted
@@ -53,7 +50,7 @@ def test_rows_match_the_loader_for_any_snapshot(twin, snapshot):
 def test_files_without_rows(twin):
     run(binary(), "oracle", "prepare", twin.directory, "--mode", "644")
     assert_same_rows(twin)
-    assert all(twin.rows(function) == [] for function in FUNCTIONS)
+    assert all(twin.rows(function) == [] for function in MEMBERS)
     assert twin.run("SELECT is_stale() AS stale") == [{"stale": "Y"}]
     [check] = twin.run("SELECT check_instance('ORCL') AS says")
     assert check["says"] == "UNKNOWN: the last snapshot of hugepage-sidecar is stale."
@@ -91,7 +88,7 @@ def test_every_mixture_of_two_snapshots_is_detected(twin, directory):
             counts = [host[count] for count in COUNTS]
             whole = len(ids) == 1 and counts == [len(rows[f"hp_{count.removesuffix('_count')}"]) for count in COUNTS]
             twin.load_tables()
-            for function, route in product(FUNCTIONS, ("FILE", "TABLE")):
+            for function, route in product(MEMBERS, ("FILE", "TABLE")):
                 assert {row["consistent"] for row in twin.rows(function, route)} <= {"Y" if whole else "N"}
             cases += not whole
         shutil.rmtree(older)
@@ -187,7 +184,7 @@ def age(directory, seconds):
     (60, 200, 300, "N"), (60, 30, 10, "Y"), (60, -120, None, "N"), (60, -400, None, "Y"),
 ])
 def test_is_stale(twin, interval, seconds, limit, stale):
-    write(twin.directory, {**HOST, "host": {"interval_seconds": interval}})
+    write(twin.directory, {**HOST, "hosts": [{"interval_seconds": interval}]})
     age(twin.directory, seconds)
     assert twin.run("SELECT is_stale(%s) AS stale", limit) == [{"stale": stale}]
     [row] = twin.run("SELECT age_seconds FROM hugepage_hosts")
@@ -260,7 +257,7 @@ def test_external_tables_alone(twin):
     """The package printed with --external-tables has the same rows, and works without the files."""
     write(twin.directory, HOST)
     twin.load_tables()
-    wanted = {function: twin.rows(function) for function in FUNCTIONS}
+    wanted = {function: twin.rows(function) for function in MEMBERS}
     views = ("hugepage_status", "hugepage_findings", "hugepage_hosts")
     shown = {view: [row["snapshot_utc"] for row in twin.run(f"SELECT * FROM {view}")] for view in views}
     twin.run("BEGIN")
@@ -268,7 +265,7 @@ def test_external_tables_alone(twin):
         twin.replace_package(script("install-sql", "--external-tables"))
         for file in twin.directory.iterdir():
             file.unlink()
-        assert {function: twin.run(f"SELECT * FROM hugepage.{function}()") for function in FUNCTIONS} == wanted
+        assert {function: twin.run(f"SELECT * FROM hugepage.{function}()") for function in MEMBERS} == wanted
         assert {view: [row["snapshot_utc"] for row in twin.run(f"SELECT * FROM {view}")] for view in views} == shown
         assert twin.run("SELECT is_stale() AS stale, check_instance('ORCL') AS says") == [
             {"stale": "N", "says": "OK: The SGA is in huge pages. "}]
@@ -281,7 +278,7 @@ def test_old_and_new_files(twin, name):
     """Records of an older version lack columns; additional columns of a newer version are ignored."""
     write(twin.directory, HOST)
     file = twin.directory / TABLES[name].location
-    function = next(function for function, stem in FUNCTIONS.items() if stem == name)
+    function = next(function for function, stem in MEMBERS.items() if stem == name)
     whole, data = twin.rows(function), file.read_text()
     last = [column.name for column in TABLES[name].columns][-2:]
     file.write_text("".join(line.rsplit("|", 2)[0] + "\n" for line in data.splitlines()))

@@ -7,8 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::readers::grid::GridInfrastructure;
 use crate::readers::locate::is_numbered;
+use crate::readers::names::is_name;
 use crate::readers::{OracleInstance, OracleKind};
 use crate::settings::Settings;
+
+/// The longest DB_UNIQUE_NAME.
+const MAX_NAME_BYTES: usize = 30;
 
 /// Grid Infrastructure of the host of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +95,7 @@ impl Settings {
     }
 
     fn resource(&self, sid: &str, is_cluster: bool, by_agent: impl FnOnce() -> bool) -> Option<GridResource> {
-        let name = self.database_names().into_iter().next().filter(|name| is_name(name))?;
+        let name = self.database_names().into_iter().next().filter(|name| is_name(name, MAX_NAME_BYTES))?;
         let (of_sid, of_name) = (sid.to_ascii_lowercase(), name.to_ascii_lowercase());
         let has_number = is_cluster && is_numbered(&of_sid, &of_name);
         // Of RAC One Node one instance runs, on any of the nodes.
@@ -107,10 +111,4 @@ impl Settings {
     fn has_cluster_database(&self) -> bool {
         self.known().find_map(|parameters| parameters.flag("cluster_database")) == Some(true)
     }
-}
-
-/// Whether it is a name that a command can have: letters, digits, `_`, `$` and `#`.
-fn is_name(text: &str) -> bool {
-    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
-    !text.is_empty() && text.len() <= 30 && text.bytes().all(in_name)
 }

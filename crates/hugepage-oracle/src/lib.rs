@@ -14,9 +14,9 @@
 pub mod advice;
 pub mod clusterware;
 pub mod equal_sids;
-mod host_of_starts;
 pub mod lock_limit;
 pub mod log_history;
+mod next_request;
 pub mod next_start;
 pub mod readers;
 mod requested;

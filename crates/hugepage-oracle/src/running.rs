@@ -52,6 +52,11 @@ impl RunningOracle {
         self.last_start.as_ref()?.version.as_deref()
     }
 
+    /// PGA_AGGREGATE_LIMIT, by the alert log.
+    pub fn pga_aggregate_limit(&self) -> Option<Bytes> {
+        self.last_start.as_ref()?.parameters.size("pga_aggregate_limit")
+    }
+
     /// What the files of a running instance tell of it. `shm_files`: the files of /dev/shm that it has, where they may be seen.
     pub fn read(
         oratab: &HostOratab<'_>,

@@ -2,22 +2,22 @@
 
 use hugepage_assess::assessment::stopped::{StoppedState, severity};
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
-use hugepage_assess::model::{HugePages, LockLimit, PoolState};
+use hugepage_assess::model::{PoolFact, PoolState};
+use hugepage_assess::pools::{self, PoolRow};
 use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Pages};
+use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use serde::{Deserialize, Serialize};
 
 use crate::clusterware::Clusterware;
-pub use crate::host_of_starts::HostOfStarts;
+use crate::next_request::NextRequest;
 use crate::readers::locate::{Search, is_numbered};
 use crate::readers::oratab::{HostOratab, OratabEntry};
-use crate::readers::{LastStart, OracleInstance, OracleKind, Parameters};
-use crate::requested::requested_by;
+use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::running::RunningOracle;
 use crate::settings::Settings;
-use crate::sga_size::{EXTRA, rounded};
 use crate::start_limits::{self, StartLimits};
 
 /// An instance that does not run.
@@ -90,6 +90,37 @@ impl StoppedOracle {
     /// Whether /dev/shm is too small for MEMORY_TARGET (ORA-00845).
     pub(crate) fn lacks_dev_shm(&self) -> bool {
         self.memory_target.zip(self.dev_shm).is_some_and(|(needed, size)| size < needed)
+    }
+}
+
+/// What the host has for a start.
+#[derive(Clone, Copy)]
+pub struct HostOfStarts<'a> {
+    /// The instances that may start.
+    pub oratab: &'a HostOratab<'a>,
+    /// The host's memory; `None` if it could not be read.
+    pub meminfo: Option<&'a Meminfo>,
+    /// All pools.
+    pub pools: &'a [PoolRow],
+    /// The memory in System V segments of huge pages that the running instances of a user have.
+    pub held: &'a dyn Fn(u32) -> Bytes,
+}
+
+impl HostOfStarts<'_> {
+    /// The size of the pages that an instance asks for.
+    fn page_size(&self) -> Option<PageSize> {
+        self.meminfo?.huge_page_size
+    }
+
+    /// The pool that a start finds.
+    fn pool(&self) -> PoolFact {
+        match (self.page_size(), self.meminfo) {
+            (Some(size), _) => {
+                pools::of_size(self.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()))
+            }
+            (None, Some(_)) => PoolFact::Unsupported(Vec::new()),
+            (None, None) => PoolFact::Unknown,
+        }
     }
 }
 
@@ -189,59 +220,14 @@ fn inspect(
     files: &InstanceFiles,
     mut notes: Notes,
 ) -> StoppedOracle {
-    let home = &entry.home;
-    let owner = files.owner(&program(home)).ok();
-    let search = Search { instance: &instance, home: Some(home), diagnostic_dest: None, pmon: None };
+    let owner = files.owner(&program(&entry.home)).ok();
+    let search = Search { instance: &instance, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
     let settings = Settings::on_disk(&search, files, |_| true, &mut notes);
-    let start = settings.start.as_ref();
-    let known = || settings.parameters.iter().chain(start.map(|start| &start.parameters));
-    let use_large_pages = known().find_map(|parameters| parameters.get("use_large_pages")).map(str::to_ascii_uppercase);
-    let use_large_pages = use_large_pages.or_else(|| start?.use_large_pages.clone());
-    let of_log = start.filter(|_| settings.parameters.is_none()).and_then(|start| start.dev_shm);
-    let memory_target = known().next().and_then(Parameters::memory_target).or(of_log);
-    let automatic_memory = memory_target.is_some();
-    let sga = known().find_map(|parameters| parameters.sga_max_size());
-    let requested = requested_by(use_large_pages.as_deref(), settings.version(), automatic_memory, sga);
-
-    let page_size = host.page_size();
-    let expected = |size: PageSize| -> Option<Pages> {
-        let expected = start?.expected().into_iter().find(|(of, _)| *of == size)?;
-        Some(expected.1)
-    };
-    let is_unread = settings.is_unread && settings.parameters.is_none();
-    let wants = match page_size {
-        _ if is_unread => Wants::Unknown("its parameter file is not read".into()),
-        _ if requested.huge_pages == HugePages::Off => Wants::None("use_large_pages = FALSE".into()),
-        None => Wants::None("this kernel has no huge pages".into()),
-        Some(size) => {
-            let expected = expected(size);
-            let configured = sga.map(|sga| size.pages_to_hold(rounded(sga)));
-            match expected.max(configured).filter(|pages| *pages > Pages(0)) {
-                _ if automatic_memory => Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm".into()),
-                _ if sga.zip(known().next()).is_some_and(|(sga, one)| one.components() > sga) => {
-                    Wants::Unknown("its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into())
-                }
-                Some(pages) => {
-                    let by = if expected.is_some() { "its last start and parameters" } else { "its parameters" };
-                    Wants::Pages(pages.saturating_add(EXTRA), by.into())
-                }
-                // Database Reference, MEMORY_TARGET: an ASM instance has a default of its own.
-                None if instance.kind == OracleKind::Asm && known().next().is_some() => {
-                    Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise".into())
-                }
-                None => Wants::Unknown(format!(
-                    "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for \
-                     {home}"
-                )),
-            }
-        }
-    };
     let clusterware = settings.clusterware(&instance, files, || entry.by_agent, &mut notes);
-    let at_least = match (wants.pages(), page_size) {
-        _ if automatic_memory => None,
-        (Some(pages @ Pages(1..)), Some(size)) => Some(size.times(pages.saturating_sub(EXTRA))),
-        _ => sga.or_else(|| start?.refused_segment),
-    };
+    let request = NextRequest::new(&settings);
+    let page_size = host.page_size();
+    let wants = request.wants(page_size, instance.kind, &entry.home);
+    let start = settings.start.as_ref();
     let limits = StartLimits {
         oratab: host.oratab,
         owner,
@@ -250,21 +236,15 @@ fn inspect(
         clusterware: clusterware.as_ref(),
         held: host.held,
     };
-    let lock_limit = at_least.and_then(|size| limits.lock_limit(size, &mut notes));
-    let (pool, limits) = (host.pool(), Some(CgroupLimits::default()));
-    let pool_state = PoolState { huge_page_size: page_size, pool, limits, nodes: None, lock_limit };
-    // On a kernel without huge pages ONLY fails, whatever the size is, and with MEMORY_TARGET on every kernel (ORA-27138).
-    let is_refused = matches!(wants, Wants::None(_))
-        && requested.huge_pages == HugePages::On
-        && (automatic_memory || page_size.is_none() && host.meminfo.is_some());
-    let asked = page_size.zip(wants.pages()).map(|(size, pages)| size.times(pages));
-    let is_known = matches!(wants, Wants::Pages(..)) || lock_limit.is_some_and(LockLimit::prevents_start);
-    let asked = asked.filter(|_| is_known);
-    let forecast = (is_known || is_refused).then(|| Forecast::of_start(&requested, asked, &pool_state, Pages(0)));
+    let lock_limit = request.least_segments(&wants, page_size).and_then(|size| limits.lock_limit(size, &mut notes));
+    let limits = Some(CgroupLimits::default());
+    let pool_state = PoolState { huge_page_size: page_size, pool: host.pool(), limits, nodes: None, lock_limit };
+    let forecast = request.forecast(&wants, &pool_state);
     if let Wants::Unknown(why) = &wants {
         notes.add(why.clone());
     }
     let failed = start.is_some_and(|start| start.pmon.is_none() && !start.errors.is_empty());
+    let NextRequest { use_large_pages, memory_target, .. } = request;
     StoppedOracle {
         kind: instance.kind,
         name: instance.sid,

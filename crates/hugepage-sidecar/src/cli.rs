@@ -104,18 +104,12 @@ impl Cli {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match &self.command {
-            Command::Status(_)
-            | Command::Check(_)
-            | Command::Capture(_)
-            | Command::Explain(_)
-            | Command::Completions { .. } => Needs::default(),
-            Command::Size(size) => size.options.needs(),
             Command::Watch(watch) => watch.options.needs(self.root().is_some()),
             Command::Metrics(metrics) => metrics.options.needs(),
             Command::Report(report) => report.options.needs(),
-            Command::Apply(_) if self.root().is_some() => Needs::default(),
-            Command::Apply(apply) => apply.options.needs(),
+            Command::Apply(apply) if self.root().is_none() => apply.options.needs(),
             Command::Oracle(command) => command.needs(),
+            _ => Needs::default(),
         }
     }
 

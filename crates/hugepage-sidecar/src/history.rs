@@ -9,9 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_assess::advice::events as worker_events;
+use hugepage_assess::advice::events::{self as worker_events, EventReport};
 use hugepage_assess::advice::log::LogMessage;
-use hugepage_assess::assessment::Threat;
+use hugepage_assess::assessment::{Status, Threat};
 use hugepage_assess::history::{Event, Record};
 use hugepage_host::{Instance, ServerIdentity, Survey};
 use hugepage_kernel::Root;
@@ -123,24 +123,39 @@ impl HostHistory {
         size: usize,
         taken: &BTreeSet<PathBuf>,
     ) -> InstanceEvents {
-        let Instance { id: instance, status, .. } = instance;
-        let path = self.path(instance);
+        let path = self.path(&instance.id);
         let mut error = None;
         let mut known = self.known.remove(&path).unwrap_or_default();
         // Without a history, compare only with surveys of this process.
         if known.last.is_none() && size > 0 {
-            known.last = self.last(instance, taken).unwrap_or_else(|why| {
+            known.last = self.last(&instance.id, taken).unwrap_or_else(|why| {
                 error = Some(why);
                 None
             });
         }
         let before = known.last.take();
+        let record = self.record_of(instance, survey, before.as_ref(), known.pid);
+        let report = report(&instance.status, record, before.as_ref());
+        known.pid = Some(instance.id.pid);
+        known.unwritten.extend(report.record.clone());
+        known.last = report.record.or(before);
+        let written = known.write(&HistoryFile::at(&path), size);
+        self.known.insert(path, known);
+        InstanceEvents {
+            instance: instance.id.name.clone(),
+            messages: report.messages,
+            error: error.or(written.err().map(|error| error.to_string())),
+        }
+    }
+
+    /// The record of this survey. `before`: the last one; `pid`: the process that the last survey saw.
+    fn record_of(&self, instance: &Instance, survey: &Survey, before: Option<&Record>, pid: Option<i32>) -> Record {
+        let Instance { id: instance, status, .. } = instance;
         // After a start of this program only the start time identifies the process, which is not exact.
-        let is_same_process = |before: &&Record| {
-            known.pid.map_or_else(|| is_of_same_process(before, instance), |pid| pid == instance.pid)
-        };
-        let allocations = before.as_ref().filter(is_same_process);
-        let event = match (&before, allocations) {
+        let is_same_process =
+            |before: &&Record| pid.map_or_else(|| is_of_same_process(before, instance), |pid| pid == instance.pid);
+        let allocations = before.filter(is_same_process);
+        let event = match (before, allocations) {
             (Some(before), _) if self.is_of_same_start(before, instance) => Event::Change,
             (_, Some(_)) => Event::CrashRestart,
             _ => Event::Start,
@@ -148,7 +163,7 @@ impl HostHistory {
         let generation = allocations.map_or(0, |before| before.generation) + i64::from(event.is_start());
         let started = || instance.started.map(|at| format_rfc3339_micros(at).to_string()).unwrap_or_default();
         let taken_at = format_rfc3339_micros(survey.host.taken_at).to_string();
-        let record = Record {
+        Record {
             // Keep the first recorded value: the clock may be corrected.
             postmaster_start: allocations.map_or_else(started, |before| before.postmaster_start.clone()),
             generation,
@@ -157,26 +172,6 @@ impl HostHistory {
             boot_id: self.boot_id.clone(),
             segment: instance.allocation,
             ..Record::new(event, taken_at, state::instance_identity(instance, self.machine.clone()), status)
-        };
-        let report = if event.is_start() {
-            worker_events::start(status, record, before.as_ref())
-        } else {
-            let mut warned = before.as_ref().map(|before| before.threats.clone()).unwrap_or_default();
-            // A record does not say whether its threat of the next start spoke of a crash as well.
-            if warned.iter().any(|threat| threat.is_of_restart()) && status.warnings().contains(&Threat::CrashLoses) {
-                warned.push(Threat::CrashLoses);
-            }
-            worker_events::update(status, record, before.as_ref(), &warned, Vec::new())
-        };
-        known.pid = Some(instance.pid);
-        known.unwritten.extend(report.record.clone());
-        known.last = report.record.or(before);
-        let written = known.write(&HistoryFile::at(&path), size);
-        self.known.insert(path, known);
-        InstanceEvents {
-            instance: instance.name.clone(),
-            messages: report.messages,
-            error: error.or(written.err().map(|error| error.to_string())),
         }
     }
 
@@ -210,6 +205,19 @@ impl KnownInstance {
             Ok(())
         })
     }
+}
+
+/// What a record tells beside the one before it.
+fn report(status: &Status, record: Record, before: Option<&Record>) -> EventReport {
+    if record.event.is_start() {
+        return worker_events::start(status, record, before);
+    }
+    let mut warned = before.map(|before| before.threats.clone()).unwrap_or_default();
+    // A record does not say whether its threat of the next start spoke of a crash as well.
+    if warned.iter().any(|threat| threat.is_of_restart()) && status.warnings().contains(&Threat::CrashLoses) {
+        warned.push(Threat::CrashLoses);
+    }
+    worker_events::update(status, record, before, &warned, Vec::new())
 }
 
 /// Whether a record is of the postmaster or PMON that runs now. The kernel counts process ages in hundredths of a second.

@@ -194,7 +194,7 @@ fn memory(host: &AdvisedHost<'_>) -> Option<Recommendation> {
     let sga = sum(&|instance| instance.status.facts.segment_size());
     let mga = sum(&|instance| instance.oracle.managed_global_area);
     // An instance whose limit is unknown adds nothing, so the sum is a lower bound.
-    let pga = sum(&|instance| instance.oracle.last_start.as_ref()?.parameters.size("pga_aggregate_limit"));
+    let pga = sum(&|instance| instance.oracle.pga_aggregate_limit());
     let all = sga.saturating_add(mga).saturating_add(pga);
     (pga > Bytes(0) && all > total).then(|| {
         recommendation(

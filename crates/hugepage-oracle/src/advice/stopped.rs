@@ -25,14 +25,11 @@ impl StoppedOracle {
                 format!("The last start failed ({})", gravest.map_or("", |error| error.trim_end_matches('.')))
             }
         };
-        let setting = self.use_large_pages.as_deref().unwrap_or("TRUE");
         let next = match (&self.wants, &self.forecast) {
             (_, Some(forecast)) if forecast.cause == Some(Cause::ShmLimit) => {
                 format!("its next start would fail: {}", self.lacks(forecast))
             }
-            (Wants::None(_), Some(forecast)) => {
-                format!("its next start would fail: use_large_pages = {setting}, and {}", self.lacks(forecast))
-            }
+            (Wants::None(_), Some(forecast)) => self.fails(forecast),
             (Wants::None(_), None) if self.lacks_dev_shm() => {
                 let (needed, size) = (self.memory_target.unwrap_or_default(), self.dev_shm.unwrap_or_default());
                 format!("its next start would fail: MEMORY_TARGET needs {needed} in /dev/shm, whose size is {size}")
@@ -47,14 +44,10 @@ impl StoppedOracle {
                         format!("its next start would not get all of its huge pages: {}", self.lacks(forecast))
                     }
                     Outlook::Base => format!("its next start would get no huge pages: {}", self.lacks(forecast)),
-                    Outlook::Fails => {
-                        format!("its next start would fail: use_large_pages = {setting}, and {}", self.lacks(forecast))
-                    }
+                    Outlook::Fails => self.fails(forecast),
                     Outlook::Unknown => {
-                        format!(
-                            "whether its next start gets its {pages} huge pages{size} is unknown: {}",
-                            self.lacks(forecast)
-                        )
+                        let lacks = self.lacks(forecast);
+                        format!("whether its next start gets its {pages} huge pages{size} is unknown: {lacks}")
                     }
                 }
             }
@@ -82,21 +75,8 @@ impl StoppedOracle {
             return Some("Set use_large_pages = FALSE, or boot a kernel that has huge pages.".to_owned());
         }
         let size = forecast.huge_page_size?;
-        let sizing = Sizing::of_size(sizings, size);
         match forecast.cause {
-            Some(cause) if is_of_pool(cause) => {
-                let sizing = sizing?;
-                match sizing.misfits.iter().find(|misfit| misfit.name == self.name) {
-                    Some(misfit) => {
-                        Some(format!("Reduce SGA_MAX_SIZE: the host cannot hold {} of these pages.", misfit.over))
-                    }
-                    None => {
-                        let command = sizing.step(self.pool_state.pool.known()?, true)?.command()?;
-                        let counted = counted(Some(Pages(0)));
-                        Some(format!("Run \"{command}\" ({counted}) and start the instance{}.", self.with()))
-                    }
-                }
-            }
+            Some(cause) if is_of_pool(cause) => self.hint_on_pool(Sizing::of_size(sizings, size)?),
             Some(Cause::MemlockLimit) => {
                 let kb = size.times(forecast.needed?).0.div_ceil(1024);
                 Some(format!(
@@ -104,24 +84,35 @@ impl StoppedOracle {
                     self.with()
                 ))
             }
-            None if lacked_shm || self.state == StoppedState::Failed && self.is_about_pages() => {
-                Some(format!("Start the instance{}: the pool has enough pages now.", self.with()))
-            }
-            // The kernel refused the owner huge pages, which it would not do now.
-            None if self.has_error(27125) => {
-                Some(format!("Start the instance{}: the kernel allows its owner huge pages now.", self.with()))
-            }
-            None if self.has_error(27104) => {
-                Some(format!("Compare kernel.shmall and kernel.shmmax with the SGA, and start the instance{}.", self.with()))
-            }
-            None if self.has_error(27102) => Some(
-                "The pool has enough pages: compare kernel.shmall and the memory of the host with the error in the alert log."
-                    .to_owned(),
-            ),
-            None if self.state == StoppedState::Failed => {
-                Some("The pool has enough pages: see the error in the alert log.".to_owned())
-            }
+            None if self.state == StoppedState::Failed => Some(self.hint_on_failure(lacked_shm)),
             _ => None,
+        }
+    }
+
+    /// What to do where the pool lacks pages.
+    fn hint_on_pool(&self, sizing: &Sizing) -> Option<String> {
+        if let Some(misfit) = sizing.misfits.iter().find(|misfit| misfit.name == self.name) {
+            return Some(format!("Reduce SGA_MAX_SIZE: the host cannot hold {} of these pages.", misfit.over));
+        }
+        let command = sizing.step(self.pool_state.pool.known()?, true)?.command()?;
+        Some(format!("Run \"{command}\" ({}) and start the instance{}.", counted(Some(Pages(0))), self.with()))
+    }
+
+    /// What to do after a start that failed, where the next one would get what it asks for.
+    fn hint_on_failure(&self, lacked_shm: bool) -> String {
+        let start = format!("Start the instance{}", self.with());
+        match () {
+            () if lacked_shm || self.is_about_pages() => format!("{start}: the pool has enough pages now."),
+            // The kernel refused the owner huge pages, which it would not do now.
+            () if self.has_error(27125) => format!("{start}: the kernel allows its owner huge pages now."),
+            () if self.has_error(27104) => {
+                format!("Compare kernel.shmall and kernel.shmmax with the SGA, and start the instance{}.", self.with())
+            }
+            () if self.has_error(27102) => {
+                "The pool has enough pages: compare kernel.shmall and the memory of the host with the error in the alert log."
+                    .to_owned()
+            }
+            () => "The pool has enough pages: see the error in the alert log.".to_owned(),
         }
     }
 
@@ -175,6 +166,11 @@ impl StoppedOracle {
 
     fn errors(&self) -> impl Iterator<Item = &String> + Clone {
         self.last_start.iter().filter(|_| self.state == StoppedState::Failed).flat_map(|start| &start.errors)
+    }
+
+    fn fails(&self, forecast: &Forecast) -> String {
+        let setting = self.use_large_pages.as_deref().unwrap_or("TRUE");
+        format!("its next start would fail: use_large_pages = {setting}, and {}", self.lacks(forecast))
     }
 
     fn lacks(&self, forecast: &Forecast) -> String {

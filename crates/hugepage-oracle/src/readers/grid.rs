@@ -3,7 +3,7 @@
 
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{InstanceFiles, Notes, ReadError};
+use hugepage_kernel::{InstanceFiles, Notes};
 
 use crate::readers::parameters::assignment;
 
@@ -25,14 +25,10 @@ pub struct GridInfrastructure {
 impl GridInfrastructure {
     /// Grid Infrastructure of the host, or container, of `files`; `None` if there is none. What cannot be read is a note.
     pub fn read(files: &InstanceFiles, notes: &mut Notes) -> Option<Self> {
-        let mut text = |path| notes.keep(text_of(files, path)).flatten();
+        let mut text = |path| notes.keep(if_there(files.read_text(path, limit::CONFIGURATION))).flatten();
         text(LOCAL_REGISTRY)?;
         Some(Self { is_cluster: text(CLUSTER_REGISTRY).and_then(|text| is_cluster(&text)) })
     }
-}
-
-fn text_of(files: &InstanceFiles, path: &str) -> Result<Option<String>, ReadError> {
-    if_there(files.read_text(path, limit::CONFIGURATION))
 }
 
 fn is_cluster(ocr_loc: &str) -> Option<bool> {

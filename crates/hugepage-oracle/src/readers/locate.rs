@@ -1,5 +1,6 @@
 //! Where an instance keeps its alert log and its parameters. Only Oracle's own directories are searched, to a fixed depth.
 
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use hugepage_kernel::proc::process;
@@ -7,6 +8,7 @@ use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
 
+use crate::readers::names::is_number;
 use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};
 
 /// The largest number of databases of one diagnostic destination that are read.
@@ -103,15 +105,7 @@ impl Search<'_> {
         let directory = format!("{destination}/diag/{}", self.product());
         let databases = notes.keep(if_there(files.list(&directory))).flatten().unwrap_or_default();
         let databases = databases.iter().take(MAX_DATABASES).map(|name| format!("{directory}/{name}"));
-        let logs: Vec<_> = databases.filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid)).collect();
-        if !logs.is_empty() {
-            return logs;
-        }
-        // In a cluster oratab has the database's name; the SID is that name with the number of the instance.
-        let database = format!("{directory}/{}", sid.to_lowercase());
-        let instances = if_there(files.list(&database)).ok().flatten().unwrap_or_default();
-        let instances = instances.iter().filter(|name| is_numbered(name, sid)).take(MAX_DATABASES);
-        instances.filter_map(|sid| log_in(files, &format!("{database}/{sid}"), sid)).collect()
+        databases.filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid)).collect()
     }
 
     /// The SID on this host of the database that oratab has under this name. In a cluster that is the name with the
@@ -159,10 +153,8 @@ pub fn others(files: &InstanceFiles, log: &str, most: usize) -> Vec<String> {
     let xml = format!("{home}/alert/log.xml");
     let is_rotated = |file: &String| {
         let number = file.strip_prefix("log_").and_then(|rest| rest.strip_suffix(".xml"));
-        let is_xml =
-            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
         let behind = file.strip_prefix(name).and_then(|rest| rest.strip_prefix(['.', '-', '_']));
-        is_xml || behind.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+        number.or(behind).is_some_and(is_number)
     };
     let mut rotated: Vec<_> = ["alert", "trace"]
         .into_iter()
@@ -181,7 +173,7 @@ pub fn others(files: &InstanceFiles, log: &str, most: usize) -> Vec<String> {
 /// Whether `sid` is that of an instance of a cluster's database with this name.
 pub fn is_numbered(sid: &str, database: &str) -> bool {
     let number = sid.strip_prefix(database).map(|number| number.strip_prefix('_').unwrap_or(number));
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    number.is_some_and(is_number)
 }
 
 /// DB_UNIQUE_NAME in lower case by the path of an alert log: `orcl` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
@@ -215,12 +207,7 @@ pub fn bases(files: &InstanceFiles, home: &str, notes: &mut Notes) -> Vec<String
         bases.extend(beside.filter(|base| files.root().exists(&format!("{base}/diag"))));
     }
     bases.retain(|base| base.starts_with('/'));
-    let mut seen = Vec::new();
-    bases.retain(|base| {
-        !seen.contains(base) && {
-            seen.push(base.clone());
-            true
-        }
-    });
+    let mut seen = BTreeSet::new();
+    bases.retain(|base| seen.insert(base.clone()));
     bases
 }

@@ -9,6 +9,7 @@ pub mod grid;
 pub mod limits_conf;
 pub mod locate;
 mod log_xml;
+pub(crate) mod names;
 pub mod oratab;
 pub mod parameters;
 pub mod process;

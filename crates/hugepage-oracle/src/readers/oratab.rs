@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{InstanceFiles, Notes, ReadError, Root};
+use hugepage_kernel::{InstanceFiles, Notes, Root};
 
 /// The place of oratab on Linux, and its place on other systems, from which some hosts copied it.
 const PLACES: [&str; 2] = ["/etc/oratab", "/var/opt/oracle/oratab"];
@@ -91,16 +91,13 @@ fn parse_line(line: &str) -> Option<OratabEntry> {
 pub fn read(root: &Root, notes: &mut Notes) -> Vec<OratabEntry> {
     let mut text = String::new();
     for place in PLACES {
-        if let Some(found) = notes.keep(if_there(text_of(root, place))).flatten() {
+        let found = if_there(InstanceFiles::own(root).read_text(place, limit::CONFIGURATION));
+        if let Some(found) = notes.keep(found).flatten() {
             text.push_str(&found);
             text.push('\n');
         }
     }
     parse(&text)
-}
-
-fn text_of(root: &Root, place: &str) -> Result<String, ReadError> {
-    InstanceFiles::own(root).read_text(place, limit::CONFIGURATION)
 }
 
 #[cfg(test)]

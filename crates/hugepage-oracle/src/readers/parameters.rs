@@ -5,6 +5,7 @@ use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes};
 use serde::{Deserialize, Serialize};
 
+use crate::readers::names::is_name;
 use crate::readers::{size, spfile};
 
 /// The depth to which an IFILE may name another one (Database Reference, IFILE).
@@ -13,6 +14,9 @@ const MAX_INCLUDE_DEPTH: usize = 3;
 const MAX_FILES: usize = 64;
 /// The largest number of parameters that are kept. Oracle has about 500, and about 5000 with the hidden ones.
 const MAX_PARAMETERS: usize = 10_000;
+
+/// The longest name of a parameter that is kept.
+const MAX_NAME_BYTES: usize = 128;
 
 /// A change of one parameter in the spfile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +115,7 @@ impl Parameters {
     /// Adds a line of an alert log's list; false if the line is something else.
     pub(super) fn add_line(&mut self, line: &str) -> bool {
         match assignment(line) {
-            Some((name, value)) if is_name(name) => {
+            Some((name, value)) if is_name(name, MAX_NAME_BYTES) => {
                 self.add("", name, value);
                 true
             }
@@ -129,7 +133,7 @@ impl Parameters {
     fn add_text(&mut self, text: &str) {
         for (name, value) in text.lines().filter_map(|line| assignment(without_comment(line))) {
             let (sid, name) = name.rsplit_once('.').unwrap_or(("", name));
-            if is_name(name) {
+            if is_name(name, MAX_NAME_BYTES) {
                 self.add(sid.trim(), name, value);
             }
         }
@@ -189,11 +193,6 @@ pub(super) fn assignment(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let (name, value) = (name.trim(), value.trim());
     (!name.is_empty()).then_some((name, value))
-}
-
-fn is_name(name: &str) -> bool {
-    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
-    !name.is_empty() && name.len() <= 128 && name.bytes().all(in_name)
 }
 
 /// The line up to a `#` outside of quotes.

@@ -6,6 +6,8 @@ use hugepage_kernel::proc::process::unless_gone;
 use hugepage_kernel::{ReadError, Root};
 use serde::{Deserialize, Serialize};
 
+use crate::readers::names::is_name;
+
 /// The kind of an instance: what it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OracleKind {
@@ -122,11 +124,9 @@ fn server(name: &str) -> Option<OracleProcess> {
     is_sid(sid).then(|| OracleProcess { instance: instance(), role: OracleRole::Server })
 }
 
-/// Letters, digits, `_`, `$` and `#`, after `+` or `-` for Grid Infrastructure's own.
+/// A name, after `+` or `-` for Grid Infrastructure's own.
 fn is_sid(text: &str) -> bool {
-    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let in_sid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
-    !text.is_empty() && text.len() <= 64 && text.bytes().all(in_sid)
+    is_name(text.strip_prefix(['+', '-']).unwrap_or(text), 64)
 }
 
 /// ORACLE_HOME from the target of /proc/PID/exe: the part before `/bin/oracle`, also of one that a patch replaced.

@@ -4,7 +4,7 @@ use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::readers::size;
-use crate::readers::startup::{LastStart, LoggedRecommendation};
+use crate::readers::startup::LastStart;
 
 /// Adds what the text of a block says. Its lines are joined by single spaces.
 pub fn add(text: &str, start: &mut LastStart) {
@@ -16,10 +16,8 @@ pub fn add(text: &str, start: &mut LastStart) {
         _ if limit.starts_with("unlimited") => Some(Rlimit::Unlimited),
         _ => size::parse(limit).map(Rlimit::At),
     });
-    start.recommendation = LoggedRecommendation {
-        more_pages: at_least("unused large pages by").map(str::trim_start).and_then(number).map(Pages),
-        unused_pages: at_least("unused large pages to").map(str::trim_start).and_then(number).map(Pages),
-    };
+    start.more_pages = at_least("unused large pages by").map(str::trim_start).and_then(number).map(Pages);
+    start.unused_pages = at_least("unused large pages to").map(str::trim_start).and_then(number).map(Pages);
     if let Some(pages) = start.large_pages.as_mut().filter(|pages| pages.page_size.is_none()) {
         let size = behind("(page size ").and_then(size::parse);
         pages.page_size = size.and_then(|size| PageSize::new(size.0));

@@ -36,8 +36,10 @@ pub struct LastStart {
     pub page_sizes: Vec<LoggedPageRow>,
     /// `Total Shared Global Region size is`, `Total System Global Area size is`: printed only where pages were missing.
     pub sga: Option<Bytes>,
-    /// The recommendation that `RECOMMENDATION` or `ACTION` gives.
-    pub recommendation: LoggedRecommendation,
+    /// The number of pages that `RECOMMENDATION` or `ACTION` wants unused in addition.
+    pub more_pages: Option<Pages>,
+    /// The number that it wants unused in total (11.2 with ONLY, where the start failed).
+    pub unused_pages: Option<Pages>,
     /// What MEMORY_TARGET needs in /dev/shm, where that was too small (ORA-00845, which the log does not show).
     pub dev_shm: Option<Bytes>,
     /// The size of the segment that shmget(2) refused, where the log shows it (ORA-27102, ORA-27125).
@@ -88,15 +90,6 @@ pub struct LoggedPages {
     pub allocated: Option<Pages>,
 }
 
-/// Oracle's own advice for the next start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoggedRecommendation {
-    /// The number of pages that must be unused in addition.
-    pub more_pages: Option<Pages>,
-    /// The number of pages that must be unused in total (11.2 with ONLY, where the start failed).
-    pub unused_pages: Option<Pages>,
-}
-
 impl LastStart {
     /// The pages in which the SGA landed at that start; `None` if the log does not show it, as before 11.2.0.2.
     pub fn landed(&self) -> Option<Landing> {
@@ -130,7 +123,7 @@ impl LastStart {
         let expected = || {
             let pages = self.large_pages.as_ref()?;
             let page_size = pages.page_size?;
-            let expected = match (self.recommendation.unused_pages, self.recommendation.more_pages, pages.percent) {
+            let expected = match (self.unused_pages, self.more_pages, pages.percent) {
                 (Some(all), _, _) => all,
                 (None, Some(more), _) => pages.used?.saturating_add(more),
                 (None, None, Some(100..)) => pages.used?,

@@ -6,7 +6,7 @@ use hugepage_kernel::{PageSize, Pages};
 
 use crate::readers::parameters::assignment;
 use crate::readers::sentences::{self, number, word};
-use crate::readers::startup::{LastStart, LoggedLargePages, LoggedPageRow, LoggedRecommendation};
+use crate::readers::startup::{LastStart, LoggedLargePages, LoggedPageRow};
 use crate::readers::{Timestamp, size};
 
 /// The beginning of a line that starts an instance.
@@ -115,7 +115,6 @@ impl StartupParser {
     fn other(&mut self, line: &str) {
         if line.contains("Large Pages Information") || line.starts_with("Dump of system resources acquired") {
             self.start.page_sizes.clear();
-            self.start.recommendation = LoggedRecommendation::default();
             self.start.large_pages = line.contains("Information").then(LoggedLargePages::default);
             self.text.clear();
         } else if line.starts_with("PAGESIZE") && line.contains("EXPECTED_PAGES") {

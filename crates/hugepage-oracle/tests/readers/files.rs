@@ -46,8 +46,6 @@ fn alert_logs_of_all_kinds() {
     let (_directory, root) = tree(&files);
     for (kind, sid, home, place) in [
         (OracleKind::Database, "orcl1", HOME, Some(0)),
-        // In a cluster oratab says orcl.
-        (OracleKind::Database, "orcl", HOME, Some(0)),
         (OracleKind::Database, "my_db", HOME, Some(2)),
         (OracleKind::Asm, "+ASM1", grid, Some(3)),
         (OracleKind::ManagementDatabase, "-MGMTDB", grid, Some(4)),

@@ -89,8 +89,8 @@ fn facts(start: &LastStart) -> Vec<String> {
         );
     }
     fact("sga", start.sga.map(|size| size.to_string()));
-    fact("more_pages", start.recommendation.more_pages.map(|pages| pages.to_string()));
-    fact("unused_pages", start.recommendation.unused_pages.map(|pages| pages.to_string()));
+    fact("more_pages", start.more_pages.map(|pages| pages.to_string()));
+    fact("unused_pages", start.unused_pages.map(|pages| pages.to_string()));
     fact("dev_shm", start.dev_shm.map(|size| size.to_string()));
     fact("refused", start.refused_segment.map(|size| size.to_string()));
     for error in &start.errors {

@@ -73,11 +73,7 @@ impl OracleCommand {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match self {
-            Self::Prepare { dir, .. } | Self::Write { dir, records: true, .. } => {
-                Needs::default().directory(dir).owners()
-            }
-            Self::Write { dir, .. } => Needs::default().directory(dir).owners(),
-            Self::Print { .. } => Needs::default(),
+            Self::Prepare { dir, .. } | Self::Write { dir, .. } => Needs::default().directory(dir).owners(),
             _ => Needs::default(),
         }
     }
@@ -89,7 +85,7 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         OracleCommand::Prepare { dir, access } => oracle::prepare(dir, access)?,
         OracleCommand::Write { dir, access, records: true, .. } => {
             for line in io::stdin().lock().lines() {
-                let snapshot_id = oracle::write(dir, &serde_json::from_str::<OracleSnapshot>(&line?)?, access)?;
+                let snapshot_id = oracle::write(dir, &OracleSnapshot::from_json(&line?)?, access)?;
                 writeln!(stdout(), "{snapshot_id}")?;
             }
         }

@@ -16,7 +16,7 @@ use hugepage_kernel::{Pages, Root};
 use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
 use crate::output::host_rows::{HostOutput, NO_POOLS, RECOMMENDED_COUNTS};
-use crate::output::rows::{InstanceRow, PoolOutput, StoppedRow};
+use crate::output::rows::{InstanceRow, PageSizeShare, PoolOutput, StoppedRow};
 use crate::output::stream::{say, stdout};
 use crate::output::table::{colored, or_unknown, table, wrapped, wrapped_instruction};
 use crate::output::{Format, escape, json};
@@ -94,17 +94,10 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
         }
         say!("{}\n", rows.trim_fmt());
         out.instances.iter().zip(&survey.instances).for_each(|(row, instance)| {
-            let pieces = instance.memory.shared.iter().flat_map(|memory| memory.by_page_size());
-            let pieces: Vec<_> = pieces
-                .map(|(page, bytes)| match page {
-                    Some(page) => format!("{bytes} in pages of {page}"),
-                    None => format!("{bytes} in pages of unknown size"),
-                })
-                .collect();
             let of_it = out.recommendations.iter().filter(|one| one.instance.as_deref() == Some(&row.name));
             match instance.is_closed() && row.status.verdict < Severity::Warning {
                 true => say!("{}: could not be inspected: run this as root\n", label(row)),
-                false => print_details(row, of_it, &pieces.join(", ")),
+                false => print_details(row, of_it),
             }
         });
     }
@@ -121,9 +114,14 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
     }
 }
 
-fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a HostRecommendation>, pieces: &str) {
+fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a HostRecommendation>) {
     let sources = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
-    let pieces = if pieces.is_empty() { String::new() } else { format!("{pieces}; ") };
+    let of_size = |share: &PageSizeShare| match share.page_size {
+        Some(size) => format!("{} in pages of {size}", share.bytes),
+        None => format!("{} in pages of unknown size", share.bytes),
+    };
+    let pieces = row.by_page_size.iter().map(of_size).collect::<Vec<_>>().join(", ");
+    let pieces = if pieces.is_empty() { pieces } else { pieces + "; " };
     say!("{}", wrapped(&format!("{}: {pieces}seen in {sources}", label(row)), 0, 2));
     let status = &row.status;
     if status.verdict != Severity::Ok {

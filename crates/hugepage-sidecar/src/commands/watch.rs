@@ -113,25 +113,11 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
     loop {
         let begun = Instant::now();
         readers::begin_again();
-        let mut snapshot = Snapshot::read(root, &options.accounts.service_account, None);
+        let snapshot = Snapshot::read(root, &options.accounts.service_account, None);
         if has_signal.load(Ordering::Relaxed) {
             return Ok(exit::OK);
         }
-        // What is recorded is what is seen now, whatever was recorded before.
-        let seen = snapshot.assess(options.reserve_percent);
-        for events in history.record(&seen, records) {
-            events.messages.iter().for_each(|message| log_message(&events.instance, message));
-            // Each is logged once, not at every survey.
-            let new = events.error.filter(|_| reported.len() < MAX_REPORTED_ERRORS);
-            if let Some(text) = new.filter(|text| reported.insert(text.clone())) {
-                journal::log(LogLevel::Warning, &text);
-            }
-        }
-        snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
-        if options.textfile.is_some() {
-            snapshot.find_stopped_clusters(root, &[], None);
-        }
-        let survey = snapshot.assess(options.reserve_percent);
+        let survey = recorded(root, snapshot, options, &mut history, &mut reported);
         if root.is_live() && records > 0 {
             let of_running = |one: &Instance| state::history_file(directory, &one.id);
             prune(directory, &survey.instances.iter().map(of_running).collect());
@@ -158,6 +144,31 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
             }
         }
     }
+}
+
+/// Logs and records what has changed, and assesses the host with what was recorded.
+fn recorded(
+    root: &Root,
+    mut snapshot: Snapshot,
+    options: &WatchOptions,
+    history: &mut HostHistory,
+    reported: &mut BTreeSet<String>,
+) -> Survey {
+    // What is recorded is what is seen now, whatever was recorded before.
+    let seen = snapshot.assess(options.reserve_percent);
+    for events in history.record(&seen, options.records(root.is_tree())) {
+        events.messages.iter().for_each(|message| log_message(&events.instance, message));
+        // Each is logged once, not at every survey.
+        let new = events.error.filter(|_| reported.len() < MAX_REPORTED_ERRORS);
+        if let Some(text) = new.filter(|text| reported.insert(text.clone())) {
+            journal::log(LogLevel::Warning, &text);
+        }
+    }
+    snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
+    if options.textfile.is_some() {
+        snapshot.find_stopped_clusters(root, &[], None);
+    }
+    snapshot.assess(options.reserve_percent)
 }
 
 /// Removes the history files of instances that are long gone. An instance can be created and dropped any number of times.

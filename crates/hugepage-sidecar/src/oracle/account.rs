@@ -1,35 +1,26 @@
 //! Users and groups by name or number, from the files in /etc: a static binary has no name service.
 
-use std::str::FromStr;
-
 use anyhow::{Context, Result};
 use hugepage_kernel::Root;
+use hugepage_kernel::host::accounts;
 use rustix::fs::{Gid, Uid};
 
 /// The user with that name or number.
 pub fn user(name: &str) -> Result<Uid> {
-    find(name, "/etc/passwd", "user").map(Uid::from_raw)
+    if let Ok(number) = name.parse() {
+        return Ok(Uid::from_raw(number));
+    }
+    let found = accounts::accounts(&Root::live())?.into_iter().find(|account| account.name == name);
+    Ok(Uid::from_raw(found.with_context(|| format!("/etc/passwd has no user \"{name}\"; use its number"))?.uid))
 }
 
 /// The group with that name or number.
 pub fn group(name: &str) -> Result<Gid> {
-    find(name, "/etc/group", "group").map(Gid::from_raw)
-}
-
-fn find(name: &str, path: &str, what: &str) -> Result<u32> {
-    if let Ok(number) = u32::from_str(name) {
-        return Ok(number);
+    if let Ok(number) = name.parse() {
+        return Ok(Gid::from_raw(number));
     }
-    let text = Root::live().read(path)?;
-    number_of(name, &text).with_context(|| format!("{path} has no {what} \"{name}\"; use its number"))
-}
-
-/// The ID in the third field (passwd(5), group(5)).
-fn number_of(name: &str, text: &str) -> Option<u32> {
-    text.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        (fields.next()? == name).then(|| fields.nth(1)?.parse().ok())?
-    })
+    let found = accounts::all_groups(&Root::live())?.unwrap_or_default().into_iter().find(|group| group.name == name);
+    Ok(Gid::from_raw(found.with_context(|| format!("/etc/group has no group \"{name}\"; use its number"))?.gid))
 }
 
 #[cfg(test)]
@@ -38,15 +29,10 @@ mod tests {
 
     #[test]
     fn find_ids_by_name() {
-        let text =
-            "root:x:0:\n# oinstall:x:1:\noinstall2:x:54322:\noinstall:x:54321:oracle,grid\nbroken\nbad:x:many:\n";
-        assert_eq!(number_of("oinstall", text), Some(54321));
-        assert_eq!(number_of("root", text), Some(0));
-        for name in ["oinst", "broken", "bad", "", "x"] {
-            assert_eq!(number_of(name, text), None, "{name}");
+        assert_eq!((group("54321").unwrap(), group("root").unwrap()), (Gid::from_raw(54321), Gid::ROOT));
+        assert_eq!((user("54321").unwrap(), user("root").unwrap()), (Uid::from_raw(54321), Uid::ROOT));
+        for name in ["", "x", "nobody of that name"] {
+            assert!(user(name).is_err() && group(name).is_err(), "{name}");
         }
-        assert_eq!(group("54321").unwrap(), Gid::from_raw(54321));
-        assert_eq!(user("root").unwrap(), Uid::ROOT);
-        assert!(user("nobody of that name").is_err());
     }
 }

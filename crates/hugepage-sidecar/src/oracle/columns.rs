@@ -1,32 +1,48 @@
 //! Definition of the files.
 //!
-//! The structs, the header lines, the external tables, types, package, views and comments in Oracle and the tables in
+//! The records, the header lines, the external tables, types, package, views and comments in Oracle and the tables in
 //! docs/oracle-reference.md are derived from these definitions. New columns are only appended to a record: a new table then reads NULL
 //! from an old file, and an old table ignores the additional columns of a new file.
 
-use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord, StartRecord};
-use crate::oracle::schema::{Column, DataFile, FileRecord, record};
+use std::time::{Duration, SystemTime};
+
+use hugepage_assess::assessment::Sizing;
+use hugepage_host::host_advice::verdict::HostVerdict;
+use hugepage_host::{Instance, Survey};
+use hugepage_kernel::memory::sysctl;
+use hugepage_kernel::{Bytes, Root};
+use hugepage_oracle::running::RunningOracle;
+
+use crate::oracle::instance_columns::{FINDING, INSTANCE, SEGMENT, START};
+use crate::oracle::record_line::seconds;
+use crate::oracle::schema::{Column, DataFile, data_file};
 
 /// The version of the format. Another version has other file names, so that no reader confuses them.
 pub const FORMAT_VERSION: u64 = 1;
 
-record! {
+data_file! {
     /// The first columns of every record.
-    CommonRecord = "" {
+    COMMON = "common", common_record(id: &str, taken_at: SystemTime, host: &str) {
         /// Version of the file format: 1.
-        format_version: Count,
+        format_version: Count = FORMAT_VERSION,
         /// ID of the snapshot: the same in all files.
-        snapshot_id: Text(16),
+        snapshot_id: Text(16) = id,
         /// When the snapshot was taken, UTC.
-        snapshot_utc: UtcTime,
+        snapshot_utc: UtcTime = seconds(taken_at),
         /// Name of the host, from uname(2).
-        host_name: Text(64),
+        host_name: Text(64) = host,
     }
 }
 
-record! {
+data_file! {
     /// The host: one record.
-    HostRecord = "hp_host" {
+    HOST = "host", host_record(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) where {
+        let host = &survey.host;
+        let meminfo = host.meminfo.as_ref();
+        let default = host.default_page_size();
+        let has_instances = !(survey.instances.is_empty() && host.stopped.is_empty());
+        let running = |name| sysctl::running(root, name).ok().flatten();
+    } {
         /// Number of records in hp_pool.dat.
         pool_count: Count,
         /// Number of records in hp_instance.dat.
@@ -34,47 +50,47 @@ record! {
         /// Number of records in hp_finding.dat.
         finding_count: Count,
         /// Seconds until the next snapshot; NULL if this one was taken manually.
-        interval_seconds: Count,
+        interval_seconds: Count = interval.map(|interval| interval.as_secs().max(1)),
         /// Version of hugepage-sidecar.
-        sidecar_version: Text(30),
+        sidecar_version: Text(30) = env!("CARGO_PKG_VERSION"),
         /// Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.
-        verdict: Text(8),
+        verdict: Text(8) = has_instances.then(|| HostVerdict::of_survey(survey, sizings).severity),
         /// MemTotal in bytes; NULL if unknown.
-        memory_total: Bytes,
+        memory_total: Bytes = meminfo.and_then(|meminfo| meminfo.mem_total),
         /// MemAvailable in bytes; NULL if unknown (before Linux 3.14).
-        memory_available: Bytes,
+        memory_available: Bytes = meminfo.and_then(|meminfo| meminfo.mem_available),
         /// PageTables in bytes: page tables of all processes; NULL if unknown.
-        page_tables_host: Bytes,
+        page_tables_host: Bytes = meminfo.and_then(|meminfo| meminfo.page_tables),
         /// Default huge page size in bytes; NULL if the kernel has none.
-        huge_page_size: Bytes,
+        huge_page_size: Bytes = default,
         /// Memory in huge page pools of all sizes, in bytes; NULL if unknown.
-        hugetlb: Bytes,
+        hugetlb: Bytes = meminfo.and_then(|meminfo| meminfo.hugetlb),
         /// Recommended pool of the default size for all instances, in pages; NULL if unknown.
-        recommended_nr_hugepages: Pages,
+        recommended_nr_hugepages: Pages = default.and_then(|size| Sizing::of_size(sizings, size)?.recommended),
         /// Transparent huge pages: always, madvise or never; NULL if unknown.
-        transparent_hugepage: Text(8),
+        transparent_hugepage: Text(8) = host.transparent_hugepage,
         /// ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group); NULL if unknown.
-        hugetlb_shm_group: Count,
+        hugetlb_shm_group: Count = running("vm.hugetlb_shm_group").and_then(|group| group.parse::<u64>().ok()),
         /// Kernel release, from uname(2); NULL if unknown.
-        kernel: Text(64),
+        kernel: Text(64) = running("kernel.osrelease"),
         /// What could not be read and why, separated by semicolons; NULL if everything was read.
-        notes: Prose(400),
+        notes: Prose(400) = host.notes,
         /// Number of records in hp_segment.dat; NULL if the sidecar is older than that file.
         segment_count: Count,
         /// Number of records in hp_start.dat; NULL if the sidecar is older than that file.
         start_count: Count,
         /// SGA of all running Oracle instances, in bytes; NULL if one is unknown.
-        sga_total: Bytes,
+        sga_total: Bytes = total(survey, |instance, _| instance.status.facts.segment_size()),
         /// Managed Global Area (files of /dev/shm since 18c) of all running Oracle instances, in bytes; NULL if one is unknown.
-        mga_total: Bytes,
+        mga_total: Bytes = total(survey, |_, oracle| oracle.managed_global_area),
         /// Sum of PGA_AGGREGATE_LIMIT of all running Oracle instances, in bytes; NULL if one is not in an alert log of its start.
-        pga_limit_total: Bytes,
+        pga_limit_total: Bytes = total(survey, |_, oracle| oracle.pga_aggregate_limit()),
     }
 }
 
-record! {
+data_file! {
     /// A pool of huge pages: one record per page size, and one per NUMA node.
-    PoolRecord = "hp_pool" {
+    POOL = "pool", pool_record() {
         /// Page size in bytes.
         page_size: Bytes,
         /// NUMA node; NULL for the pool of the whole host.
@@ -103,21 +119,18 @@ record! {
 }
 
 /// The files in the order of renaming. hp_host.dat is last, because it has the record counts of the others.
-pub const FILES: [&DataFile; 6] = [
-    &PoolRecord::FILE,
-    &InstanceRecord::FILE,
-    &FindingRecord::FILE,
-    &SegmentRecord::FILE,
-    &StartRecord::FILE,
-    &HostRecord::FILE,
-];
-
-/// Files that older versions of the sidecar do not write: their counts in hp_host.dat are NULL then.
-pub const LATER_FILES: [&str; 2] = ["hp_segment", "hp_start"];
+pub static FILES: [&DataFile; 6] = [&POOL, &INSTANCE, &FINDING, &SEGMENT, &START, &HOST];
 
 /// All columns of a file: the common ones, then its own.
 pub fn columns(file: &DataFile) -> impl Iterator<Item = &'static Column> + use<> {
-    CommonRecord::FILE.own.iter().chain(file.own)
+    COMMON.own.iter().chain(file.own)
+}
+
+/// The sum over the running Oracle instances; `None` if there are none, or one is unknown.
+fn total(survey: &Survey, size: impl Fn(&Instance, &RunningOracle) -> Option<Bytes>) -> Option<Bytes> {
+    let mut oracles = survey.instances.iter().filter_map(|one| Some((one, one.id.oracle()?))).peekable();
+    oracles.peek()?;
+    oracles.try_fold(Bytes(0), |sum, (instance, oracle)| Some(sum.saturating_add(size(instance, oracle)?)))
 }
 
 #[cfg(test)]
@@ -135,7 +148,7 @@ mod tests {
             }
             names.sort_unstable();
             names.dedup();
-            assert_eq!(names.len(), columns(file).count(), "{}", file.stem);
+            assert_eq!(names.len(), columns(file).count(), "{}", file.name);
         }
     }
 
@@ -145,7 +158,7 @@ mod tests {
         for file in FILES {
             let fixed = columns(file)
                 .map(|column| if column.column_type.may_be_shortened() { 1 } else { column.column_type.width() + 1 });
-            assert!(fixed.sum::<usize>() <= MAX_RECORD_BYTES, "{}", file.stem);
+            assert!(fixed.sum::<usize>() <= MAX_RECORD_BYTES, "{}", file.name);
         }
     }
 
@@ -153,7 +166,7 @@ mod tests {
     #[test]
     fn comment_every_column() {
         for column in FILES.into_iter().flat_map(columns) {
-            let comment = column.comment.concat();
+            let comment = column.comment;
             assert!(comment.is_ascii() && comment.len() < 1000 && comment.ends_with('.'), "{comment}");
         }
     }

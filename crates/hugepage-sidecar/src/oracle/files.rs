@@ -17,8 +17,7 @@ use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown};
 
 use crate::oracle::account;
 use crate::oracle::columns::{FILES, columns};
-use crate::oracle::record_line::{header, line};
-use crate::oracle::snapshot::{FileContent, SnapshotContent};
+use crate::oracle::record_line::header;
 
 /// Read and write for root, read for the group of the Oracle installation.
 const DEFAULT_MODE: u32 = 0o640;
@@ -67,28 +66,23 @@ impl Writer {
         Ok(Self { path: path.to_owned(), directory, options: *options, _lock: lock })
     }
 
-    /// Writes one snapshot and returns its snapshot_id. An error before the first rename leaves the old files.
-    pub fn write(&self, content: &SnapshotContent) -> Result<String> {
-        self.replace_all(&content.files.each_ref().map(|file| (file.definition.name(), text(file))))?;
-        Ok(content.snapshot_id().to_owned())
-    }
-
     /// Writes missing files with a header line only.
     pub fn prepare(&self) -> Result<()> {
         let mut missing = Vec::new();
         for file in FILES {
-            match self.directory.open_file(&*file.name(), OFlags::PATH, 0) {
+            match self.directory.open_file(file.file, OFlags::PATH, 0) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    missing.push((file.name(), header(columns(file))));
+                    missing.push((file.file, header(columns(file))));
                 }
-                Err(error) => return Err(error).with_context(|| self.failed("look for", &file.name())),
+                Err(error) => return Err(error).with_context(|| self.failed("look for", file.file)),
             }
         }
-        self.replace_all(&missing)
+        self.replace(&missing)
     }
 
-    fn replace_all(&self, files: &[(String, String)]) -> Result<()> {
+    /// Replaces files, each with its name and its text. An error before the first rename leaves the old ones.
+    pub fn replace(&self, files: &[(&str, String)]) -> Result<()> {
         for (name, text) in files {
             let name = temporary_name(name);
             if let Err(error) = self.create(&name, text).with_context(|| self.failed("write", &name)) {
@@ -100,7 +94,7 @@ impl Writer {
             }
         }
         for (name, _) in files {
-            let renamed = self.directory.rename(temporary_name(name), name);
+            let renamed = self.directory.rename(temporary_name(name), *name);
             renamed.with_context(|| self.failed("rename", &temporary_name(name)))?;
         }
         self.directory.sync().with_context(|| self.failed("write", ""))
@@ -127,10 +121,4 @@ impl Writer {
 /// The name of a file until it is complete.
 fn temporary_name(name: &str) -> String {
     format!(".{name}.new")
-}
-
-/// The text of a file.
-pub fn text(file: &FileContent) -> String {
-    let records = file.records.iter().map(|values| line(columns(file.definition), values));
-    std::iter::once(header(columns(file.definition))).chain(records).collect()
 }

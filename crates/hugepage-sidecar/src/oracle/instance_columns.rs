@@ -1,10 +1,19 @@
 //! Definition of the files about instances: their state, what to do, their segments and starts.
 
-use crate::oracle::schema::record;
+use hugepage_host::Instance;
+use hugepage_host::host_advice::HostRecommendation;
+use hugepage_kernel::Bytes;
+use hugepage_kernel::mapping::sysvipc::SysvSegment;
+use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_oracle::log_history::RememberedStart;
+use hugepage_oracle::readers::LastStart;
 
-record! {
+use crate::oracle::record_line::seconds;
+use crate::oracle::schema::data_file;
+
+data_file! {
     /// An instance: one record per Oracle instance, running or listed in oratab, and per running PostgreSQL server.
-    InstanceRecord = "hp_instance" {
+    INSTANCE = "instance", instance_record() {
         /// Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.
         kind: Text(10),
         /// ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).
@@ -104,15 +113,15 @@ record! {
     }
 }
 
-record! {
+data_file! {
     /// A recommendation: one record per setting, for one instance or for the host.
-    FindingRecord = "hp_finding" {
+    FINDING = "finding", finding_record(priority: u64, one: &HostRecommendation, instance: Option<&Instance>) {
         /// Priority; 1 is the most urgent.
-        priority: Count,
+        priority: Count = priority,
         /// Kind of the instance, as in hp_instance.dat; NULL for the host.
-        kind: Text(10),
+        kind: Text(10) = instance.map(|instance| instance.id.kind()),
         /// SID of the instance, as in hp_instance.dat; NULL for the host.
-        sid: Text(64),
+        sid: Text(64) = one.instance,
         /// Severity: ok, notice, warning or critical.
         severity: Text(8),
         /// Area of the setting: oracle, postgresql, kernel, boot, limits, cgroup or node.
@@ -120,7 +129,7 @@ record! {
         /// Name of the setting, as in the file or command that sets it.
         setting: Text(100),
         /// Current value; NULL if unknown.
-        current_value: Text(64),
+        current_value: Text(64) = one.recommendation.current,
         /// Recommended value; NULL if no possible value suffices.
         recommended: Text(64),
         /// The complete command; NULL if there is none, or if it does not fit: hugepage-sidecar status has it.
@@ -132,13 +141,13 @@ record! {
         /// The reason in one sentence.
         reason: Prose(400),
         /// Name of the host as the instance sees it, as in hp_instance.dat.
-        instance_host: Command(64),
+        instance_host: Command(64) = instance.and_then(|instance| instance.id.place.host_name.as_ref()),
     }
 }
 
-record! {
+data_file! {
     /// A segment of the SGA of a running Oracle instance: one record per segment, one for all files of Automatic Memory Management.
-    SegmentRecord = "hp_segment" {
+    SEGMENT = "segment", segment_record(name: &str, size: Bytes, shmid: Option<u64>, known: Option<&SysvSegment>) {
         /// Kind of the instance, as in hp_instance.dat.
         kind: Text(10),
         /// SID of the instance, as in hp_instance.dat.
@@ -146,29 +155,36 @@ record! {
         /// Process ID of its PMON.
         pid: Count,
         /// Name of the mapping, such as SYSV009b2220.
-        mapping: Text(64),
+        mapping: Text(64) = name,
         /// shmid of a System V segment; NULL for files.
-        shmid: Count,
+        shmid: Count = shmid,
         /// Its key, as ipcs prints it: 0x009b2220; NULL for files, and if it is not in this namespace.
-        shm_key: Text(10),
+        shm_key: Text(10) = known.map(|segment| format!("0x{:08x}", segment.key)),
         /// Mapped size in bytes.
-        segment_size: Bytes,
+        segment_size: Bytes = size,
         /// Size as requested from the kernel, not rounded up to pages; NULL for files, and if it is not in this namespace.
-        requested_size: Bytes,
+        requested_size: Bytes = known.map(|segment| segment.size),
         /// Page size in bytes; NULL if unknown.
         page_size: Bytes,
         /// hugetlb, base or unknown.
         landed_in: Text(11),
         /// How many times it is attached now; NULL for files, and if it is not in this namespace.
-        attached: Count,
+        attached: Count = known.map(|segment| segment.attached),
         /// Name of the host as the instance sees it, as in hp_instance.dat.
         instance_host: Command(64),
     }
 }
 
-record! {
+data_file! {
     /// A start of an Oracle instance in its alert log, log.xml and their rotated files: one record per start, at most 50 per instance.
-    StartRecord = "hp_start" {
+    START = "start", start_record(one: &RememberedStart, first: Option<&RememberedStart>, is_current: bool) where {
+        let start = &one.start;
+        let parameters = &start.parameters;
+        let size = one.got.size.filter(|size| start.pages_of(*size).is_some());
+        let size = size.or_else(|| start.expected().first().map(|(size, _)| *size));
+        let pages = size.and_then(|size| start.pages_of(size)).unwrap_or_default();
+        let time_in_log = |one: &RememberedStart| one.start.at.as_ref().map(|at| at.text.clone());
+    } {
         /// Kind of the instance, as in hp_instance.dat.
         kind: Text(10),
         /// SID of the instance, as in hp_instance.dat.
@@ -176,48 +192,53 @@ record! {
         /// ORACLE_HOME of the instance.
         home: Text(160),
         /// When the instance started, UTC; NULL if the log does not show the time zone (up to 12.1 the text does not).
-        started_utc: UtcTime,
+        started_utc: UtcTime = one.at().and_then(seconds),
         /// The same as the log has it.
-        started_in_log: Text(40),
+        started_in_log: Text(40) = time_in_log(one),
         /// Whether it is the start of what runs now.
-        is_current: Flag,
+        is_current: Flag = is_current,
         /// hugetlb (all in huge pages), mixed, base, or unknown: what the log shows of the SGA.
-        landed_in: Text(11),
+        landed_in: Text(11) = one.got.landing,
         /// Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.
-        page_size: Bytes,
+        page_size: Bytes = one.got.size,
         /// Part of the SGA in huge pages, in bytes; NULL if unknown.
-        huge_page_bytes: Bytes,
+        huge_page_bytes: Bytes = one.in_huge_pages,
         /// The first of the starts without interruption that landed in the same pages, as the log has its time.
-        landed_since: Text(40),
+        landed_since: Text(40) = first.and_then(time_in_log),
         /// Whether the start lost huge pages against the last one before it whose pages are known.
-        regression: Flag,
+        regression: Flag = one.lost.is_some(),
         /// What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if nothing.
-        regression_detail: Prose(120),
+        regression_detail: Prose(120) = one.lost.map(|lost| lost.to_string()),
         /// Whether the start failed.
-        failed: Flag,
+        failed: Flag = one.failed,
         /// Version from the log; NULL if unknown.
-        version: Text(20),
+        version: Text(20) = start.version,
         /// use_large_pages of that start; NULL if the log does not show it.
-        use_large_pages: Text(10),
+        use_large_pages: Text(10) = start.use_large_pages,
         /// SGA_MAX_SIZE or SGA_TARGET of that start, the larger one; NULL if the log does not show it, also in the next three columns.
-        sga_max_size: Bytes,
+        sga_max_size: Bytes = parameters.sga_max_size(),
         /// MEMORY_TARGET of that start.
-        memory_target: Bytes,
+        memory_target: Bytes = parameters.size("memory_target"),
         /// PGA_AGGREGATE_TARGET of that start.
-        pga_aggregate_target: Bytes,
+        pga_aggregate_target: Bytes = parameters.size("pga_aggregate_target"),
         /// PGA_AGGREGATE_LIMIT of that start.
-        pga_aggregate_limit: Bytes,
+        pga_aggregate_limit: Bytes = parameters.size("pga_aggregate_limit"),
         /// AVAILABLE_PAGES of page_size, or of the only huge page size; NULL if the log does not show it, also in the next two columns.
-        available_pages: Pages,
+        available_pages: Pages = pages.available,
         /// EXPECTED_PAGES.
-        expected_pages: Pages,
+        expected_pages: Pages = pages.expected,
         /// ALLOCATED_PAGES.
-        allocated_pages: Pages,
+        allocated_pages: Pages = pages.allocated,
         /// Memlock limit in the log, in bytes; NULL if unknown or unlimited.
-        memlock: Bytes,
+        memlock: Bytes = start.memlock.and_then(Rlimit::bytes),
         /// ERROR(s) of the table and errors of that start, separated by semicolons; NULL if there are none.
-        errors: Prose(200),
+        errors: Prose(200) = logged_errors(start),
         /// Name of the host as the instance sees it, as in hp_instance.dat.
         instance_host: Command(64),
     }
+}
+
+/// The errors of a start and of its table.
+pub fn logged_errors(start: &LastStart) -> Vec<&String> {
+    start.page_sizes.iter().filter_map(|row| row.error.as_ref()).chain(&start.errors).collect()
 }

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use hugepage_assess::columns::NamedValue;
+use hugepage_assess::row;
 use hugepage_host::readers::{self, Owner, Unread};
 use hugepage_host::{ServerIdentity, Survey};
-use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
 use hugepage_oracle::log_history::{RememberedStart, starts_in};
 use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::running::RunningOracle;
 use serde::{Deserialize, Serialize};
 
-use crate::oracle::instance_columns::StartRecord;
-use crate::oracle::record_line::seconds;
+use crate::oracle::instance_columns::start_record;
+use crate::oracle::schema::FileRecord;
 
 /// The last starts of an instance that become records: the package in the database reads all of them at each SELECT.
 const MAX_RECORDS: usize = 50;
@@ -77,31 +78,21 @@ impl LogStarts {
     }
 
     /// The records of all Oracle instances that count, each one's oldest start first. What can't be read is a note of the survey.
-    pub fn records(&mut self, root: &Root, survey: &Survey) -> Vec<StartRecord> {
+    pub fn records(&mut self, root: &Root, survey: &Survey) -> Vec<FileRecord> {
         let mut records = Vec::new();
         for (instance, oracle) in survey.instances.iter().filter_map(|one| Some((&one.id, one.id.oracle()?))) {
             let Ok(found) = self.of_running(root, instance, oracle) else { continue };
-            let record = StartRecord {
-                kind: Some(oracle.kind.to_string()),
-                sid: Some(instance.name.clone()),
-                home: oracle.home.clone(),
-                instance_host: instance.place.host_name.clone(),
-                ..StartRecord::default()
-            };
-            records.extend(of_instance(&record, &found.starts, local_time(oracle.last_start.as_ref())));
+            let host = &instance.place.host_name;
+            let of = row! { kind: oracle.kind.to_string(), sid: instance.name, home: oracle.home, instance_host: host };
+            records.extend(of_instance(&of, &found.starts, local_time(oracle.last_start.as_ref())));
         }
         for stopped in &survey.host.stopped {
             let last_start = local_time(stopped.last_start.as_ref());
             let key = LogKey { log: stopped.alert_log.clone(), sid: stopped.name.clone(), pid: 0, last_start };
             let reader = survey.host.reader_of(stopped.owner);
             let Ok(found) = self.read(key, &reader, || InstanceFiles::own(root)) else { continue };
-            let record = StartRecord {
-                kind: Some(stopped.kind.to_string()),
-                sid: Some(stopped.name.clone()),
-                home: Some(stopped.home.clone()),
-                ..StartRecord::default()
-            };
-            records.extend(of_instance(&record, &found.starts, None));
+            let of = row! { kind: stopped.kind.to_string(), sid: stopped.name, home: stopped.home };
+            records.extend(of_instance(&of, &found.starts, None));
         }
         records
     }
@@ -112,45 +103,10 @@ fn local_time(start: Option<&LastStart>) -> Option<i64> {
 }
 
 /// The records of an instance's starts in its log. `current`: the time of the start of what runs, if the log shows it.
-fn of_instance(instance: &StartRecord, starts: &[RememberedStart], current: Option<i64>) -> Vec<StartRecord> {
-    let time_of = |start: &RememberedStart| start.start.at.as_ref().map(|at| at.text.clone());
-    let record = |remembered: &RememberedStart| {
-        let RememberedStart { start, got, .. } = remembered;
-        let parameters = &start.parameters;
-        let mut huge = start.expected().into_iter().map(|(size, _)| size);
-        let size = got.size.filter(|size| start.pages_of(*size).is_some()).or_else(|| huge.next());
-        let pages = size.and_then(|size| start.pages_of(size)).unwrap_or_default();
-        StartRecord {
-            started_utc: remembered.at().and_then(seconds),
-            started_in_log: time_of(remembered),
-            is_current: Some(current.is_some() && local_time(Some(start)) == current),
-            landed_in: Some(got.landing.to_string()),
-            page_size: got.size.map(|size| size.bytes()),
-            huge_page_bytes: remembered.in_huge_pages,
-            landed_since: starts.get(remembered.since).and_then(time_of),
-            regression: Some(remembered.lost.is_some()),
-            regression_detail: remembered.lost.map(|lost| lost.to_string()),
-            failed: Some(remembered.failed),
-            version: start.version.clone(),
-            use_large_pages: start.use_large_pages.clone(),
-            sga_max_size: parameters.sga_max_size(),
-            memory_target: parameters.size("memory_target"),
-            pga_aggregate_target: parameters.size("pga_aggregate_target"),
-            pga_aggregate_limit: parameters.size("pga_aggregate_limit"),
-            available_pages: pages.available,
-            expected_pages: pages.expected,
-            allocated_pages: pages.allocated,
-            memlock: start.memlock.and_then(Rlimit::bytes),
-            errors: logged_errors(start),
-            ..instance.clone()
-        }
+fn of_instance(instance: &[NamedValue], starts: &[RememberedStart], current: Option<i64>) -> Vec<FileRecord> {
+    let record = |one: &RememberedStart| {
+        let is_current = current.is_some() && local_time(Some(&one.start)) == current;
+        start_record(one, starts.get(one.since), is_current, instance.iter().cloned())
     };
     starts[starts.len().saturating_sub(MAX_RECORDS)..].iter().map(record).collect()
-}
-
-/// The errors of a start and of its table; `None` if there are none.
-pub fn logged_errors(start: &LastStart) -> Option<String> {
-    let of_table = start.page_sizes.iter().filter_map(|row| row.error.as_ref());
-    let all: Vec<_> = of_table.chain(&start.errors).map(String::as_str).collect();
-    (!all.is_empty()).then(|| all.join("; "))
 }

@@ -23,18 +23,20 @@ use std::path::Path;
 use anyhow::Result;
 
 use self::files::{Writer, WriterOptions};
-use self::snapshot::OracleSnapshot;
+use self::snapshot::{OracleSnapshot, new_id};
 use crate::privileges;
 
 /// Writes the files of one snapshot into `directory` and returns its snapshot_id. An error before the first rename leaves the old.
 pub fn write(directory: &Path, snapshot: &OracleSnapshot, options: &WriterOptions) -> Result<String> {
-    let content = snapshot.content();
-    privileges::write(|| Writer::new(directory, options)?.write(&content))
+    let id = new_id();
+    let files = snapshot.files(&id);
+    privileges::write(|| Writer::new(directory, options)?.replace(&files))?;
+    Ok(id)
 }
 
 /// The text of one file, such as `hp_pool.dat`; `None` if there is no file of that name.
 pub fn text(name: &str, snapshot: &OracleSnapshot) -> Option<String> {
-    snapshot.content().files.iter().find(|file| file.definition.name() == name).map(files::text)
+    snapshot.files(&new_id()).into_iter().find(|(file, _)| *file == name).map(|(_, text)| text)
 }
 
 /// Writes missing files with a header line only, so that the first SELECT works.

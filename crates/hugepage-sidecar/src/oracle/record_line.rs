@@ -43,6 +43,10 @@ fn field(column_type: ColumnType, value: &Value) -> String {
     match (column_type, value) {
         (ColumnType::UtcTime, Value::Number(seconds)) => seconds.as_u64().and_then(utc).unwrap_or_default(),
         (_, Value::Number(number)) => number.to_string(),
+        (_, Value::Array(parts)) => {
+            let texts: Vec<_> = parts.iter().filter_map(Value::as_str).collect();
+            field(column_type, &texts.join("; ").into())
+        }
         (_, Value::Bool(flag)) => if *flag { "Y" } else { "N" }.to_owned(),
         (_, Value::String(text)) => {
             let (safe, width) = (sanitised(text), column_type.width());
@@ -125,9 +129,9 @@ mod tests {
     #[test]
     fn shorten_the_last_fields_first() {
         let kinds: [&'static Column; 3] = [
-            &Column { name: "a", column_type: ColumnType::Prose(400), comment: &[] },
-            &Column { name: "b", column_type: ColumnType::Command(400), comment: &[] },
-            &Column { name: "c", column_type: ColumnType::Prose(400), comment: &[] },
+            &Column { name: "a", column_type: ColumnType::Prose(400), comment: "" },
+            &Column { name: "b", column_type: ColumnType::Command(400), comment: "" },
+            &Column { name: "c", column_type: ColumnType::Prose(400), comment: "" },
         ];
         let words = |count: usize| Value::from("word ".repeat(count).trim_end());
         let fields = |values: &[Value]| {
@@ -160,9 +164,9 @@ mod tests {
     #[test]
     fn a_full_record_has_an_instruction_whole_elsewhere_or_not() {
         let columns: [&'static Column; 3] = [
-            &Column { name: "a", column_type: ColumnType::Text(500), comment: &[] },
-            &Column { name: "b", column_type: ColumnType::Text(500), comment: &[] },
-            &Column { name: "c", column_type: ColumnType::Instruction(300), comment: &[] },
+            &Column { name: "a", column_type: ColumnType::Text(500), comment: "" },
+            &Column { name: "b", column_type: ColumnType::Text(500), comment: "" },
+            &Column { name: "c", column_type: ColumnType::Instruction(300), comment: "" },
         ];
         let hint =
             "Run \"sysctl -w vm.nr_hugepages=7\" and restart the server, which then has what it asks for at present.";

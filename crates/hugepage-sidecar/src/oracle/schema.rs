@@ -1,8 +1,8 @@
-//! Column types in Rust, in a file, and in Oracle.
+//! Files and their columns, in Rust, in a file, and in Oracle.
+
+use std::collections::BTreeMap;
 
 use hugepage_assess::columns::NamedValue;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The type of a column.
@@ -82,106 +82,85 @@ pub struct Column {
     pub name: &'static str,
     /// The type of the column.
     pub column_type: ColumnType,
-    /// Meaning, unit, and meaning of NULL: the lines of the doc comment.
-    pub comment: &'static [&'static str],
+    /// Meaning, unit, and meaning of NULL: the doc comment.
+    pub comment: &'static str,
 }
 
 /// A file with its columns.
 #[derive(Debug)]
 pub struct DataFile {
-    /// The name without `.dat`, which is also the name of the external table.
-    pub stem: &'static str,
+    /// The name of the external table.
+    pub name: &'static str,
+    /// The name of the file.
+    pub file: &'static str,
+    /// The function of the package that reads it.
+    pub function: &'static str,
+    /// The column of hp_host.dat that has the number of its records.
+    pub count: &'static str,
     /// The meaning of one record.
-    pub comment: &'static [&'static str],
+    pub comment: &'static str,
     /// The columns after the common ones. New columns are only appended.
     pub own: &'static [Column],
 }
 
+/// The values of a record, in the order of the columns.
+pub type FileRecord = Vec<Value>;
+
 impl DataFile {
-    /// The name of the file.
-    pub fn name(&self) -> String {
-        format!("{}.dat", self.stem)
+    /// Whether older versions of the sidecar do not write the file: its count in hp_host.dat is NULL then.
+    pub fn is_later(&self) -> bool {
+        ["hp_segment", "hp_start"].contains(&self.name)
+    }
+
+    /// The record of the values that columns declare, and for the other columns of those that have their names; else they are NULL.
+    pub fn record(
+        &self,
+        declared: impl IntoIterator<Item = Option<Value>>,
+        named: impl IntoIterator<Item = NamedValue>,
+    ) -> FileRecord {
+        let mut named: BTreeMap<_, _> = named.into_iter().collect();
+        let value = |(column, declared): (&Column, Option<Value>)| {
+            declared.unwrap_or_else(|| named.remove(column.name).unwrap_or_default())
+        };
+        self.own.iter().zip(declared).map(value).collect()
     }
 }
 
-/// A record of a file as a Rust type.
-pub trait FileRecord: Serialize {
-    /// The file with its columns.
-    const FILE: DataFile;
-
-    /// The record with each value that has the name of a column; the others are NULL.
-    fn named(values: impl IntoIterator<Item = NamedValue>) -> Self;
-
-    /// The values in the order of the columns.
-    fn values(&self) -> Vec<Value> {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(columns)) => columns.into_iter().map(|(_, value)| value).collect(),
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// A value as that of a column; a list as one text.
-pub fn column_value<T: Default + DeserializeOwned>(value: Value) -> T {
-    let value = match value {
-        Value::Array(parts) if parts.is_empty() => Value::Null,
-        Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("; ").into(),
-        value => value,
-    };
-    serde_json::from_value(value).unwrap_or_default()
-}
-
-/// The Rust type of a column type.
-macro_rules! rust_type {
-    (Bytes) => { Option<hugepage_kernel::Bytes> };
-    (Pages) => { Option<hugepage_kernel::Pages> };
-    (Count) => { Option<u64> };
-    (Text) => { Option<String> };
-    (Prose) => { Option<String> };
-    (Instruction) => { Option<String> };
-    (Command) => { Option<String> };
-    (UtcTime) => { Option<u64> };
-    (Flag) => { Option<bool> };
-}
-
-/// Defines a struct, which is also an object of JSON, and the columns of its fields. The doc comments become comments in Oracle.
-macro_rules! record {
+/// Defines a file, its columns, and the function that makes a record of it. The doc comments become comments in Oracle. A column
+/// without a value of its own has the one of its name, if there is one.
+macro_rules! data_file {
     (
         $(#[doc = $about:literal])+
-        $record:ident = $stem:literal {
-            $($(#[doc = $comment:literal])+ $name:ident: $kind:ident $(($width:literal))?,)+
+        $file:ident = $word:literal, $record:ident($($argument:ident: $type:ty),*)
+        $(where { $(let $local:ident = $known:expr;)+ })? {
+            $($(#[doc = $comment:literal])+ $name:ident: $kind:ident $(($width:literal))? $(= $value:expr)?,)+
         }
     ) => {
         $(#[doc = $about])+
-        #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-        #[serde(default, deny_unknown_fields)]
-        pub struct $record {
-            $($(#[doc = $comment])+ pub $name: $crate::oracle::schema::rust_type!($kind),)+
-        }
+        pub static $file: $crate::oracle::schema::DataFile = $crate::oracle::schema::DataFile {
+            name: concat!("hp_", $word),
+            file: concat!("hp_", $word, ".dat"),
+            function: concat!($word, "s"),
+            count: concat!($word, "_count"),
+            comment: concat!($($about),+).trim_ascii(),
+            own: &[$($crate::oracle::schema::Column {
+                name: stringify!($name),
+                column_type: $crate::oracle::schema::ColumnType::$kind $(($width))?,
+                comment: concat!($($comment),+).trim_ascii(),
+            }),+],
+        };
 
-        impl $crate::oracle::schema::FileRecord for $record {
-            const FILE: $crate::oracle::schema::DataFile = $crate::oracle::schema::DataFile {
-                stem: $stem,
-                comment: &[$($about),+],
-                own: &[$($crate::oracle::schema::Column {
-                    name: stringify!($name),
-                    column_type: $crate::oracle::schema::ColumnType::$kind $(($width))?,
-                    comment: &[$($comment),+],
-                }),+],
-            };
-
-            fn named(values: impl IntoIterator<Item = hugepage_assess::columns::NamedValue>) -> Self {
-                let mut record = Self::default();
-                for (name, value) in values {
-                    match &*name {
-                        $(stringify!($name) => record.$name = $crate::oracle::schema::column_value(value),)+
-                        _ => {}
-                    }
-                }
-                record
-            }
+        /// A record of it, with those of `named` that have the names of columns.
+        pub fn $record(
+            $($argument: $type,)*
+            named: impl IntoIterator<Item = hugepage_assess::columns::NamedValue>,
+        ) -> $crate::oracle::schema::FileRecord {
+            $($(let $local = $known;)+)?
+            $file.record([$($crate::oracle::schema::data_file!(@value $($value)?)),+], named)
         }
     };
+    (@value) => { None };
+    (@value $value:expr) => { Some(hugepage_assess::columns::value(&$value)) };
 }
 
-pub(crate) use {record, rust_type};
+pub(crate) use data_file;

@@ -6,10 +6,10 @@ use anyhow::{Result, ensure};
 use askama::Template;
 use clap::Args;
 
-use crate::oracle::columns::{FILES, LATER_FILES, columns};
+use crate::oracle::columns::{FILES, columns};
 use crate::oracle::names::{self, with_suffix};
-use crate::oracle::schema::{Column, DataFile};
-use crate::oracle::views::{self, OracleView, sentence};
+use crate::oracle::schema::DataFile;
+use crate::oracle::views::{self, OracleView};
 
 /// Names of objects in the database, and the path of the files.
 #[derive(Debug, Args)]
@@ -32,6 +32,13 @@ pub struct ScriptSettings {
     /// Read the files by external tables alone, so that neither UTL_FILE nor SYS is needed
     #[arg(long)]
     external_tables: bool,
+}
+
+impl ScriptSettings {
+    /// The way in which the views read the files.
+    const fn route(&self) -> &'static str {
+        if self.external_tables { "TABLE" } else { "FILE" }
+    }
 }
 
 /// The nodes of a cluster.
@@ -64,17 +71,10 @@ pub enum Script<'a> {
 #[template(path = "script.in", escape = "none")]
 struct ScriptTemplate<'a> {
     script: Script<'a>,
-    schema: &'a str,
-    role: &'a str,
-    directory: &'a str,
-    path: &'a str,
-    /// Whether the package may read the files by UTL_FILE.
-    utl_file: bool,
-    /// The way in which the views read the files.
-    route: &'static str,
-    synonyms: bool,
+    settings: &'a ScriptSettings,
     version: &'static str,
-    tables: &'a [ExternalTable],
+    /// The files, each as an external table.
+    tables: &'static [&'static DataFile],
     views: &'a [OracleView],
 }
 
@@ -84,19 +84,6 @@ pub struct ClusterNode {
     name: String,
     directory: String,
     path: String,
-}
-
-/// A file as an external table.
-#[derive(Debug)]
-struct ExternalTable {
-    name: &'static str,
-    /// The package's function, `hosts` for hp_host.
-    function: String,
-    file: String,
-    /// Whether older versions of the sidecar do not write the file.
-    is_later: bool,
-    comment: String,
-    columns: Vec<&'static Column>,
 }
 
 /// The text of [`Script::Cluster`].
@@ -113,37 +100,12 @@ pub fn render_cluster(settings: &ClusterSettings) -> Result<String> {
 
 /// The text of a script.
 pub fn render(script: Script<'_>, settings: &ScriptSettings) -> askama::Result<String> {
-    let ScriptSettings { schema, role, directory, dir: path, no_synonyms, external_tables } = settings;
-    let tables: Vec<_> = FILES.iter().map(|file| external_table(file)).collect();
-    let views = views::all();
-    let template = ScriptTemplate {
-        script,
-        schema,
-        role,
-        directory,
-        path,
-        utl_file: !external_tables,
-        route: if *external_tables { "TABLE" } else { "FILE" },
-        synonyms: !no_synonyms,
-        version: env!("CARGO_PKG_VERSION"),
-        tables: &tables,
-        views: &views,
-    };
+    let (version, views) = (env!("CARGO_PKG_VERSION"), views::all());
+    let template = ScriptTemplate { script, settings, version, tables: &FILES, views: &views };
     template.render().map(|text| text + "\n")
 }
 
 /// An SQL literal.
 fn quoted(text: impl Display) -> String {
     format!("'{}'", text.to_string().replace('\'', "''"))
-}
-
-fn external_table(file: &DataFile) -> ExternalTable {
-    ExternalTable {
-        name: file.stem,
-        function: format!("{}s", file.stem.trim_start_matches("hp_")),
-        file: file.name(),
-        is_later: LATER_FILES.contains(&file.stem),
-        comment: sentence(file.comment),
-        columns: columns(file).collect(),
-    }
 }

@@ -1,107 +1,73 @@
 //! A snapshot of a host as the files have it.
 
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use anyhow::{Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::oracle::columns::{CommonRecord, FORMAT_VERSION, HostRecord, PoolRecord};
-use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord, StartRecord};
-use crate::oracle::record_line::seconds;
-use crate::oracle::schema::{DataFile, FileRecord};
+use crate::oracle::columns::{FILES, columns, common_record};
+use crate::oracle::record_line::{header, line};
+use crate::oracle::schema::{Column, DataFile, FileRecord};
 
-/// A snapshot of a host, from a survey or, so that tests can write any value, from JSON with the columns that are not NULL.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A snapshot of a host, from a survey or from JSON.
+#[derive(Clone, Debug)]
 pub struct OracleSnapshot {
     /// The time of the snapshot.
-    #[serde(skip, default = "SystemTime::now")]
     pub taken_at: SystemTime,
     /// The name of the host.
-    #[serde(default)]
     pub host_name: String,
-    /// The record of the host. [`OracleSnapshot::content`] sets its record counts.
-    #[serde(default)]
-    pub host: HostRecord,
-    /// The records of the pools.
-    #[serde(default)]
-    pub pools: Vec<PoolRecord>,
-    /// The records of all running instances.
-    #[serde(default)]
-    pub instances: Vec<InstanceRecord>,
-    /// The records of the recommendations.
-    #[serde(default)]
-    pub findings: Vec<FindingRecord>,
-    /// The segments of the running Oracle instances.
-    #[serde(default)]
-    pub segments: Vec<SegmentRecord>,
-    /// The starts in the alert logs.
-    #[serde(default)]
-    pub starts: Vec<StartRecord>,
+    /// The records of each of [`FILES`]. [`OracleSnapshot::files`] sets the record counts in that of the host.
+    pub records: [Vec<FileRecord>; 6],
 }
 
-/// The records of a file.
-#[derive(Clone, Debug)]
-pub struct FileContent {
-    /// The definition of the file.
-    pub definition: &'static DataFile,
-    /// Values in the order of the columns, the common ones first.
-    pub records: Vec<Vec<Value>>,
-}
-
-/// The files of one snapshot, in the order of [`crate::oracle::columns::FILES`].
-#[derive(Clone, Debug)]
-pub struct SnapshotContent {
-    /// The files, in that order.
-    pub files: [FileContent; 6],
-    snapshot_id: String,
-}
-
-impl SnapshotContent {
-    /// The ID in all records of the snapshot.
-    pub fn snapshot_id(&self) -> &str {
-        &self.snapshot_id
-    }
+/// A snapshot as JSON: for each file its records, by the name of its function, each with the columns that are not NULL.
+#[derive(Deserialize)]
+struct GivenSnapshot {
+    #[serde(default)]
+    host_name: String,
+    #[serde(flatten)]
+    records: BTreeMap<String, Vec<BTreeMap<String, Value>>>,
 }
 
 impl OracleSnapshot {
-    /// The records with the common columns.
-    pub fn content(&self) -> SnapshotContent {
-        let snapshot_id = snapshot_id(SystemTime::now());
-        let common = CommonRecord {
-            format_version: Some(FORMAT_VERSION),
-            snapshot_id: Some(snapshot_id.clone()),
-            snapshot_utc: seconds(self.taken_at),
-            host_name: Some(self.host_name.clone()),
+    /// From JSON, so that tests can write any value.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let given: GivenSnapshot = serde_json::from_str(text)?;
+        let is_known = |name: &String| FILES.into_iter().flat_map(columns).any(|column| column.name == *name);
+        ensure!(given.records.values().flatten().all(|record| record.keys().all(is_known)), "a column is unknown");
+        let record = |file: &DataFile, record: &BTreeMap<String, Value>| {
+            let named = record.iter().map(|(name, value)| (name.clone().into(), value.clone()));
+            file.record(file.own.iter().map(|_| None), named)
         };
-        let host = HostRecord {
-            pool_count: Some(self.pools.len() as u64),
-            instance_count: Some(self.instances.len() as u64),
-            finding_count: Some(self.findings.len() as u64),
-            segment_count: Some(self.segments.len() as u64),
-            start_count: Some(self.starts.len() as u64),
-            ..self.host.clone()
+        let records = FILES.map(|file| {
+            given.records.get(file.function).into_iter().flatten().map(|values| record(file, values)).collect()
+        });
+        Ok(Self { taken_at: SystemTime::now(), host_name: given.host_name, records })
+    }
+
+    /// The name and the text of each file. `id`: that of the snapshot, in all records.
+    pub fn files(&self, id: &str) -> Vec<(&'static str, String)> {
+        let common = common_record(id, self.taken_at, &self.host_name, []);
+        let count = |column: &Column| {
+            let mut files = FILES.iter().zip(&self.records);
+            files.find(|(file, _)| file.count == column.name).map(|(_, records)| records.len().into())
         };
-        let common = common.values();
-        let files = [
-            file_content(&common, &self.pools),
-            file_content(&common, &self.instances),
-            file_content(&common, &self.findings),
-            file_content(&common, &self.segments),
-            file_content(&common, &self.starts),
-            file_content(&common, &[host]),
-        ];
-        SnapshotContent { files, snapshot_id }
+        let text = |(file, records): (&DataFile, &Vec<FileRecord>)| {
+            let line = |record: &FileRecord| {
+                let own = file.own.iter().zip(record).map(|(column, value)| count(column).unwrap_or(value.clone()));
+                let values: Vec<_> = common.iter().cloned().chain(own).collect();
+                line(columns(file), &values)
+            };
+            (file.file, header(columns(file)) + &records.iter().map(line).collect::<String>())
+        };
+        FILES.into_iter().zip(&self.records).map(text).collect()
     }
 }
 
-fn file_content<R: FileRecord>(common: &[Value], records: &[R]) -> FileContent {
-    let with_common = |record: &R| common.iter().cloned().chain(record.values()).collect();
-    FileContent { definition: &const { R::FILE }, records: records.iter().map(with_common).collect() }
-}
-
 /// Nanoseconds since 1970 in hexadecimal: unique per snapshot of a host, 16 digits up to the year 2554.
-fn snapshot_id(now: SystemTime) -> String {
-    let nanoseconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+pub fn new_id() -> String {
+    let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     format!("{:016x}", u64::try_from(nanoseconds).unwrap_or(u64::MAX))
 }

@@ -14,22 +14,16 @@ pub fn sanitised(text: &str) -> String {
     safe.collect::<String>().trim_matches(' ').to_owned()
 }
 
-/// Truncates a sanitised text to `width` bytes; a truncated text ends in `...`.
+/// Truncates a sanitised text that is longer to `width` bytes, with `...` at its end.
 pub fn truncate(text: &str, width: usize) -> String {
-    if text.len() <= width {
-        return text.to_owned();
-    }
     match width.checked_sub(ELLIPSIS.len()) {
         Some(kept) => format!("{}{ELLIPSIS}", text[..kept].trim_end_matches(' ')),
         None => String::new(),
     }
 }
 
-/// Truncates a sanitised text as [`truncate`], but between two words, so that no number is cut; empty if the first word does not fit.
+/// Truncates a text as [`truncate`], but between two words, so that no number is cut; empty if the first word does not fit.
 pub fn truncate_at_word(text: &str, width: usize) -> String {
-    if text.len() <= width {
-        return text.to_owned();
-    }
     let kept = width.checked_sub(ELLIPSIS.len() + 1).and_then(|kept| text[..=kept].rfind(' '));
     kept.map_or_else(String::new, |kept| format!("{} {ELLIPSIS}", text[..kept].trim_end_matches(' ')))
 }
@@ -54,15 +48,13 @@ mod tests {
 
     #[test]
     fn truncate_texts() {
-        assert_eq!(truncate("abcdef", 6), "abcdef");
         assert_eq!(truncate("abcdefg", 6), "abc...");
         assert_eq!(truncate("ab  cdefg", 6), "ab...");
         assert_eq!(truncate("abcdef", 2), "");
-        assert_eq!(truncate_at_word("set it to 12345", 15), "set it to 12345");
         assert_eq!(truncate_at_word("set it to 12345", 14), "set it to ...");
         assert_eq!(truncate_at_word("set it to 12345", 13), "set it to ...");
         assert_eq!(truncate_at_word("set it to 12345", 12), "set it ...");
         assert_eq!(truncate_at_word("abcdefghij", 9), "");
-        assert_eq!(truncate_at_word("ab", 1), "");
+        assert_eq!(truncate_at_word("abc", 1), "");
     }
 }

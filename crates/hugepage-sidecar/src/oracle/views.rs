@@ -1,8 +1,8 @@
 //! The views: columns of the files, with ages, and timestamps as Oracle dates.
 
-use crate::oracle::columns::{CommonRecord, HostRecord, PoolRecord};
-use crate::oracle::instance_columns::{FindingRecord, InstanceRecord, SegmentRecord, StartRecord};
-use crate::oracle::schema::{Column, ColumnType, DataFile, FileRecord};
+use crate::oracle::columns::{COMMON, HOST, POOL};
+use crate::oracle::instance_columns::{FINDING, INSTANCE, SEGMENT, START};
+use crate::oracle::schema::{Column, ColumnType, DataFile};
 
 /// A view of the package's records.
 #[derive(Debug)]
@@ -29,61 +29,47 @@ pub struct ViewColumn {
     /// The Oracle type of the column.
     pub oracle_type: String,
     /// The meaning of the column.
-    pub comment: String,
+    pub comment: &'static str,
 }
 
 /// All views, in the order of the documents.
 pub fn all() -> Vec<OracleView> {
-    let instances = &const { InstanceRecord::FILE };
-    let of_oracle = view(
-        "hugepage_status",
-        "Huge pages of the Oracle instances of this host: one row per instance.",
-        "instances",
-        instances,
-    );
+    let of_oracle =
+        view("hugepage_status", &INSTANCE, "Huge pages of the Oracle instances of this host: one row per instance.");
     vec![
         OracleView { condition: "r.kind <> 'postgresql'", ..of_oracle },
         view(
             "hugepage_instances",
+            &INSTANCE,
             "The same for all instances of this host, including PostgreSQL servers: one row per instance.",
-            "instances",
-            instances,
         ),
         view(
             "hugepage_history",
+            &START,
             "Starts of the Oracle instances in their alert logs, the oldest first: one row per start.",
-            "starts",
-            &const { StartRecord::FILE },
         ),
         view(
             "hugepage_segments",
+            &SEGMENT,
             "Segments of the SGA of the running Oracle instances: one row per segment.",
-            "segments",
-            &const { SegmentRecord::FILE },
         ),
         view(
             "hugepage_pools",
+            &POOL,
             "Pools of huge pages of this host: one row per page size, and one per NUMA node.",
-            "pools",
-            &const { PoolRecord::FILE },
         ),
-        view(
-            "hugepage_findings",
-            "Recommendations for this host, ordered by priority: one row per setting.",
-            "findings",
-            &const { FindingRecord::FILE },
-        ),
-        view("hugepage_hosts", "The memory of this host: one row.", "hosts", &const { HostRecord::FILE }),
+        view("hugepage_findings", &FINDING, "Recommendations for this host, ordered by priority: one row per setting."),
+        view("hugepage_hosts", &HOST, "The memory of this host: one row."),
     ]
 }
 
-fn view(name: &'static str, comment: &'static str, function: &'static str, file: &'static DataFile) -> OracleView {
-    OracleView { name, comment, function, condition: "", columns: columns(file) }
+fn view(name: &'static str, file: &'static DataFile, comment: &'static str) -> OracleView {
+    OracleView { name, comment, function: file.function, condition: "", columns: columns(file) }
 }
 
 /// The columns of a view: the SID, if the file has it, what is common to all, and those of the file.
 fn columns(file: &'static DataFile) -> Vec<ViewColumn> {
-    let common = |name: &str| CommonRecord::FILE.own.iter().find(|column| column.name == name);
+    let common = |name: &str| COMMON.own.iter().find(|column| column.name == name);
     let sid = file.own.iter().find(|column| column.name == "sid");
     let mut columns: Vec<_> = sid.into_iter().chain(common("snapshot_utc")).map(stored).collect();
     columns.push(computed(
@@ -118,17 +104,11 @@ fn stored(column: &Column) -> ViewColumn {
         ColumnType::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN')"),
         _ => format!("r.{name}"),
     };
-    ViewColumn { name, expression, oracle_type: column.column_type.view_type(), comment: sentence(column.comment) }
+    ViewColumn { name, expression, oracle_type: column.column_type.view_type(), comment: column.comment }
 }
 
-fn computed(name: &'static str, expression: &str, oracle_type: &str, comment: &str) -> ViewColumn {
-    let (expression, oracle_type, comment) = (expression.to_owned(), oracle_type.to_owned(), comment.to_owned());
-    ViewColumn { name, expression, oracle_type, comment }
-}
-
-/// The lines of a doc comment as one line.
-pub fn sentence(lines: &[&str]) -> String {
-    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+fn computed(name: &'static str, expression: &str, oracle_type: &str, comment: &'static str) -> ViewColumn {
+    ViewColumn { name, expression: expression.to_owned(), oracle_type: oracle_type.to_owned(), comment }
 }
 
 #[cfg(test)]

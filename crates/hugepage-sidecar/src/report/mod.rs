@@ -29,8 +29,8 @@ struct ReportPage<'a> {
     version: &'static str,
     in_huge_pages: usize,
     memory: Option<MemoryChart>,
-    page_tables: Vec<PageTableChart>,
-    histories: Vec<InstanceHistory>,
+    page_tables: Vec<PageTableChart<'a>>,
+    histories: Vec<InstanceHistory<'a>>,
 }
 
 /// Renders the report. `output` must be that of `survey`, and `histories` those of its instances, each with notes on what could not be

@@ -16,9 +16,8 @@ const MAX_ENTRIES: usize = 25;
 
 /// The histories of one instance.
 #[derive(Debug)]
-pub struct InstanceHistory {
-    pub kind: String,
-    pub name: String,
+pub struct InstanceHistory<'a> {
+    pub row: &'a InstanceRow,
     /// Histories with records.
     pub timelines: Vec<Timeline>,
     /// Whether a history could not be read.
@@ -67,11 +66,11 @@ pub struct TimelineEvent {
     pub title: String,
 }
 
-impl InstanceHistory {
+impl<'a> InstanceHistory<'a> {
     /// `notes`: on what could not be read. `taken_at`: when the survey was.
     pub fn new(
         taken_at: SystemTime,
-        row: &InstanceRow,
+        row: &'a InstanceRow,
         (stored, mut notes): (Vec<StoredHistory>, Vec<String>),
     ) -> Self {
         let is_hidden = !notes.is_empty();
@@ -84,7 +83,7 @@ impl InstanceHistory {
             }
         }
         let timelines = stored.into_iter().filter_map(|stored| Timeline::new(stored, taken_at)).collect();
-        Self { kind: row.kind.clone(), name: row.name.clone(), timelines, is_hidden, notes }
+        Self { row, timelines, is_hidden, notes }
     }
 }
 

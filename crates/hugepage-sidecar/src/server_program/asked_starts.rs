@@ -35,12 +35,9 @@ const LEFT_OUT: &str = "\
 /// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
 const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
 
-/// Asks, and remembers the answers for the time of one command.
+/// The answers of one command, by all that a question consists of.
 #[derive(Debug, Default)]
-pub struct AskedStarts {
-    /// By all that a question consists of.
-    answers: RefCell<BTreeMap<Vec<String>, StartAnswer<Bytes>>>,
-}
+struct AskedStarts(RefCell<BTreeMap<Vec<String>, StartAnswer<Bytes>>>);
 
 /// Gives `survey` who may be asked: nobody of a host that is not this one.
 pub fn asking<T>(root: &Root, survey: impl FnOnce(Option<&AskStart<'_>>) -> T) -> T {
@@ -68,7 +65,7 @@ impl AskedStarts {
         }
         let mut question = vec![program.display().to_string(), start.wal_segment.0.to_string()];
         question.extend(settings.iter().map(|(name, value)| format!("{name}={value}")));
-        self.ask(question, || {
+        self.remembered(question, || {
             let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
             let cluster = EmptyCluster::new(&program, start.major, megabytes)?;
             Ok(cluster.shared_memory(settings.into_iter()))
@@ -76,12 +73,12 @@ impl AskedStarts {
     }
 
     /// The answer that is kept, or that of `ask`, which is called a few times.
-    fn ask(
+    fn remembered(
         &self,
         question: Vec<String>,
         ask: impl FnOnce() -> Result<StartAnswer<Bytes>, String>,
     ) -> Result<StartAnswer<Bytes>, String> {
-        let mut answers = self.answers.borrow_mut();
+        let mut answers = self.0.borrow_mut();
         if answers.len() >= MAX_QUESTIONS && !answers.contains_key(&question) {
             return Err(format!("the servers of its user were asked {MAX_QUESTIONS} times"));
         }
@@ -187,7 +184,7 @@ mod tests {
         let starts = AskedStarts::default();
         let mut runs = 0;
         let mut ask = |question: usize| {
-            starts.ask(vec![question.to_string()], || {
+            starts.remembered(vec![question.to_string()], || {
                 runs += 1;
                 Ok(StartAnswer::Unknown(question.to_string()))
             })

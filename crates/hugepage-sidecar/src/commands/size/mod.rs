@@ -20,7 +20,6 @@ use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
 use crate::host_options::within;
 use crate::output::{Format, json};
-use crate::privileges::Needs;
 use crate::server_program::asked_starts::asking;
 
 /// Options of `size`.
@@ -42,13 +41,6 @@ pub struct SizeOptions {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-}
-
-impl SizeOptions {
-    /// The privileges that the command needs.
-    pub fn needs(&self) -> Needs {
-        Needs::default()
-    }
 }
 
 pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {

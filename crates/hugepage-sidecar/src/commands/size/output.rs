@@ -113,27 +113,25 @@ fn caution(sizing: &Sizing) -> Option<String> {
 fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer> {
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
-        let not_counted = |why: &str, is_known| {
-            let (instance, kind) = (instance.id.name.clone(), instance.id.kind());
-            Some(UncountedServer { instance, kind, reason: why.to_owned(), is_known })
-        };
-        let of_next_start = || format!("what its next start needs, which is unknown: {}", instance.notes.join("; "));
-        let (why, is_known) = match &facts.segment {
+        let (reason, is_known) = match &facts.segment {
+            None => ("its shared memory could not be inspected: run this as root".into(), false),
             Some(_) if let Pending::Refused(error) = &facts.pending => {
-                return not_counted(&format!("what its next start needs: its next start would fail: {error}"), false);
+                (format!("what its next start needs: its next start would fail: {error}"), false)
             }
-            Some(_) if facts.pending == Pending::Unknown => return not_counted(&of_next_start(), false),
-            None => ("its shared memory could not be inspected: run this as root", false),
+            Some(_) if facts.pending == Pending::Unknown => {
+                (format!("what its next start needs, which is unknown: {}", instance.notes.join("; ")), false)
+            }
             Some(_) if instance.need().pages > Pages(0) => return None,
             Some(_) if facts.requested.never_in_huge_pages() => {
-                ("its kind of shared memory cannot be in huge pages", true)
+                ("its kind of shared memory cannot be in huge pages".into(), true)
             }
             Some(_) if facts.may_request_next() && facts.pool_state.pool.known().is_none() => {
-                ("this kernel has no pool of the pages that it asks for", false)
+                ("this kernel has no pool of the pages that it asks for".into(), false)
             }
-            Some(_) => ("huge pages are turned off in its configuration", true),
+            Some(_) => ("huge pages are turned off in its configuration".into(), true),
         };
-        not_counted(why, is_known)
+        let (instance, kind) = (instance.id.name.clone(), instance.id.kind());
+        Some(UncountedServer { instance, kind, reason, is_known })
     });
     let down = down.iter().filter_map(|down| {
         let (why, is_known) = match &down.wants {

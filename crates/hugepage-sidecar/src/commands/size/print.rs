@@ -57,45 +57,8 @@ pub fn print(output: &SizeOutput) {
 }
 
 fn print_pool(pool: &PoolSizing) {
-    let size = pool.page_size;
-    // What other outputs do not count, and what nobody is known to need.
-    let needed = match pool.recommended_nr_hugepages {
-        Some(pages) if pages > pool.needed_in_all => format!("{} needed by ", pool.needed_in_all),
-        _ => String::new(),
-    };
-    let of = pool.by_stopped.as_ref().map_or(String::new(), |clause| format!(", {clause}"));
-    let more = format!("; {needed}all of the host{}{of}", if pool.does_not_fit.is_empty() { "" } else { " that fits" });
-    // The kernel's parameter is without surplus pages.
-    let now = match pool.surplus {
-        Pages(0) => pool.nr_hugepages.to_string(),
-        surplus => format!("{} and {surplus} surplus", pool.nr_hugepages.saturating_sub(surplus)),
-    };
-    match pool.recommended_nr_hugepages {
-        Some(Pages(0)) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
-        Some(pages) if pool.is_default => {
-            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})")
-        }
-        Some(pages) => say!("{pages} page{} of {size}   (now {now}{more})", if pages == Pages(1) { "" } else { "s" }),
-        None => say!("pages of {size}: no recommendation, the need of an instance is unknown (now {now})"),
-    }
-    let mut rows = table(&["  INSTANCE", "STATE", "NEEDED", "HELD"], 2);
-    for need in &pool.needs {
-        rows.add_row(vec![
-            format!("  {}", escape::line(&need.name)),
-            if need.is_running { "running" } else { "down" }.to_owned(),
-            need.pages.to_string(),
-            need.held.to_string(),
-        ]);
-    }
-    if pool.held_by_others > pool.held_by_strangers {
-        let held = pool.held_by_others.saturating_sub(pool.held_by_strangers).to_string();
-        let is_known = pool.recommended_nr_hugepages.is_some();
-        let who = if is_known { "  (others)" } else { "  (others, or not inspected)" };
-        rows.add_row(vec![who.to_owned(), String::new(), held.clone(), held]);
-    }
-    if rows.row_count() > 0 {
-        say!("{}", rows.trim_fmt());
-    }
+    print_recommended(pool);
+    print_needs(pool);
     if pool.held_by_strangers > Pages(0) {
         let (pages, beside) = (pool.held_by_strangers, pool.needed_in_all.saturating_add(pool.held_by_strangers));
         let text = format!(
@@ -122,4 +85,51 @@ fn print_pool(pool: &PoolSizing) {
         say!("  {command}");
     }
     say!();
+}
+
+/// The recommended number, beside the present one.
+fn print_recommended(pool: &PoolSizing) {
+    let size = pool.page_size;
+    // What other outputs do not count, and what nobody is known to need.
+    let needed = match pool.recommended_nr_hugepages {
+        Some(pages) if pages > pool.needed_in_all => format!("{} needed by ", pool.needed_in_all),
+        _ => String::new(),
+    };
+    let of = pool.by_stopped.as_ref().map_or(String::new(), |clause| format!(", {clause}"));
+    let more = format!("; {needed}all of the host{}{of}", if pool.does_not_fit.is_empty() { "" } else { " that fits" });
+    // The kernel's parameter is without surplus pages.
+    let now = match pool.surplus {
+        Pages(0) => pool.nr_hugepages.to_string(),
+        surplus => format!("{} and {surplus} surplus", pool.nr_hugepages.saturating_sub(surplus)),
+    };
+    match pool.recommended_nr_hugepages {
+        Some(Pages(0)) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
+        Some(pages) if pool.is_default => {
+            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})")
+        }
+        Some(pages) => say!("{pages} page{} of {size}   (now {now}{more})", if pages == Pages(1) { "" } else { "s" }),
+        None => say!("pages of {size}: no recommendation, the need of an instance is unknown (now {now})"),
+    }
+}
+
+/// What each server needs and has.
+fn print_needs(pool: &PoolSizing) {
+    let mut rows = table(&["  INSTANCE", "STATE", "NEEDED", "HELD"], 2);
+    for need in &pool.needs {
+        rows.add_row(vec![
+            format!("  {}", escape::line(&need.name)),
+            if need.is_running { "running" } else { "down" }.to_owned(),
+            need.pages.to_string(),
+            need.held.to_string(),
+        ]);
+    }
+    if pool.held_by_others > pool.held_by_strangers {
+        let held = pool.held_by_others.saturating_sub(pool.held_by_strangers).to_string();
+        let is_known = pool.recommended_nr_hugepages.is_some();
+        let who = if is_known { "  (others)" } else { "  (others, or not inspected)" };
+        rows.add_row(vec![who.to_owned(), String::new(), held.clone(), held]);
+    }
+    if rows.row_count() > 0 {
+        say!("{}", rows.trim_fmt());
+    }
 }

@@ -19,7 +19,6 @@ const FORMULA: &str = "a model: sessions x (own_per_session + 8 bytes for each p
 #[derive(Debug, Serialize)]
 pub struct SessionsOutput {
     pub sessions: u64,
-    pub formula: &'static str,
     pub instances: Vec<SessionRow>,
 }
 
@@ -37,7 +36,6 @@ pub struct SessionRow {
     pub page_tables_huge_1gb: Option<Bytes>,
     /// Whether huge pages save at least 1% of memory; null if unknown.
     pub is_worth_it: Option<bool>,
-    pub worth: String,
 }
 
 impl SessionsOutput {
@@ -50,7 +48,7 @@ impl SessionsOutput {
             let at = |size| of_own.saturating_add(tables(sessions, shared_memory, size));
             let huge = |bytes| PageSize::new(bytes).filter(|size| survey.host.pool(*size).is_some()).map(at);
             let (huge_2mb, huge_1gb) = (huge(2 << 20), huge(1 << 30).filter(|_| is_postgresql));
-            let saving = huge_2mb.or(huge_1gb).map(|huge| at(base).saturating_sub(huge)).zip(memory);
+            let saving = huge_2mb.or(huge_1gb).map(|huge| at(base).saturating_sub(huge));
             SessionRow {
                 instance: instance.to_owned(),
                 is_running,
@@ -59,8 +57,7 @@ impl SessionsOutput {
                 page_tables_base: at(base),
                 page_tables_huge_2mb: huge_2mb,
                 page_tables_huge_1gb: huge_1gb,
-                is_worth_it: saving.map(is_worth_it),
-                worth: worth(sessions, saving),
+                is_worth_it: saving.zip(memory).map(|(saving, memory)| saving >= memory.percent(1)),
             }
         };
         let running = survey.instances.iter().filter_map(|Instance { id, status, memory, .. }| {
@@ -72,7 +69,7 @@ impl SessionsOutput {
             let Wants::Pages(pages, _) = down.wants else { return None };
             Some(row(&down.name, down.kind == "postgresql", false, size.times(pages), None))
         });
-        Some(Self { sessions, formula: FORMULA, instances: running.chain(down).collect() })
+        Some(Self { sessions, instances: running.chain(down).collect() })
     }
 
     pub fn print(&self) {
@@ -91,26 +88,13 @@ impl SessionsOutput {
             say!("{}", rows.trim_fmt());
         }
         for row in &self.instances {
-            let own = if row.own_per_session.is_none() { " What a session needs beside that is unknown." } else { "" };
-            say!("{}", wrapped(&format!("{}: {}{own}", row.instance, row.worth), 2, 4));
+            let not_counted = "what a session needs beside shared memory is unknown, and not counted";
+            let not_worth = "huge pages are not worth a change for page tables: they save less than 1% of memory";
+            let unknown = row.own_per_session.is_none().then_some(not_counted);
+            for text in unknown.into_iter().chain((row.is_worth_it == Some(false)).then_some(not_worth)) {
+                say!("{}", wrapped(&format!("{}: {text}", row.instance), 2, 4));
+            }
         }
         say!();
-    }
-}
-
-/// Whether so much is at least 1% of memory.
-fn is_worth_it((saving, memory): (Bytes, Bytes)) -> bool {
-    saving.0.saturating_mul(100) >= memory.0
-}
-
-fn worth(sessions: u64, saving: Option<(Bytes, Bytes)>) -> String {
-    let Some((saving, memory)) = saving else {
-        return "Whether huge pages are worth it is unknown: the memory of this host could not be read, or its kernel has none."
-            .to_owned();
-    };
-    let saved = format!("{sessions} sessions save {saving} of page tables of {memory} of memory");
-    match is_worth_it((saving, memory)) {
-        true => format!("Huge pages are worth it: {saved}."),
-        false => format!("Huge pages are not worth a change for page tables: {saved}, less than 1%."),
     }
 }
