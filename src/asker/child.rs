@@ -18,7 +18,6 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::first_steps::begin;
-use super::stub::Stub;
 use super::{descendants, environment};
 use crate::latch::{LatchGuard, is_stopping, wait};
 
@@ -90,17 +89,23 @@ fn end_child() -> Option<ExitStatus> {
     descendants::end(CLEANUP.with_borrow_mut(|cleanup| cleanup.child.take())?)
 }
 
-/// Runs `program` in the stub of `data` with the environment of a start. The child creates the stub, and waits for the file of the
+/// Runs `program` in `directory` with the environment of a start. The child creates that directory, and waits for the file of the
 /// program to be read, as `Command::spawn` would do here.
-pub fn run(program: &Path, arguments: &[OsString], stub: &Stub, data: &Path, deadline: Instant) -> io::Result<Ending> {
-    let mut errors = file_for_errors(stub.path())?;
+pub fn run(
+    program: &Path,
+    arguments: &[OsString],
+    directory: &Path,
+    create: impl FnOnce() -> io::Result<()>,
+    deadline: Instant,
+) -> io::Result<Ending> {
+    let mut errors = file_for_errors(directory)?;
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(stub.path()).env_clear().envs(environment::of_a_start());
+    command.args(arguments).current_dir(directory).env_clear().envs(environment::of_a_start());
     command.stdin(Stdio::null()).stderr(errors.try_clone()?);
     let (child, output) = fork(true, |output| {
-        let stub = stub.create(data);
-        let is_created = stub.is_ok();
-        let error = stub.map_or_else(|error| error, |()| command.stdout(output).exec());
+        let created = create();
+        let is_created = created.is_ok();
+        let error = created.map_or_else(|error| error, |()| command.stdout(output).exec());
         // A start would fail for this reason too.
         let is_refusal =
             is_created && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);

@@ -93,8 +93,9 @@ impl AskedStart<'_> {
     }
 
     fn run(&self, arguments: &[OsString]) -> Ending {
-        let run = || child::run(&server::executable(), arguments, self.stub, self.data, self.deadline);
-        run().unwrap_or_else(|error| Ending::NoAnswer(not_checked(&error)))
+        let (stub, create) = (self.stub.path(), || self.stub.create(self.data));
+        child::run(&server::executable(), arguments, stub, create, self.deadline)
+            .unwrap_or_else(|error| Ending::NoAnswer(not_checked(&error)))
     }
 
     /// Settings that a start does not have: where its files are, and what replaces the values on disk.

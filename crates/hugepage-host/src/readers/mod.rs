@@ -128,8 +128,7 @@ impl Readers {
     ) -> Vec<Result<T, Unread>> {
         let question = |owner: &Owner| (owner.place.clone(), owner.uid, asks);
         self.stuck.retain(|stuck| matches!(waitpid(Some(stuck.pid), WaitOptions::NOHANG), Ok(None)));
-        let untold = owners.iter().map(|owner| Err(Unread::of_none(owner, "no time was left")));
-        let mut answers: Vec<Result<T, Unread>> = untold.collect();
+        let mut answers: Vec<_> = owners.iter().map(|one| Err(Unread::of_none(one, "no time was left"))).collect();
         // Those that come later have their time, too.
         let time = time_for_one(Duration::MAX);
         let until = Instant::now() + time;
