@@ -291,7 +291,7 @@ def test_a_full_disk(server, tmp_path):
     server, borrowed = server
     state = tmp_path / "state"
     state.mkdir()
-    run("mount", "-t", "tmpfs", "-o", f"size={64 * KB}", "none", state)
+    run("mount", "-t", "tmpfs", "-o", f"size={64 * KB},mode=755", "none", state)
     try:
         ballast = state / "ballast"
         ballast.write_bytes(b"\0" * 64 * KB)

@@ -10,7 +10,7 @@ import pytest
 from machine import REPOSITORY
 
 EXPORTED = re.compile(r"#\[pg_extern\(sql = false\)\]\s+fn (\w+)\((.*?)\)\s*(?:->|\{)", re.DOTALL)
-TYPES = {"&str": "text", "i64": "bigint", "i32": "integer", "bool": "boolean"}
+TYPES = {"&str": "text", "&[u8]": "text", "i64": "bigint", "i32": "integer", "bool": "boolean"}
 ROW = re.compile(r"\brow! \{(.*?)\s\}", re.DOTALL)
 VALUE = re.compile(r"(?:^ *|(?<= ))(\w+): ((?:[^,()]|\((?:[^()]|\([^()]*\))*\))*)", re.MULTILINE)
 SHARED = re.compile(r"\b(?:beside|counters|fields)\(")

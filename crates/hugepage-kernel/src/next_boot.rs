@@ -218,9 +218,9 @@ impl RootFiles<'_> {
 
 /// The count of a command line that has exactly one, alone or right behind its size; an error for anything else with huge pages.
 fn on_command_line(line: &str, default: PageSize) -> Result<Pools, String> {
-    let words = line.split_ascii_whitespace().take_while(|word| *word != "--");
-    let parts = ["hugepages", "cma", "sysctl", "init=", "emergency"];
-    let words: Vec<_> = words.filter(|word| parts.iter().any(|part| word.contains(part))).collect();
+    let parts = ["hugepages", "cma", "sysctl", "emergency"];
+    let decides = |word: &&str| word.starts_with("init=") || parts.iter().any(|part| word.contains(part));
+    let words: Vec<_> = line.split_ascii_whitespace().take_while(|word| *word != "--").filter(decides).collect();
     let text = words.join(" ");
     let size = |word: &str| word.strip_prefix("hugepagesz=").and_then(PageSize::of_kernel_text);
     let pages = |word: &str| Some((Pages(plain(word.strip_prefix("hugepages=")?)?), COMMAND_LINE.to_owned()));

@@ -17,7 +17,7 @@ impl Host {
         let host = Self(tempfile::tempdir().unwrap());
         host.write("proc/uptime", "3600.00 7000.00\n");
         host.write("proc/meminfo", "MemTotal: 8388608 kB\nHugepagesize: 2048 kB\n");
-        host.write("proc/cmdline", "root=/dev/vda1 ro quiet\n");
+        host.write("proc/cmdline", "root=/dev/vda1 ro quiet deferred_init=lazy rdinit=/init\n");
         host.write("run/systemd/system/own.conf", "");
         host
     }
