@@ -6,9 +6,9 @@
 //! so that nothing else takes what a call was promised.
 //!
 //! A call ends by unmapping it. Rows are the server's memory by then. What else may outlive a call is an error on its way
-//! to the server, where cgroups are mounted, a comparison of the configuration, a problem that was logged, and the last
-//! start, which the postmaster keeps. If one of these lies in the reserve, the reserve stays, and the calls of this process
-//! have what is left of it until all was given back.
+//! to the server, where cgroups are mounted, the columns of a view, a comparison of the configuration, a problem that was
+//! logged, and the last start, which the postmaster keeps. If one of these lies in the reserve, the reserve stays, and the
+//! calls of this process have what is left of it until all was given back.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
