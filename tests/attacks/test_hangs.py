@@ -286,7 +286,7 @@ def test_a_signal_to_a_reader_does_not_end_watch(home, tmp_path, number):
     """A user may send any signal to what reads as that user."""
     written = tmp_path / "status.json"
     with silent_include(home):
-        watch = sidecar.start("--timeout", f"{20 * SECONDS}s", "watch", "--interval", "200ms", "--state-dir", tmp_path / "state", "--json", written)
+        watch = sidecar.start("--timeout", f"{5 * SECONDS}s", "watch", "--interval", "200ms", "--state-dir", tmp_path / "state", "--json", written)
         try:
             children = Path(f"/proc/{watch.pid}/task/{watch.pid}/children")
             until("the reader", lambda: children.read_text().split())

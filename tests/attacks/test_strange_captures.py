@@ -13,7 +13,7 @@ from harness import sidecar
 from harness.host_tree import busy_host
 from harness.units import MB
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.no_server]
 
 COMMANDS = (["status"], ["status", "--format", "json"], ["check"], ["metrics"], ["report", "--html", "-"])
 LARGEST = 2 ** 64 - 1

@@ -17,8 +17,8 @@ from harness.units import MB
 
 pytestmark = pytest.mark.own_servers
 
-PER_SECOND, SECONDS = 80, 20
-PIDS = 1600
+PER_SECOND, SECONDS = 80, 12
+PIDS = 950
 """So many sessions go once around."""
 TOUCHED = 96 * MB
 FAT = TOUCHED // 512
