@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState, requested_by_settings};
+use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use hugepage_start::{StartAnswer, TwoStarts, majors, options};
 
-use super::postgresql::Configured;
+use super::postgresql::{Configured, requested_by_settings};
 
 /// The program of a start.
 #[derive(Clone, Copy, Debug)]

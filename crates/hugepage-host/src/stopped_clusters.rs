@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use hugepage_assess::assessment::Forecast;
-use hugepage_assess::model::{HugePages, PoolFact, PoolState, requested_by_settings};
+use hugepage_assess::model::{HugePages, PoolFact, PoolState};
 use hugepage_assess::pools;
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
@@ -21,7 +21,7 @@ use hugepage_start::StartAnswer;
 use super::cluster_paths::{ClusterPaths, DEBIAN, PACKAGES};
 use super::identify::ServerIdentity;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
-use super::postgresql::Configured;
+use super::postgresql::{Configured, requested_by_settings};
 use super::postgresql_service::IN_CONTAINER;
 use super::postgresql_units::{UnitDirectory, units};
 use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};

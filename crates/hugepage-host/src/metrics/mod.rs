@@ -173,10 +173,10 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::postgresql::requested_by_settings;
     use crate::stopped_clusters::pool_found;
     use crate::{Snapshot, survey};
     use hugepage_assess::assessment::{Forecast, Severity};
-    use hugepage_assess::model::requested_by_settings;
     use hugepage_assess::stopped_databases::Wants;
     use hugepage_kernel::{Notes, PageSize, Pages, Root};
 
