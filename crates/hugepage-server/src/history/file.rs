@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hugepage_assess::history::record::{MAX_LINE_BYTES, Record};
+use hugepage_kernel::stranger::limit;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -49,9 +50,9 @@ impl HistoryFile {
         Ok(file.map(|file| StoredRecords::of(&self.path, file)))
     }
 
-    /// The last record for which `wanted` holds. Reads from the end, so that the cost does not grow with the file.
+    /// The last record for which `wanted` holds. Reads from the end and not far, for a start of the server waits for it.
     pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
-        self.records()?.map_or(Ok(None), |records| records.last(MAX_FILE_BYTES, wanted))
+        self.records()?.map_or(Ok(None), |records| records.last(limit::HISTORY, wanted))
     }
 
     /// Appends one record in one write. If it does not fit completely, the file is cut back.
@@ -151,13 +152,11 @@ fn mode_in(directory: &SafeDirectory) -> io::Result<u32> {
     Ok(directory.metadata()?.mode() & 0o640)
 }
 
-/// Calls `take` with each line that is not empty, without its line feed.
+/// Calls `take` with each line, without its line feed.
 fn each_line(file: &File, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let (mut reader, mut line) = (BufReader::new(file), Vec::new());
     while read_line(&mut reader, &mut line)? {
-        if !line.is_empty() {
-            take(&line)?;
-        }
+        take(&line)?;
     }
     Ok(())
 }

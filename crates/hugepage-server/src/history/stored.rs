@@ -55,7 +55,7 @@ impl StoredRecords {
             Some(HistoryLine::Record(record)) => Some(*record),
             Some(HistoryLine::OtherVersion) => None,
             None => {
-                self.damaged += usize::from(!self.line.is_empty());
+                self.damaged += 1;
                 None
             }
         }))

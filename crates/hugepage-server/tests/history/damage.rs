@@ -126,6 +126,30 @@ fn a_line_of_more_than_64_kb_is_damage_wherever_it_stands() {
 }
 
 #[test]
+fn empty_lines_are_damage() {
+    let (_directory, file) = new_file();
+    let lines = [record(0).to_line(), "\n\n".to_owned(), record(1).to_line(), "\n".to_owned()].concat();
+    fs::write(file.path(), lines).unwrap();
+    assert_goes_on(&file, &[0, 1], 3);
+}
+
+/// A start waits for the search for the last record. What is longer than all records of a server is none of them.
+#[test]
+fn the_last_record_is_searched_near_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = HistoryFile::at(directory.path().join("pg_hugepages.history"));
+    for (megabytes, found) in [(7, Some(record(0))), (9, None)] {
+        for line in ["\n".to_owned(), "x".repeat(99) + "\n"] {
+            fs::write(file.path(), record(0).to_line() + &line.repeat((megabytes << 20) / line.len())).unwrap();
+            assert_eq!(file.last(|_| true).unwrap(), found, "{megabytes} MB of lines with {} bytes", line.len());
+        }
+    }
+    // The worker removes them.
+    assert!(file.trim(100).unwrap() > 90_000);
+    assert_eq!(file.last(|_| true).unwrap(), Some(record(0)));
+}
+
+#[test]
 fn a_record_that_no_reader_takes_is_not_written() {
     let (_directory, file) = new_file();
     file.append(&record(0)).unwrap();

@@ -23,8 +23,7 @@ fn peak() -> u64 {
 fn reader() {
     let file = HistoryFile::at(std::env::var(FILE).unwrap());
     let before = peak();
-    assert_eq!(file.last(|record| record.generation == 1).unwrap().unwrap().generation, 1);
-    assert!(file.last(|_| false).unwrap().is_none());
+    assert!(file.last(|record| record.generation == 1).unwrap().is_none(), "it is far from the end");
     let mut records = file.records().unwrap().unwrap();
     let count = records.by_ref().map(Result::unwrap).count();
     assert!(count >= 2);
