@@ -45,12 +45,21 @@ fn hugepage_refuse_overloads(functions: &[u8]) -> Result<(), ErrorReport> {
     ))
 }
 
+/// A place in this file's memory.
+static OWN: u8 = 0;
+
+/// The name by which a background worker gets this library. By its path that is the one that the postmaster has loaded, also where the
+/// file is gone; by its name the server would search for the file each time. Before PostgreSQL 17 a long path has no room.
+pub fn name_for_workers() -> String {
+    let path = file_of((&raw const OWN).cast());
+    let fits = path.len() < pg_sys::BGW_MAXLEN as usize && !path.contains('\u{fffd}');
+    if fits { path } else { "pg_hugepages".to_owned() }
+}
+
 /// Raises an error in `_PG_init` if this process has the library from another file, too: both would define the same settings.
 #[allow(unsafe_code)]
 pub fn refuse_another_copy() {
-    /// A place in this file's memory.
-    static COPY: u8 = 0;
-    let own = (&raw const COPY).cast_mut().cast::<c_void>();
+    let own = (&raw const OWN).cast_mut().cast::<c_void>();
     // SAFETY: the server keeps one pointer by this name for all libraries of a process, from which other processes inherit it.
     let loaded = unsafe {
         let place = pg_sys::find_rendezvous_variable(c"pg_hugepages".as_ptr());

@@ -25,10 +25,9 @@ use crate::answer::{Answer, Asked};
 use crate::asker;
 use crate::next_start::NextRestart;
 use crate::settings::{self, SettingValues};
-use crate::{assessment, found, history, latch, log, memory, shmem, startup};
+use crate::{assessment, found, history, latch, library, log, memory, shmem, startup};
 
-/// The time that the postmaster waits before it starts a new worker is that between samples, within these bounds. Where the
-/// library's file is gone, each attempt is two lines in the log.
+/// The time that the postmaster waits before it starts a new worker is that between samples, within these bounds.
 const DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 /// The shortest time between two askers; less where samples are closer than that.
 const MIN_PAUSE: Duration = Duration::from_secs(60);
@@ -41,7 +40,7 @@ const MAX_DOUBLINGS: u32 = 6;
 pub fn register() {
     BackgroundWorkerBuilder::new("pg_hugepages")
         .set_type("pg_hugepages")
-        .set_library("pg_hugepages")
+        .set_library(&library::name_for_workers())
         .set_function("pg_hugepages_worker_main")
         .enable_spi_access()
         .set_start_time(BgWorkerStartTime::ConsistentState)

@@ -1,6 +1,8 @@
 """Fixtures for the harness, and a check that the tests leave the host unchanged."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,6 +16,7 @@ from harness.cluster import Cluster, Install, Unsupported
 from harness.kernel import sysv_segments
 from harness.lock import host_lock
 from harness.oracle import Oracle
+from harness.own_programs import own_packages
 from harness.pool import NoGigabyte, Pool
 from harness.processes import working_below
 from harness.refusal import Refused, end_tests_that_change_the_host, need_the_host, refusal
@@ -123,6 +126,17 @@ def reserved_host(request: pytest.FixtureRequest) -> Iterator[ReservedHost]:
 def new_cluster(reserved_host: ReservedHost) -> Callable[..., Cluster]:
     """ReservedHost.cluster: creates a cluster, not started, that is removed after the test."""
     return reserved_host.cluster
+
+
+@pytest.fixture
+def packages() -> Iterator[Install]:
+    """This PostgreSQL, with packages that may be replaced. Ask for it before the servers, which are stopped with its programs."""
+    root = Path(tempfile.mkdtemp(prefix="pg_hugepages-packages-"))
+    try:
+        root.chmod(0o755)
+        yield own_packages(Install.find(), root)
+    finally:
+        shutil.rmtree(root)
 
 
 @pytest.fixture

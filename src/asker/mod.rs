@@ -32,7 +32,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 use crate::answer::{Asked, IS_OFF, Overrides};
 use crate::latch::{self, LatchGuard};
 use crate::next_start::NextRestart;
-use crate::{found, log, memory, server, settings, shmem};
+use crate::{found, library, log, memory, server, settings, shmem};
 use message::Message;
 
 /// The time limit for all that the server's program is asked. What takes longer waits for something, as a start would.
@@ -57,7 +57,7 @@ impl Running {
     fn start(handle: pg_sys::dsm_handle) -> Option<Self> {
         let asker = BackgroundWorkerBuilder::new("pg_hugepages asker")
             .set_type("pg_hugepages asker")
-            .set_library("pg_hugepages")
+            .set_library(&library::name_for_workers())
             .set_function("pg_hugepages_asker_main")
             .enable_shmem_access(None)
             .set_start_time(BgWorkerStartTime::ConsistentState)

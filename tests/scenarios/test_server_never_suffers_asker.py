@@ -1,6 +1,7 @@
 """The asker is a background worker of its own: no session has a child, a cancel ends who waits and who asks, and nothing is left."""
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +10,11 @@ import psycopg2
 import pytest
 
 from harness.background_statement import BackgroundStatement
-from harness.cluster import Cluster
+from harness.cluster import Cluster, rows
 from harness.poll import until
-from harness.preloaded import PRELOADED, WATCHED, await_rounds, await_worker, worker
+from harness.preloaded import PRELOADED, WATCHED, await_answer, await_rounds, await_worker, worker
 from harness.processes import alive, children, descendants
-from harness.status import create_extension, own_notes
+from harness.status import EXTENSION, create_extension, own_notes
 
 pytestmark = pytest.mark.own_servers
 
@@ -148,3 +149,21 @@ def test_a_cancel_does_not_end_the_worker(new_cluster):
         await_rounds(pid, 2)
     assert worker(server) == pid
     assert "canceling statement" not in server.log() and "exited with exit code" not in server.log()
+
+
+@pytest.mark.any_major
+def test_a_library_that_is_gone(packages, new_cluster):
+    """A package is removed or being updated: what the postmaster has loaded goes on, and logs nothing."""
+    server = create_extension(new_cluster(install=packages, huge_pages=False, **WATCHED).start())
+    pid, session = await_worker(server), server.connect()
+    await_answer(server)
+    assert rows(session, "SELECT will_start FROM hugepage_preflight()") == [{"will_start": True}]
+    at = len(server.log())
+    Path(packages.ask("pkglibdir"), f"{EXTENSION}.so").unlink()
+    server.conf(shared_buffers="140MB")
+    # Only the server's program knows what that comes to, and the worker may ask it each second: both it and its library are gone.
+    await_rounds(pid, 5)
+    assert rows(session, "SELECT will_start FROM hugepage_preflight()") == [{"will_start": False}]
+    server.sql("SELECT pg_terminate_backend(%s)", pid)
+    await_rounds(await_worker(server, other_than=pid), 3)
+    assert [line for line in server.log()[at:].splitlines() if re.search(r" ERROR: | FATAL: |asker.* exited", line)] == []

@@ -4,8 +4,6 @@ import hashlib
 import re
 import shutil
 import sys
-import tempfile
-from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -15,7 +13,6 @@ import pytest
 
 from harness.catalog import members, read_everything, sources
 from harness.cluster import Cluster, Install, rows
-from harness.own_programs import own_packages
 from harness.processes import CommandFailed
 from harness.status import EXTENSION
 
@@ -50,17 +47,6 @@ RELEASED = [line.split("--")[1].removesuffix(".sql") for line in (REPOSITORY / "
 def newest(server: Cluster) -> str:
     return server.sql("SELECT default_version FROM pg_available_extensions WHERE name = %s",
                       EXTENSION)[0]["default_version"]
-
-
-@pytest.fixture
-def packages() -> Iterator[Install]:
-    """This PostgreSQL, with packages that may be replaced. Ask for it before the servers, which are stopped with its programs."""
-    root = Path(tempfile.mkdtemp(prefix="pg_hugepages-packages-"))
-    try:
-        root.chmod(0o755)
-        yield own_packages(Install.find(), root)
-    finally:
-        shutil.rmtree(root)
 
 
 def library_of(script: str, directory: Path) -> Path:
