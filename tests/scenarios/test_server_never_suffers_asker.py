@@ -10,11 +10,12 @@ import psycopg2
 import pytest
 
 from harness.background_statement import BackgroundStatement
-from harness.cluster import Cluster, rows
+from harness.cluster import SUPERUSER, Cluster, rows
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_answer, await_rounds, await_worker, worker
-from harness.processes import alive, children, descendants
+from harness.processes import alive, children, descendants, run
 from harness.status import EXTENSION, create_extension, own_notes
+from harness.units import KB, MB
 
 pytestmark = pytest.mark.own_servers
 
@@ -167,3 +168,16 @@ def test_a_library_that_is_gone(packages, new_cluster):
     server.sql("SELECT pg_terminate_backend(%s)", pid)
     await_rounds(await_worker(server, other_than=pid), 3)
     assert [line for line in server.log()[at:].splitlines() if re.search(r" ERROR: | FATAL: |asker.* exited", line)] == []
+
+
+@pytest.mark.any_major
+def test_a_stack_that_is_too_small(new_cluster):
+    """The limit of the process that asks says nothing of a start, which has another: what runs was started with more."""
+    server = create_extension(new_cluster(huge_pages=False).start())
+    for kilobytes in (600, 64, 4):
+        run("runuser", "-u", SUPERUSER, "--", "prlimit", f"--pid={server.postmaster}", f"--stack={kilobytes * KB}:")
+        [row] = server.sql("SELECT * FROM hugepage_preflight()")
+        assert row["will_start"] is None, (kilobytes, row["detail"])
+    run("runuser", "-u", SUPERUSER, "--", "prlimit", f"--pid={server.postmaster}", f"--stack={8 * MB}:")
+    [row] = server.sql("SELECT * FROM hugepage_preflight()")
+    assert row["will_start"] is True, row["detail"]

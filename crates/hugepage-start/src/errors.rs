@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::StartAnswer;
 use crate::majors::SIZE_PARAMETERS;
 
-/// Errors of a moment, or of the asking process alone: a full disk, limits (strerror(3), dlopen(3)).
-const OF_THE_MOMENT: [&str; 8] = [
+/// Errors of a moment, or of the asking process alone: a full disk, limits (strerror(3), dlopen(3), setrlimit(2)).
+const OF_THE_MOMENT: [&str; 9] = [
     "No space left on device",
     "Disk quota exceeded",
     "Input/output error",
@@ -15,6 +15,7 @@ const OF_THE_MOMENT: [&str; 8] = [
     "Too many open files",
     "Resource temporarily unavailable",
     "failed to map segment from shared object",
+    "failed to initialize max_stack_depth",
 ];
 /// Errors about files of a minimal data directory, which a start does not have.
 const OF_THE_DATA_DIRECTORY: [&str; 2] = ["lock file \"postmaster.pid\"", "file \"global/pg_control\""];
