@@ -4,6 +4,7 @@
 // pgrx takes the error as it is, for the sake of its SQLSTATE.
 #![allow(clippy::result_large_err)]
 
+use std::cmp::Ordering;
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 
@@ -99,17 +100,13 @@ pub fn other_columns(function: pg_sys::Oid) -> ErrorReport {
     #[allow(unsafe_code)]
     let function = unsafe { CStr::from_ptr(pg_sys::format_procedure(function)) }.to_string_lossy();
     let extension = extension_version();
-    let (older, newer) = match &extension {
-        Some(extension) => (numbers(VERSION) < numbers(extension), numbers(VERSION) > numbers(extension)),
-        None => (false, false),
-    };
-    let hint = match () {
-        () if older && shmem::generation().is_some() => {
+    let hint = match extension.as_deref().map(|extension| numbers(VERSION).cmp(&numbers(extension))) {
+        Some(Ordering::Less) if shmem::generation().is_some() => {
             "Restart the server: a preloaded library is replaced only by a restart."
         }
-        () if older => "Connect again: this session has loaded the library of before the update.",
-        () if newer => "Run ALTER EXTENSION pg_hugepages UPDATE.",
-        () => "Call the function that CREATE EXTENSION pg_hugepages creates.",
+        Some(Ordering::Less) => "Connect again: this session has loaded the library of before the update.",
+        Some(Ordering::Greater) => "Run ALTER EXTENSION pg_hugepages UPDATE.",
+        _ => "Call the function that CREATE EXTENSION pg_hugepages creates.",
     };
     let extension = match extension {
         Some(version) => format!("that of the extension in this database is {version}"),

@@ -19,10 +19,8 @@ use pgrx::prelude::*;
 use super::datum::ascii;
 use super::rows;
 use crate::answer::{Answer, Asked, Overrides};
-use crate::asker;
 use crate::asker::arguments::{self, InvalidArgument};
-use crate::assessment;
-use crate::{next_start, standby};
+use crate::{asker, assessment, next_start, standby};
 
 #[pg_extern(sql = false)]
 fn hugepage_preflight(

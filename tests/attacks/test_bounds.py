@@ -76,3 +76,18 @@ def test_attached_segments(root, home):
             assert any("more than 8192 mappings of shared memory" in note for note in found["notes"]), found["notes"]
         finally:
             process.kill()
+
+
+def test_what_is_mounted_is_read_once_a_survey(home, tmp_path):
+    """And not once for each server: a host of containers has thousands of mounts."""
+    trace = tmp_path / "trace"
+
+    def reads() -> int:
+        sidecar.run("status", through=["strace", "-f", "-e", "trace=openat", "-o", trace])
+        return trace.read_text().count('/proc/self/mountinfo"')
+
+    (home / "PG_VERSION").write_text("15\n")
+    with fake(home, size=64 * MB, uid=0):
+        of_one = reads()
+        with fake(home, size=64 * MB, uid=0), fake(home, size=64 * MB, uid=0):
+            assert reads() == of_one > 0

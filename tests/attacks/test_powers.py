@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import struct
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,3 +83,68 @@ def test_capabilities_open_no_door(home, closed, name, capabilities):
         text = outputs(through=through)
         assert str(home) in text
     assert SECRET not in text, text
+
+
+IN_ITS_OWN_ROOT = """
+import ctypes, mmap, os, sys, time
+memory = mmap.mmap(-1, 64 << 20, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)
+os.chroot(sys.argv[1])
+os.chdir("/data")
+os.setgroups([])
+os.setgid(int(sys.argv[2]))
+os.setuid(int(sys.argv[2]))
+ctypes.CDLL(None).prctl(15, b"postgres")
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_root_directory_of_its_own(home):
+    """A server that chroot(2) has confined names its files from there: of the host's of that name nothing is read."""
+    inside = home / "room" / home.relative_to("/")
+    for directory, value in ((home, "on"), (inside, "off")):
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "more.conf").write_text(f"huge_pages = {value}\n")
+    data = home / "room/data"
+    data.mkdir()
+    (data / "PG_VERSION").write_text("15\n")
+    (data / "postgresql.conf").write_text(f"include '{home}/more.conf'\n")
+    process = subprocess.Popen(["postgres", "-c", IN_ITS_OWN_ROOT, home / "room", str(USER), "-D", "/data"], executable=sys.executable,
+                               stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        found = row(status(*COUNTED), process)
+    finally:
+        process.kill()
+        process.wait()
+    assert (found["name"], found["version"], found["huge_pages"]) == ("/data", "15", "off"), found
+
+
+CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, SYS_PTRACE = 0, 1, 2, 19
+
+
+def test_capabilities_of_the_program_write_nothing(home):
+    """Whoever runs a program whose file has capabilities writes where that user may, and nowhere else."""
+    program = home / "program"
+    shutil.copy(sidecar.binary(), program)
+    held = sum(1 << one for one in (CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, SYS_PTRACE))
+    os.setxattr(program, "security.capability", struct.pack("<5I", 0x02000001, held, 0, 0, 0))
+    with tempfile.TemporaryDirectory(prefix="pg_hugepages-of-root-") as of_root:
+        os.chmod(of_root, 0o755)
+        for place, is_written in ((Path(of_root), False), (home, True)):
+            for more in (["metrics", "--textfile", place / "hugepages.prom"], ["watch", "--once", "--state-dir", place / "state"]):
+                done = as_user(program, *more)
+                assert "panicked" not in done.stderr and (done.returncode == sidecar.UNKNOWN or is_written), done
+            assert (place / "hugepages.prom").exists() == (place / "state").exists() == is_written, done
+
+
+def test_a_program_that_is_set_user_id(home):
+    program = home / "program"
+    shutil.copy(sidecar.binary(), program)
+    program.chmod(0o4755)
+    done = as_user(program, "status")
+    assert (done.returncode, done.stdout) == (sidecar.UNKNOWN, "") and "set-user-ID" in done.stderr
+
+
+def as_user(*command: str | Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, user=USER, group=USER, extra_groups=[], capture_output=True, text=True, timeout=60)

@@ -29,6 +29,8 @@ pub(super) struct InspectContext<'a> {
     /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed.
     pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,
+    /// The lines of [`mounts::PATH`](hugepage_kernel::host::mounts::PATH); none if they could not be read.
+    pub(super) mounts: String,
     pub(super) pools: Vec<PoolRow>,
     /// Who is asked what changed files come to; `None` if nobody is.
     pub(super) ask: Option<&'a AskStart<'a>>,

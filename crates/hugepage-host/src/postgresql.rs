@@ -68,7 +68,10 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     let of_configuration = postmaster_opts::letter(arguments, 'D')
         .filter(|path| path.starts_with('/'))
         .map(|path| Path::new(path).join("postgresql.conf"));
-    let directory = process::link(root, pid, "cwd").ok().flatten().or(told);
+    let link = |name: &str| process::link(root, pid, name).ok().flatten();
+    // The kernel shows it from this program's root, and the files are found from the server's.
+    let top = link("root").filter(|top| top != "/").unwrap_or_default();
+    let directory = link("cwd").map(|path| path.strip_prefix(&top).unwrap_or(&path).to_owned()).or(told);
     let in_directory = |file: &str| Some(Path::new(directory.as_deref()?).join(file));
     let there = |file: &Path| its_files.open(&file.to_string_lossy()).is_ok();
     let file = of_command_line("config_file")

@@ -7,6 +7,7 @@ use hugepage_assess::model::{
 };
 use hugepage_assess::pools;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::cgroups::memory_limit;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
@@ -81,8 +82,9 @@ impl InspectContext<'_> {
             crash_recovery: CrashRecovery::default(),
             oom_group: hierarchy.and_then(|one| notes.keep(one.oom_group(self.root, &id.pid.to_string())).flatten()),
         };
-        if let Some(segment) = &mut unchanged.segment {
-            real_need::bound(self.root, id.pid, unchanged.pool_state.limits.as_ref(), segment, notes);
+        if let Some(segment) = unchanged.segment.as_mut().filter(|segment| segment.in_huge_pages == Bytes(0)) {
+            let memory = memory_limit::of_process(self.root, id.pid, &self.mounts);
+            real_need::bound(memory, unchanged.pool_state.limits.as_ref(), segment, notes);
         }
         let request = match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),

@@ -8,6 +8,7 @@ use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::host::identity;
 use hugepage_kernel::host::kernel_release::KernelRelease;
+use hugepage_kernel::host::mounts;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
 use hugepage_kernel::memory::pool::Pool;
@@ -132,6 +133,7 @@ impl<'a> InspectContext<'a> {
             devices: notes.keep(Devices::find(root)).unwrap_or_default(),
             hierarchy,
             meminfo: with_hugetlb(meminfo, &pools),
+            mounts: root.read(mounts::PATH).unwrap_or_default(),
             pools,
             ask,
         };

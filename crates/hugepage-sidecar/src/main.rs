@@ -44,14 +44,13 @@ fn main() -> std::process::ExitCode {
             .into();
         }
     };
-    let needs = cli.needs();
-    if let Some(why) = needs.refused() {
-        complain!("hugepage-sidecar: {why}");
-        return exit::UNKNOWN.into();
-    }
-    privileges::confine(&needs);
-    let done = catch_unwind(AssertUnwindSafe(|| cli.run()));
-    exit_of(done.unwrap_or_else(|_| Err(anyhow::Error::msg("it came upon what it can't handle")))).into()
+    let needs = privileges::keep_those_of_caller().and_then(|()| cli.needs().checked());
+    let run = |needs| {
+        privileges::confine(&needs);
+        let done = catch_unwind(AssertUnwindSafe(|| cli.run()));
+        done.unwrap_or_else(|_| Err(anyhow::Error::msg("it came upon what it can't handle")))
+    };
+    exit_of(needs.map_err(anyhow::Error::msg).and_then(run)).into()
 }
 
 /// The exit status of a command, after its error was told.

@@ -4,10 +4,9 @@ use crate::cgroups::cgroup::{MIN_UNLIMITED, below, levels};
 use crate::host::mounts::{self, Mount};
 use crate::{Bytes, Root};
 
-/// The lowest limit of the groups that `pid` is in; `None` if there is none, or none can be seen.
-pub fn of_process(root: &Root, pid: i32) -> Option<Bytes> {
+/// The lowest limit of the groups that `pid` is in; `None` if there is none, or none can be seen. `mounted`: the lines of [`mounts::PATH`].
+pub fn of_process(root: &Root, pid: i32, mounted: &str) -> Option<Bytes> {
     let memberships = root.read_short(&format!("/proc/{pid}/cgroup"), str::to_owned).ok()?;
-    let mounted = root.read(mounts::PATH).ok()?;
     let limits = memberships.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let (controllers, path) = (fields.next()?, fields.next()?);
@@ -19,7 +18,7 @@ pub fn of_process(root: &Root, pid: i32) -> Option<Bytes> {
             true => mount.kind == "cgroup" && mount.has("memory"),
             false => mount.kind == "cgroup2",
         };
-        let mount = mounts::parse(&mounted).find(is_of_it)?;
+        let mount = mounts::parse(mounted).find(is_of_it)?;
         let file = if is_v1 { "memory.limit_in_bytes" } else { "memory.max" };
         let below = below(&mount.root, path)?;
         let limit = |level: &str| {
@@ -47,7 +46,7 @@ mod tests {
             fs::write(path, text).unwrap();
         };
         let root = Root::at(tree.path());
-        let limit = || of_process(&root, 7);
+        let limit = || of_process(&root, 7, &root.read(mounts::PATH).unwrap());
         write("proc/7/cgroup", "0::/a/b\n");
         write("proc/self/mountinfo", "1 2 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         assert_eq!(limit(), None);

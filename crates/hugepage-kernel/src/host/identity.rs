@@ -13,7 +13,7 @@ pub fn host_name(root: &Root) -> Result<String, ReadError> {
 /// The host's name as the process `pid` sees it, if that is another one: that of its container, as its runtime wrote it to
 /// the container's /etc/hostname. `None` if it sees this host's, or if that file may not be read.
 pub fn host_name_of(root: &Root, pid: i32, files: &InstanceFiles) -> Option<String> {
-    let name = namespace::has_own_host_name(root, pid).then(|| files.read_text("/etc/hostname", limit::HOST_NAME))?;
+    let name = (!namespace::is_own(root, pid, "uts")).then(|| files.read_text("/etc/hostname", limit::HOST_NAME))?;
     Some(name.ok()?.trim().to_owned()).filter(|name| !name.is_empty())
 }
 

@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::*;
 
@@ -271,4 +271,28 @@ fn only_plain_files_of_root() {
     let host = Host::new();
     (0..201).for_each(|number| host.write(&format!("etc/cron.d/{number}"), ""));
     assert!(host.why().ends_with("is not read: 200 files were read before it"), "{}", host.why());
+}
+
+#[test]
+fn a_long_sysctl_d_costs_as_much_a_line_as_a_short_one() {
+    /// As many lines as fit into one of the files that are read.
+    const LINES: usize = (64 << 10) / LINE.len();
+    const LINE: &str = "vm.nr_hugepages = 7\n";
+    let host = Host::new();
+    let mut written = 0;
+    let mut shortest = |files: usize| {
+        for number in written..files {
+            host.write(&format!("etc/sysctl.d/{number:03}.conf"), &LINE.repeat(LINES));
+        }
+        written = files;
+        let time = || {
+            let begun = Instant::now();
+            assert_eq!(host.pool(2), set(7, &format!("/etc/sysctl.d/{:03}.conf", files - 1)));
+            begun.elapsed()
+        };
+        (0..5).map(|_| time()).min().unwrap()
+    };
+    // 45,000 lines, and four times as many, for which a quadratic reader takes sixteen times as long.
+    let [few, many] = [14, 56].map(&mut shortest);
+    assert!(many < few * 8, "{few:?} for {} lines, {many:?} for {}", 14 * LINES, 56 * LINES);
 }

@@ -3,10 +3,11 @@
 use crate::Root;
 use crate::host::mounts;
 
-/// The files that `pid` sees, where those are not this program's: those of its container, below the root directory that
-/// the kernel shows for it. `None` if they are this program's, or that may not be seen.
+/// The files that `pid` sees, where those are not this program's: those of its container or chroot(2), below the root directory
+/// that the kernel shows for it. `None` if they are this program's, or that may not be seen.
 pub fn container(root: &Root, pid: i32) -> Option<Root> {
-    is_another(root, pid, "mnt").then(|| root.below(&format!("/proc/{pid}/root")))
+    let its = format!("/proc/{pid}/root");
+    (!is_own(root, pid, "mnt") || root.read_link(&its).is_ok_and(|top| top != "/")).then(|| root.below(&its))
 }
 
 /// Whether /proc certainly shows the processes of a container alone: a PID namespace that is not the host's, whose number is a
@@ -23,17 +24,7 @@ pub fn shows_files_of_container(root: &Root) -> bool {
     shows_container_alone(root) || is_of_layers
 }
 
-/// Whether `pid` certainly has another host name than this program, as in a container.
-pub fn has_own_host_name(root: &Root, pid: i32) -> bool {
-    is_another(root, pid, "uts")
-}
-
-fn is_another(root: &Root, pid: i32, kind: &str) -> bool {
-    let namespace = |process: &str| root.read_link(&format!("/proc/{process}/ns/{kind}")).ok();
-    namespace("self").zip(namespace(&pid.to_string())).is_some_and(|(own, its)| own != its)
-}
-
-/// Whether `pid` is in this program's namespace of this kind (`ipc`, `pid`, `mnt`). Where that is not visible, it is taken for
+/// Whether `pid` is in this program's namespace of this kind (`ipc`, `pid`, `mnt`, `uts`). Where that is not visible, it is taken for
 /// granted: kernels before 3.0 show none, and without privilege nothing else of the process is visible.
 pub fn is_own(root: &Root, pid: i32, kind: &str) -> bool {
     let namespace = |process: &str| root.read_link(&format!("/proc/{process}/ns/{kind}")).ok();

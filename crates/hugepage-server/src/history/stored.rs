@@ -41,7 +41,12 @@ impl StoredRecords {
     /// Goes to the first line that is among the last `most` bytes.
     pub fn rewind(&mut self, most: u64) -> Result<(), HistoryError> {
         self.damaged = 0;
-        self.seek_last(most).map_err(|source| self.error(source))
+        let found = self.reader.get_ref().metadata().and_then(|file| {
+            let first = file.len().saturating_sub(most);
+            self.reader.seek(SeekFrom::Start(first))?;
+            if first > 0 { self.reader.skip_until(b'\n').map(drop) } else { Ok(()) }
+        });
+        found.map_err(|source| self.error(source))
     }
 
     /// The record of the next line, `None` if it has none that is known here; nothing at the end of the file.
@@ -102,12 +107,6 @@ impl StoredRecords {
             (end, cut_line) = (start, bytes);
         }
         Ok(None)
-    }
-
-    fn seek_last(&mut self, most: u64) -> io::Result<()> {
-        let first = self.reader.get_ref().metadata()?.len().saturating_sub(most);
-        self.reader.seek(SeekFrom::Start(first))?;
-        if first > 0 { self.reader.skip_until(b'\n').map(|_| ()) } else { Ok(()) }
     }
 
     fn error(&self, source: io::Error) -> HistoryError {

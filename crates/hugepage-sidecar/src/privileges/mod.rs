@@ -16,8 +16,8 @@ use std::thread;
 
 use hugepage_host::readers::capabilities;
 use hugepage_server::safe_directory::others_may_write;
-use rustix::process::{getegid, geteuid};
-use rustix::thread::CapabilitySet;
+use rustix::process::{getegid, geteuid, getgid, getuid};
+use rustix::thread::{CapabilitySet, capability_is_in_ambient_set};
 
 /// The capabilities to look at other users' processes, and to end readers. None opens a file of another user.
 const LOOKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::KILL);
@@ -62,9 +62,9 @@ impl Needs {
         self.unless_shared(parent).directory(parent)
     }
 
-    /// Why nothing is written where the command line says; `None` if it is.
-    pub fn refused(&self) -> Option<&str> {
-        self.refused.as_deref()
+    /// The needs; an error if nothing is written where the command line says.
+    pub fn checked(self) -> Result<Self, String> {
+        self.refused.clone().map_or(Ok(self), Err)
     }
 
     fn unless_shared(mut self, directory: &Path) -> Self {
@@ -116,6 +116,20 @@ struct Confinement {
 }
 
 static CONFINEMENT: OnceLock<Confinement> = OnceLock::new();
+
+/// Gives up what the file of this program gives to any user who runs it (capabilities(7)), but for looking. Nothing of it writes a file,
+/// and a set-user-ID program would do for anybody what its owner may.
+pub fn keep_those_of_caller() -> Result<(), String> {
+    if (getuid(), getgid()) != (geteuid(), getegid()) {
+        return Err("it does not run set-user-ID or set-group-ID: use sudo".to_owned());
+    }
+    if getuid().is_root() {
+        return Ok(());
+    }
+    let is_callers = |one: &_| capability_is_in_ambient_set(*one).unwrap_or(false);
+    let kept = CapabilitySet::all().iter().filter(is_callers).collect::<CapabilitySet>() | LOOKING | BECOMING;
+    capabilities::limit(kept, kept).map_err(|error| format!("could not give up capabilities: {error}"))
+}
 
 /// Gives up what is not needed. To be called once, before anything of a server is read and before there are other threads.
 pub fn confine(needs: &Needs) {

@@ -18,22 +18,15 @@ pub fn check_running(pid: i32) -> Result<PathBuf, String> {
     const OTHER_FILES: [&str; 4] = ["LOCPATH", "TZDIR", "NLSPATH", "GCONV_PATH"];
     let root = Root::live();
     if namespace::container(&root, pid).is_some() {
-        return Err("it runs in a mount namespace of its own".to_owned());
-    }
-    let link = |name: &str| match process::link(&root, pid, name) {
-        Ok(Some(path)) => Ok(path),
-        Ok(None) => Err("it is ending".to_owned()),
-        Err(error) => Err(error.to_string()),
-    };
-    if link("root")? != "/" {
-        return Err("it has a root directory of its own".to_owned());
+        return Err("it runs in a mount namespace, or a root directory, of its own".to_owned());
     }
     let environment = root.read(&format!("/proc/{pid}/environ")).map_err(|error| error.to_string())?;
     let names = environment.split('\0').filter_map(|variable| Some(variable.split_once('=')?.0));
     if let Some(name) = names.into_iter().find(|name| name.starts_with("LD_") || OTHER_FILES.contains(name)) {
         return Err(format!("its environment has {name}"));
     }
-    let program = check(Path::new(&link("exe")?))?;
+    let link = process::link(&root, pid, "exe").map_err(|error| error.to_string())?;
+    let program = check(Path::new(&link.ok_or("it is ending")?))?;
     let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     match identity(&program) {
         Some(found) if identity(&PathBuf::from(format!("/proc/{pid}/exe"))) == Some(found) => Ok(program),
