@@ -169,15 +169,15 @@ COMMENT ON COLUMN hugepage_history.was_restart_outlook IS 'restart_outlook befor
 
 -- src/views/host.sql
 CREATE FUNCTION hugepage_host() RETURNS TABLE (
-    name text, -- name of the setting or counter in the kernel
+    name text, -- name of the setting or line in the kernel
     setting text, -- its value; NULL if lxcfs shows that of a container
-    unit text, -- bytes, kB, pages, events, % or NULL
+    unit text, -- bytes, kB, pages, % or NULL
     source text -- the file that the value was read from
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 50
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_host_wrapper';
 
-COMMENT ON FUNCTION hugepage_host() IS 'the kernel''s settings and counters that affect huge pages';
+COMMENT ON FUNCTION hugepage_host() IS 'the kernel''s settings and numbers that affect huge pages';
 
 CREATE VIEW hugepage_host AS
     SELECT * FROM hugepage_host();
@@ -186,10 +186,10 @@ REVOKE ALL ON FUNCTION hugepage_host() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_host() TO pg_monitor;
 REVOKE ALL ON hugepage_host FROM PUBLIC;
 GRANT SELECT ON hugepage_host TO pg_monitor;
-COMMENT ON VIEW hugepage_host IS 'the kernel''s settings and counters that affect huge pages';
-COMMENT ON COLUMN hugepage_host.name IS 'name of the setting or counter in the kernel';
+COMMENT ON VIEW hugepage_host IS 'the kernel''s settings and numbers that affect huge pages';
+COMMENT ON COLUMN hugepage_host.name IS 'name of the setting or line in the kernel';
 COMMENT ON COLUMN hugepage_host.setting IS 'its value; NULL if lxcfs shows that of a container';
-COMMENT ON COLUMN hugepage_host.unit IS 'bytes, kB, pages, events, % or NULL';
+COMMENT ON COLUMN hugepage_host.unit IS 'bytes, kB, pages, % or NULL';
 COMMENT ON COLUMN hugepage_host.source IS 'the file that the value was read from';
 
 -- src/views/nodes.sql
@@ -273,8 +273,7 @@ CREATE FUNCTION hugepage_pools() RETURNS TABLE (
     nr_overcommit_hugepages bigint, -- surplus pages that the kernel may allocate
     available_hugepages bigint, -- free pages that are not reserved
     cgroup_limit bigint, -- the cgroup limit that leaves the least, in bytes; NULL if none is visible
-    cgroup_usage bigint, -- usage that counts against cgroup_limit, in bytes
-    obtainable_now bigint -- pages that the kernel could add from free memory without compaction; NULL if they are too large to estimate
+    cgroup_usage bigint -- usage that counts against cgroup_limit, in bytes
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 2
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_pools_wrapper';
@@ -299,7 +298,6 @@ COMMENT ON COLUMN hugepage_pools.nr_overcommit_hugepages IS 'surplus pages that 
 COMMENT ON COLUMN hugepage_pools.available_hugepages IS 'free pages that are not reserved';
 COMMENT ON COLUMN hugepage_pools.cgroup_limit IS 'the cgroup limit that leaves the least, in bytes; NULL if none is visible';
 COMMENT ON COLUMN hugepage_pools.cgroup_usage IS 'usage that counts against cgroup_limit, in bytes';
-COMMENT ON COLUMN hugepage_pools.obtainable_now IS 'pages that the kernel could add from free memory without compaction; NULL if they are too large to estimate';
 
 -- src/views/preflight.sql
 CREATE FUNCTION hugepage_preflight(

@@ -1,13 +1,11 @@
 //! The input of advice on this server.
 
-use hugepage_assess::advice::context::AdviceContext;
+use hugepage_assess::advice::AdviceContext;
 use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_kernel::memory::thp;
 use hugepage_kernel::proc::namespace;
 use hugepage_kernel::{Notes, PageSize, Root};
-use hugepage_server::pools;
 
-use crate::{assessment, processes, server};
+use crate::{assessment, processes};
 
 /// The facts about this server and its host that advice needs, now.
 pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
@@ -16,10 +14,7 @@ pub fn now(root: &Root, notes: &mut Notes) -> AdviceContext {
     let statuses = processes.iter().filter_map(|process| process.status.as_ref());
     AdviceContext {
         status,
-        shared_memory: server::shared_memory(),
         page_tables: PageTables::sum(statuses, PageSize::base()),
-        pools: server::with_hierarchy(root, notes, |view, notes| pools::rows(root, view, notes)),
         is_in_container: namespace::shows_files_of_container(root),
-        thp_enabled: notes.keep(thp::choice(root, "enabled")).flatten(),
     }
 }

@@ -68,13 +68,7 @@ fn assess(
             pool
         });
         // The scores of sessions say nothing about the postmaster.
-        let postmaster = server::postmaster_in_proc();
-        let oom_group = match (view, postmaster.as_deref().filter(|_| at_crash.is_some())) {
-            (CgroupView::Present(hierarchy), Some(process)) => notes.keep(hierarchy.oom_group(root, process)).flatten(),
-            _ => None,
-        };
         Facts {
-            oom_group,
             other_pools,
             pending,
             past: shmem::past(),

@@ -12,11 +12,10 @@ INSTANCE = "'postgresql' AS kind, current_setting('data_directory') AS name"
 LANDINGS = ("hugetlb", "thp", "partial thp", "mixed", "base", "unknown")
 OUTLOOKS = ("hugetlb", "mixed", "base", "fails", "unknown")
 FINDINGS = ("cgroup_limit", "restart_fails", "regressed", "base_pages", "restart_loses", "page_tables", "pool_wasted",
-            "transparent_huge_pages", "landing_unknown", "outlook_unknown", "crash_loses", "node_limit", "memory_limit",
-            "shared_limit", "host_memory_unknown", "boot_loses", "oom_group", "limit_hit")
+            "transparent_huge_pages", "landing_unknown", "outlook_unknown", "crash_loses", "node_limit",
+            "shared_limit", "host_memory_unknown", "boot_loses", "limit_hit")
 CAUSES = ("disabled", "memory_target", "sysv_shared_memory", "page_size_unsupported", "pool_empty", "pool_too_small",
-          "pool_taken", "cgroup_limit", "memlock_limit", "shm_group", "shm_limit", "node_limit", "memory_limit",
-          "unknown")
+          "pool_taken", "cgroup_limit", "memlock_limit", "shm_group", "shm_limit", "node_limit", "unknown")
 
 
 @dataclass(frozen=True)
@@ -173,8 +172,7 @@ SELECT page_size::text AS page_size,
        resv_hugepages,
        surplus_hugepages,
        nr_overcommit_hugepages,
-       available_hugepages,
-       obtainable_now AS obtainable_hugepages
+       available_hugepages
 FROM hugepage_pools
 """, ("page_size",), {
         "nr_hugepages": "Pages in the pool of the host, surplus included.",
@@ -183,7 +181,6 @@ FROM hugepage_pools
         "surplus_hugepages": "Pages above the configured pool size; they are freed when their user stops.",
         "nr_overcommit_hugepages": "Maximum of surplus pages that the kernel may add.",
         "available_hugepages": "Pages that are free and not reserved.",
-        "obtainable_hugepages": "Pages that free memory can still provide without compaction.",
     }),
     Query("hugepage_node", """\
 SELECT page_size::text AS page_size,

@@ -1,4 +1,4 @@
-//! `hugepage_host`: the kernel's settings and counters, one row for each, with the file that it was read from.
+//! `hugepage_host`: the kernel's settings and numbers, one row for each, with the file that it was read from.
 
 use hugepage_assess::row;
 use hugepage_kernel::Root;

@@ -8,8 +8,7 @@ CREATE FUNCTION hugepage_pools() RETURNS TABLE (
     nr_overcommit_hugepages bigint, -- surplus pages that the kernel may allocate
     available_hugepages bigint, -- free pages that are not reserved
     cgroup_limit bigint, -- the cgroup limit that leaves the least, in bytes; NULL if none is visible
-    cgroup_usage bigint, -- usage that counts against cgroup_limit, in bytes
-    obtainable_now bigint -- pages that the kernel could add from free memory without compaction; NULL if they are too large to estimate
+    cgroup_usage bigint -- usage that counts against cgroup_limit, in bytes
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 2
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_pools_wrapper';

@@ -46,8 +46,8 @@ def own_notes(row: dict[str, Any]) -> list[str]:
 
 
 def steady(row: dict[str, Any]) -> dict[str, Any]:
-    """A row without the columns that change between two reads: those that depend on the host's free memory."""
-    return {name: value for name, value in row.items() if name not in ("page_tables_host", "obtainable_now")}
+    """A row without the column that changes between two reads."""
+    return {name: value for name, value in row.items() if name != "page_tables_host"}
 
 
 def _read_unchanged(session: Any) -> tuple[dict[str, Any], dict[int, PoolNumbers]] | None:

@@ -107,8 +107,6 @@ MACHINES = [
         "test_landing.py::test_landed",
         "test_landing.py::test_pool_empty",
         "test_outlook.py::test_gigantic_pages_on_disk",
-        "test_recommendations.py::test_pool_of_a_size_that_nobody_uses",
-        "test_recommendations.py::test_last_gigantic_page_filled",
         "test_recommendations.py::test_enough_is_not_called_too_little",
         "test_robustness.py::test_without_procmap_query",
         "test_apply.py::test_other_sizes",
@@ -120,4 +118,4 @@ MACHINES = [
 ]
 
 SHORT = ("two-nodes-uneven", "cpuset", "unified", "descriptors")
-"""The machines of ./dev lab --short: twelve scenarios in two guests of each kernel."""
+"""The machines of ./dev lab --short: nine scenarios in two guests of each kernel."""

@@ -21,7 +21,7 @@ SAME = {"kind": "kind", "verdict": "verdict", "message": "message", "hint": "hin
         "processes": "processes", "page_tables_total": "page_tables_total", "version": "version"}
 """Columns of the files, and the equal members of `status --format json`."""
 POOL = {name: name for name in ("page_size", "node", "nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages",
-                                "nr_overcommit_hugepages", "available_hugepages", "cgroup_limit", "cgroup_usage", "obtainable_now")}
+                                "nr_overcommit_hugepages", "available_hugepages", "cgroup_limit", "cgroup_usage")}
 FINDING = {"sid": "instance", "current_value": "current", **{name: name for name in (
     "severity", "area", "setting", "recommended", "reason", "command", "takes_effect", "saving")}}
 INSTALL = script("install-sql")

@@ -23,7 +23,7 @@ from harness.prometheus import (MONITORING, Prometheus, Samples, Textfile, descr
 
 pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
-MOVES = {"hugepage_host_page_tables_bytes", "hugepage_pool_obtainable_hugepages", "hugepage_page_tables_processes",
+MOVES = {"hugepage_host_page_tables_bytes", "hugepage_page_tables_processes",
          "hugepage_page_tables_bytes", "hugepage_page_tables_max_bytes", "hugepage_page_tables_saving_bytes",
          "hugepage_page_tables_at_max_connections_bytes"}
 """What changes by itself between two looks."""

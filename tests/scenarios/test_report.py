@@ -208,28 +208,6 @@ def test_figures_are_those_of_the_json(busy: tuple[Path, Path], browser: Browser
         assert {"page_size", "nr_hugepages", "free_hugepages"} <= set(figures)
 
 
-def test_where_memory_goes(busy: tuple[Path, Path], browser: Browser) -> None:
-    """The parts are those of meminfo, and together all of it."""
-    tree, page = busy
-    status = sidecar.run("status", "--format", "json", "--root", tree).json()
-    lines = (line.split() for line in (tree / "proc/meminfo").read_text().splitlines())
-    kernel = {name.rstrip(":"): int(number) * 1024 for name, number, *_ in lines}
-    browser.show(page)
-    parts = browser.ask("return Object.fromEntries([...document.querySelectorAll('[data-part]')]"
-                        ".map(part => [part.dataset.part, Number(part.value)]))")
-    assert sum(parts.values()) == kernel["MemTotal"]
-    assert parts["Free"] == kernel["MemFree"]
-    of_kind = {kind: {name: size for name, size in parts.items() if name.startswith(kind)}
-               for kind in ("Huge pages", "Page tables")}
-    pools = sum(pool["nr_hugepages"] * pool["page_size"] for pool in status["pools"] if pool["node"] is None)
-    assert sum(of_kind["Huge pages"].values()) == pools == kernel["Hugetlb"]
-    assert sum(of_kind["Page tables"].values()) == kernel["PageTables"]
-    for row in status["instances"]:
-        label = f"{row['kind']} {row['name']}"
-        assert parts.get(f"Huge pages of {label}", 0) == row["pages_held"] * row["huge_page_size"]
-        assert parts[f"Page tables of {label}"] == row["page_tables_total"]
-
-
 def test_page_tables_at_other_numbers_of_connections(busy: tuple[Path, Path], browser: Browser) -> None:
     """Beside what the smallest process has (the hostile server's postmaster: 120 kB), 8 bytes for each page of 4 kB; of the
     tables of 2 MB pages processes share all but those at both ends of the segment (docs/page-tables.md)."""

@@ -54,9 +54,9 @@ def test_names_fit_the_table():
     assert [name for machine in MACHINES for name in machine.scenarios() if len(name) > 52] == []
 
 
-def test_short_is_twelve_scenarios():
+def test_short_is_nine_scenarios():
     wanted = run.wanted_scenarios(None, short=True)
-    assert sum(len(scenarios) for machines in wanted.values() for _machine, scenarios in machines) == 12
+    assert sum(len(scenarios) for machines in wanted.values() for _machine, scenarios in machines) == 9
     assert {machine.name for machines in wanted.values() for machine, _scenarios in machines} == set(SHORT)
 
 

@@ -19,8 +19,6 @@ pub struct PoolRow {
     pub pool: Pool,
     /// The cgroup limit with the least room; `None` if there is none, if none is visible, and for a node.
     pub limit: Option<CgroupLimit>,
-    /// How many more pages the kernel could make from free memory as it is; `None` for pages larger than its largest block.
-    pub obtainable_now: Option<Pages>,
 }
 
 columns! {
@@ -40,7 +38,6 @@ columns! {
         available_hugepages: Option<Pages> = pool.available(),
         cgroup_limit: Option<Bytes> = row.limit.as_ref().map(|limit| limit.limit),
         cgroup_usage: Option<Bytes> = row.limit.as_ref().map(|limit| limit.usage),
-        obtainable_now: Option<Pages> = row.obtainable_now,
     }
 }
 

@@ -57,13 +57,11 @@ impl InspectedServer {
             others_may_ask_for_more: others.may_ask_for_more,
             past: past.clone(),
             crash_recovery: request.crash_recovery.clone(),
-            commands: self.id.oracle().and_then(|oracle| oracle.clusterware.as_ref()?.commands()),
             requested_may_differ: request.requested_may_differ,
             other_pools: others.other_pools.clone(),
             largest_holder: host.holders.first().cloned(),
             strangers,
             next_boot,
-            oom_group: request.oom_group.clone(),
             ..Facts::new(requested, request.segment.clone(), pool_state, host.meminfo.clone(), reserve_percent)
         }
     }

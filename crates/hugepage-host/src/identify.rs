@@ -7,7 +7,6 @@ use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::namespace;
 use hugepage_oracle::running::{PmonProcess, RunningOracle};
-use hugepage_oracle::sga::ShmFiles;
 use hugepage_oracle::stopped::NamedOracle;
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +109,7 @@ impl InspectContext<'_> {
         files: &InstanceFiles,
         started: Option<SystemTime>,
         memory: &ObservedMemory,
-        shm_files: Option<ShmFiles>,
+        is_in_shm: Option<bool>,
         notes: &mut Notes,
     ) -> (ServerIdentity, ServerSettings) {
         let (root, pid) = (self.root, found.pid);
@@ -128,8 +127,8 @@ impl InspectContext<'_> {
                 (name, found.version, ServerProduct::PostgreSql(server), settings)
             }
             DiscoveredKind::Oracle(instance) => {
-                let pmon = PmonProcess { pid, started, service: service.as_deref() };
-                let (oracle, settings) = RunningOracle::read(&self.oratab, pmon, files, instance, shm_files, notes);
+                let pmon = PmonProcess { pid, started };
+                let (oracle, settings) = RunningOracle::read(&self.oratab, pmon, files, instance, is_in_shm, notes);
                 let version = oracle.version().map(str::to_owned);
                 let product = ServerProduct::Oracle(Box::new(oracle));
                 (instance.sid.clone(), version, product, ServerSettings::Oracle(settings))

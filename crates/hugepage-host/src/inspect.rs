@@ -33,9 +33,9 @@ impl InspectContext<'_> {
     pub(super) fn inspect(&self, found: &DiscoveredServer) -> Option<InspectedServer> {
         let mut notes = Notes::default();
         let started = self.started(found.pid, &mut notes);
-        let (memory, shm_files) = self.observe(found, &mut notes)?;
+        let (memory, is_in_shm) = self.observe(found, &mut notes)?;
         let files = &InstanceFiles::of_process(self.root, found.pid);
-        let (id, settings) = self.identify(found, files, started, &memory, shm_files, &mut notes);
+        let (id, settings) = self.identify(found, files, started, &memory, is_in_shm, &mut notes);
         let (request, evidence) = self.request(files, &id, settings, &memory, &mut notes);
         let (past, notes_on_past) = Default::default();
         // Its number may be another process's by now.

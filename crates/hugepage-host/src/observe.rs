@@ -9,7 +9,7 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::rlimit::{self, Rlimit};
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, ReadError};
-use hugepage_oracle::sga::{self, ShmFiles};
+use hugepage_oracle::sga;
 use hugepage_server::segments::may_be_main;
 use hugepage_server::server::thp_in_use;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ impl InspectContext<'_> {
         &self,
         found: &DiscoveredServer,
         notes: &mut Notes,
-    ) -> Option<(ObservedMemory, Option<ShmFiles>)> {
+    ) -> Option<(ObservedMemory, Option<bool>)> {
         let is_oracle = matches!(found.who, DiscoveredKind::Oracle(_));
         let memlock = notes.keep(rlimit::locked_memory(self.root, found.pid)).flatten();
         if found.undecided > 0 {
@@ -48,7 +48,7 @@ impl InspectContext<'_> {
             ));
         }
         let mut shared = self.memory(found, notes);
-        let shm_files = shared.as_mut().filter(|_| is_oracle).map(|memory| sga::keep_sga(&mut memory.mappings));
+        let is_in_shm = shared.as_mut().filter(|_| is_oracle).map(|memory| sga::keep_sga(&mut memory.mappings));
         let is_empty = |memory: &InstanceMemory| memory.mappings.is_empty();
         if !is_oracle && shared.as_ref().is_some_and(is_empty) {
             return None;
@@ -61,7 +61,7 @@ impl InspectContext<'_> {
             memlock,
             has_hugetlb_pages: processes().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0)),
         };
-        Some((memory, shm_files))
+        Some((memory, is_in_shm))
     }
 
     /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.

@@ -37,7 +37,6 @@ pub(super) struct ServerRequest {
     pub(super) other_pools: Vec<PoolState>,
     pub(super) pending: Pending,
     pub(super) crash_recovery: CrashRecovery,
-    pub(super) oom_group: Option<String>,
 }
 
 impl ServerRequest {
@@ -71,7 +70,6 @@ impl InspectContext<'_> {
         let (segment, evidence) = self.segment(id, &requested, memory, notes);
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let size = in_use.and_then(|segment| segment.page_size).or(requested.huge_page_size).or(self.default);
-        let hierarchy = self.hierarchy.iter().flatten().next().filter(|_| id.postgresql().is_some());
         let mut unchanged = ServerRequest {
             requested,
             requested_may_differ: false,
@@ -80,7 +78,6 @@ impl InspectContext<'_> {
             segment,
             pending: Pending::Unchanged,
             crash_recovery: CrashRecovery::default(),
-            oom_group: hierarchy.and_then(|one| notes.keep(one.oom_group(self.root, &id.pid.to_string())).flatten()),
         };
         if let Some(segment) = unchanged.segment.as_mut().filter(|segment| segment.in_huge_pages == Bytes(0)) {
             let memory = memory_limit::of_process(self.root, id.pid, &self.mounts);

@@ -50,8 +50,6 @@ pub struct HostFacts {
     pub transparent_hugepage: Option<String>,
     /// `vm.hugetlb_shm_group`.
     pub hugetlb_shm_group: Option<String>,
-    /// Whether it is a database server of Exadata.
-    pub is_exadata: bool,
     /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
     pub processes_are_hidden: bool,
     /// Whether this program certainly sees the processes of a container alone.

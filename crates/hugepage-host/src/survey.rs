@@ -17,7 +17,6 @@ use hugepage_kernel::next_boot::NextBoot;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, Root};
-use hugepage_oracle::readers::grid::CELLS_OF_EXADATA;
 use hugepage_oracle::readers::oratab::HostOratab;
 use hugepage_oracle::stopped::{HostOfStarts, StoppedOracle};
 use hugepage_server::CgroupView;
@@ -64,7 +63,6 @@ impl Snapshot {
         let servers = host.servers(&mut glances, &mut unread);
         let owners = host.accounts.owners(root);
         let stopped = host.stopped_oracle(&servers, &owners, &mut unread, &mut notes);
-        let is_exadata = host.is_exadata(&servers, &stopped);
         let of_holders = || host.holders(&glances);
         // Whoever holds pages can keep this from an answer, and no server has another one by that.
         let of_holders = readers::read_as(&Owner::nobody(root), of_holders).map_err(|why| notes.add(why.to_string()));
@@ -92,7 +90,6 @@ impl Snapshot {
             pools: host.pools,
             transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
             hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
-            is_exadata,
             processes_are_hidden,
             holders,
             is_in_container,
@@ -161,15 +158,6 @@ impl<'a> InspectContext<'a> {
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
         stopped_readers::stopped_oracle(owners, &of_starts, &running, unread, notes)
-    }
-
-    /// Whether Oracle is here, on a database server of Exadata. Its user may have laid the way to the file that says so.
-    fn is_exadata(&self, servers: &[InspectedServer], stopped: &[StoppedOracle]) -> bool {
-        let oracle = servers.iter().find(|server| server.id.oracle().is_some());
-        let owner = oracle.and_then(|server| server.id.place.uid);
-        let owner = owner.map_or_else(|| Owner::nobody(self.root), |uid| Owner::of_account(self.root, uid));
-        (oracle.is_some() || !stopped.is_empty())
-            && readers::read_as(&owner, || self.root.exists(CELLS_OF_EXADATA)).unwrap_or(false)
     }
 
     /// Every server that counts, inspected by its user's reader, in the order of process ids. `glances` gets those that are none.

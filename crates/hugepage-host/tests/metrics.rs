@@ -28,7 +28,7 @@ fn instance(name: &str, status: Status) -> InstanceMetrics {
 }
 
 fn row(node: Option<u32>, pool: Pool) -> PoolRow {
-    PoolRow { node, is_default: true, pool, limit: None, obtainable_now: None }
+    PoolRow { node, is_default: true, pool, limit: None }
 }
 
 fn host(instances: Vec<InstanceMetrics>) -> String {

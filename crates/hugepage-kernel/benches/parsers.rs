@@ -9,7 +9,7 @@ use criterion::{Criterion, Throughput};
 use hugepage_kernel::cgroups::cgroup;
 use hugepage_kernel::mapping::{maps, own_mapping, procmap_query, smaps};
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::memory::{buddyinfo, pool};
+use hugepage_kernel::memory::pool;
 use hugepage_kernel::proc::process::{self, ProcessStatus};
 use hugepage_kernel::{Notes, Root};
 
@@ -47,7 +47,6 @@ fn read(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("read");
     group.bench_function("meminfo", |bencher| bencher.iter(|| Meminfo::read(&root)));
     group.bench_function("status of a process", |bencher| bencher.iter(|| process::status(&root, pid)));
-    group.bench_function("buddyinfo", |bencher| bencher.iter(|| buddyinfo::read(&root)));
     group.bench_function("PROCMAP_QUERY", |bencher| bencher.iter(|| procmap_query::holding(&root, address)));
     group.bench_function("mapping by text", |bencher| bencher.iter(|| own_mapping::by_text(&root, address)));
     let mapping = own_mapping::at(&root, address).expect("own maps can be read").expect("the stack is mapped");

@@ -1,5 +1,5 @@
 //! Whatever a file holds, a reader does not panic, and garbage beside a well-formed line costs nothing but itself. Where a
-//! line could be the one that is looked for (maps, buddyinfo), garbage is an error that names it, never a silent loss.
+//! line could be the one that is looked for (maps), garbage is an error that names it, never a silent loss.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -10,8 +10,8 @@ use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::{own_mapping, smaps};
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::memory::{buddyinfo, pool, thp};
-use hugepage_kernel::{Bytes, Notes, PageSize, Pages, Root};
+use hugepage_kernel::memory::{pool, thp};
+use hugepage_kernel::{Bytes, Notes, PageSize, Root};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -89,14 +89,6 @@ fn contents() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The sum of a garbled line with many columns and huge counts is capped at the largest number.
-    #[test]
-    fn blocks_are_summed_without_overflow(free in prop::collection::vec(any::<u64>(), 1..200)) {
-        let zone = buddyinfo::Zone { node: 0, name: "Normal".to_owned(), free };
-        let ready = buddyinfo::ready(&[zone.clone(), zone.clone()], None, page_size(4), page_size(4)).unwrap();
-        prop_assert!(ready >= zone.free.iter().copied().max().map(Pages).unwrap());
-    }
-
     #[test]
     fn meminfo_keeps_its_lines_beside_garbage(text in around("PageTables:     5007924 kB".to_owned())) {
         prop_assume!(text.matches("PageTables").count() == 1);
@@ -136,7 +128,6 @@ proptest! {
         let _ = (maps::parse(&text), Meminfo::parse(&text));
         let (_directory, root) = tree(&[
             ("proc/meminfo", &content),
-            ("proc/buddyinfo", &content),
             ("proc/self/auxv", &content),
             ("proc/self/maps", &content),
             ("proc/self/smaps", &other),
@@ -150,9 +141,6 @@ proptest! {
         let _ = (Meminfo::read(&root), own_mapping::at(&root, address), root.base_page_size());
         let _ = (pool::pool(&root, page_size(2048)), pool::memory(&root), thp::choice(&root, "enabled"));
         let _ = smaps::usage_of(&root, &maps::parse(MAPPING).unwrap());
-        if let Ok(zones) = buddyinfo::read(&root) {
-            let _ = buddyinfo::ready(&zones, None, page_size(2048), page_size(4));
-        }
         if let Ok(Some(hierarchy)) = Hierarchy::find(&root) {
             let mut notes = Notes::default();
             let limits = hierarchy.limits(&root, page_size(2048), &mut notes);
@@ -195,20 +183,6 @@ proptest! {
                 let bad = text.lines().find(|line| maps::parse(line).is_none()).unwrap();
                 prop_assert!(error.to_string().contains(bad), "{error}");
             }
-        }
-    }
-
-    #[test]
-    fn buddyinfo_finds_the_line_or_names_the_garbage(
-        text in around("Node 1, zone   Normal      5      4      3      2      1      0      0      0      0      7      9".to_owned()),
-    ) {
-        let (_directory, root) = tree(&[("proc/buddyinfo", text.as_bytes())]);
-        match buddyinfo::read(&root) {
-            Ok(zones) => prop_assert_eq!(
-                buddyinfo::ready(&zones, Some(1), page_size(2048), page_size(4)),
-                Some(Pages(7 + 2 * 9))
-            ),
-            Err(error) => prop_assert!(text.lines().any(|line| error.to_string().contains(line)), "{error}"),
         }
     }
 }
@@ -279,6 +253,30 @@ fn a_limit_that_is_no_number_is_a_note() {
         let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut found_notes);
         assert_eq!((found.fault.len(), found_notes.into_vec().len()), (fault, notes), "{content:?}");
         assert_eq!(found.hidden_levels, notes > 0, "{content:?}");
+    }
+}
+
+/// An update of systemd may mount it so; only a limit of memory makes anything unknown.
+#[test]
+fn a_limit_of_memory_that_counts_huge_pages_is_hidden() {
+    let mounts = |options: &str| format!("30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw{options}\n");
+    for (options, high, parent, hidden) in [
+        (",memory_hugetlb_accounting", "max\n", "max\n", None),
+        (",memory_hugetlb_accounting", "4096\n", "max\n", Some("a/b/memory.high")),
+        (",memory_hugetlb_accounting", "max\n", "4096\n", Some("a/memory.max")),
+        ("", "4096\n", "4096\n", None),
+    ] {
+        let (_directory, root) = tree(&[
+            ("proc/self/cgroup", b"0::/a/b\n"),
+            ("proc/self/mountinfo", mounts(options).as_bytes()),
+            ("sys/fs/cgroup/a/b/memory.high", high.as_bytes()),
+            ("sys/fs/cgroup/a/memory.max", parent.as_bytes()),
+        ]);
+        let mut notes = Notes::default();
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut notes);
+        let notes = notes.into_vec();
+        assert_eq!((found.hidden_levels, notes.len()), (hidden.is_some(), usize::from(hidden.is_some())), "{notes:?}");
+        assert!(hidden.is_none_or(|file| notes[0].starts_with(&format!("/sys/fs/cgroup/{file} counts"))), "{notes:?}");
     }
 }
 

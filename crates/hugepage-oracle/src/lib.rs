@@ -12,7 +12,6 @@
 //! ```
 
 pub mod advice;
-pub mod clusterware;
 pub mod equal_sids;
 pub mod lock_limit;
 pub mod log_history;

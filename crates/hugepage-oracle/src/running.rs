@@ -3,19 +3,17 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::model::Product;
+use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Bytes, InstanceFiles};
 use serde::{Deserialize, Serialize};
 
-use crate::clusterware::Clusterware;
 use crate::readers::locate::Search;
 use crate::readers::oratab::HostOratab;
 use crate::readers::process::home_of;
 use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::requested::requested_at_start;
 use crate::settings::{OracleSettings, Settings};
-use crate::sga::ShmFiles;
 
 /// The part of a running server that is Oracle's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,20 +28,14 @@ pub struct RunningOracle {
     pub alert_log: Option<String>,
     /// What the alert log shows of the start of this instance.
     pub last_start: Option<LastStart>,
-    /// Grid Infrastructure; `None` if there is none.
-    pub clusterware: Option<Clusterware>,
-    /// The Managed Global Area: files of /dev/shm beside the SGA (18c and later). `None` if its memory may not be read.
-    pub managed_global_area: Option<Bytes>,
 }
 
 /// The process PMON of an instance.
-pub struct PmonProcess<'a> {
+pub struct PmonProcess {
     /// The process id.
     pub pid: i32,
     /// When it started.
     pub started: Option<SystemTime>,
-    /// The systemd service that started it.
-    pub service: Option<&'a str>,
 }
 
 impl RunningOracle {
@@ -52,22 +44,17 @@ impl RunningOracle {
         self.last_start.as_ref()?.version.as_deref()
     }
 
-    /// PGA_AGGREGATE_LIMIT, by the alert log.
-    pub fn pga_aggregate_limit(&self) -> Option<Bytes> {
-        self.last_start.as_ref()?.parameters.size("pga_aggregate_limit")
-    }
-
-    /// What the files of a running instance tell of it. `shm_files`: the files of /dev/shm that it has, where they may be seen.
+    /// What the files of a running instance tell of it. `is_in_shm`: whether its SGA is files of /dev/shm, where that may be seen.
     pub fn read(
         oratab: &HostOratab<'_>,
-        pmon: PmonProcess<'_>,
+        pmon: PmonProcess,
         files: &InstanceFiles,
         instance: &OracleInstance,
-        shm_files: Option<ShmFiles>,
+        is_in_shm: Option<bool>,
         notes: &mut Notes,
     ) -> (Self, OracleSettings) {
         let root = oratab.root();
-        let PmonProcess { pid, started, service } = pmon;
+        let PmonProcess { pid, started } = pmon;
         let exe = process::link(root, pid, "exe").ok().flatten();
         let of_oratab = || {
             let entries = oratab.entries(files, notes);
@@ -81,17 +68,8 @@ impl RunningOracle {
             started.is_some_and(|started| start.is_of(pid, started) == Some(true))
         };
         let settings = Settings::on_disk(&search, files, is_of, notes);
-        let by_agent = || {
-            service.is_some_and(|service| service.contains("ohasd"))
-                || oratab
-                    .entries(files, &mut Notes::default())
-                    .iter()
-                    .any(|entry| entry.by_agent && entry.sid == instance.sid)
-        };
-        let clusterware = settings.clusterware(instance, files, by_agent, notes);
-        let automatic = shm_files.map(|files| files.are_sga);
         let requested =
-            requested_at_start(settings.start.as_ref(), settings.parameters.as_ref(), automatic, instance.kind);
+            requested_at_start(settings.start.as_ref(), settings.parameters.as_ref(), is_in_shm, instance.kind);
         if matches!(requested.product, Product::Oracle { use_large_pages: None, .. }) {
             notes.add(
                 "use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, \
@@ -104,8 +82,6 @@ impl RunningOracle {
             database: settings.database_names(),
             alert_log: settings.log,
             last_start: settings.start,
-            clusterware,
-            managed_global_area: shm_files.map(|files| files.managed_global_area),
         };
         (oracle, OracleSettings { requested, parameters: settings.parameters, is_unread: settings.is_unread })
     }

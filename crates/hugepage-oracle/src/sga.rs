@@ -1,8 +1,8 @@
 //! Which memory of an Oracle instance is the SGA, by the mappings of its processes.
 
+use hugepage_kernel::PageSize;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::shm_devices::Devices;
-use hugepage_kernel::{Bytes, PageSize};
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
 const SHM_FILES: &str = "/dev/shm/ora_";
@@ -17,18 +17,9 @@ pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) 
         && (mapping.is_sysv() || mapping.path.starts_with(SHM_FILES) || mapping.page_size > base || on_hugetlbfs())
 }
 
-/// What the files of /dev/shm are that an instance has mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShmFiles {
-    /// Whether the SGA is such files.
-    pub are_sga: bool,
-    /// The size of the Managed Global Area.
-    pub managed_global_area: Bytes,
-}
-
-/// Keeps the mappings of the SGA. Under Automatic Memory Management all of the SGA is files of /dev/shm but a segment of
+/// Keeps the mappings of the SGA, and tells whether it is files of /dev/shm. Under Automatic Memory Management all of the SGA is files of /dev/shm but a segment of
 /// one page; else such files belong to the Managed Global Area, which may be larger than the SGA.
-pub fn keep_sga(mappings: &mut Vec<Mapping>) -> ShmFiles {
+pub fn keep_sga(mappings: &mut Vec<Mapping>) -> bool {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
     let sum = |of: &mut dyn Iterator<Item = &Mapping>| of.map(|mapping| mapping.size().0).sum::<u64>();
     let files = sum(&mut mappings.iter().filter(in_shm));
@@ -37,5 +28,5 @@ pub fn keep_sga(mappings: &mut Vec<Mapping>) -> ShmFiles {
     if !are_sga {
         mappings.retain(|mapping| !in_shm(&mapping));
     }
-    ShmFiles { are_sga, managed_global_area: Bytes(if are_sga { 0 } else { files }) }
+    are_sga
 }

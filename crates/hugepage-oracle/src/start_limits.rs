@@ -12,9 +12,11 @@ use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 use hugepage_kernel::{Bytes, Notes, Root};
 
-use crate::clusterware::Clusterware;
 use crate::readers::oratab::HostOratab;
 use crate::readers::{LastStart, OracleKind, limits_conf, size};
+
+/// The file that names the local registry of Grid Infrastructure, in a cluster and under Oracle Restart.
+pub(crate) const GRID_REGISTRY: &str = "/etc/oracle/olr.loc";
 
 /// What a start may take beyond the pages that are certain.
 const MARGIN: u64 = 64 << 20;
@@ -26,7 +28,7 @@ pub(crate) struct StartLimits<'a> {
     pub owner: Option<u32>,
     pub kind: OracleKind,
     pub start: Option<&'a LastStart>,
-    pub clusterware: Option<&'a Clusterware>,
+    pub is_of_grid: bool,
     /// The memory in System V segments of huge pages that the running instances of a user have.
     pub held: &'a dyn Fn(u32) -> Bytes,
 }
@@ -102,7 +104,7 @@ impl StartLimits<'_> {
     fn memlock(&self, root: &Root, owner: Option<&Account>, needed: Bytes) -> Result<Option<Rlimit>, String> {
         let of_log = self.start.and_then(|start| start.memlock);
         let bytes = |limit: Rlimit| limit.bytes().unwrap_or(Bytes(u64::MAX));
-        if self.clusterware.is_some_and(|clusterware| clusterware.resource.is_some()) {
+        if self.is_of_grid {
             return Ok(of_log);
         }
         let of_conf = owner.map(|owner| limits_conf::memlock(root, owner));

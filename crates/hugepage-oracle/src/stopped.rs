@@ -11,14 +11,13 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use serde::{Deserialize, Serialize};
 
-use crate::clusterware::Clusterware;
 use crate::next_request::NextRequest;
 use crate::readers::locate::{Search, is_numbered};
 use crate::readers::oratab::{HostOratab, OratabEntry};
 use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::running::RunningOracle;
 use crate::settings::Settings;
-use crate::start_limits::{self, StartLimits};
+use crate::start_limits::{self, GRID_REGISTRY, StartLimits};
 
 /// An instance that does not run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -52,8 +51,6 @@ pub struct StoppedOracle {
     pub alert_log: Option<String>,
     /// The last start in its alert log.
     pub last_start: Option<LastStart>,
-    /// Grid Infrastructure of its host.
-    pub clusterware: Option<Clusterware>,
     /// What could not be read of it.
     pub notes: Vec<String>,
 }
@@ -223,7 +220,6 @@ fn inspect(
     let owner = files.owner(&program(&entry.home)).ok();
     let search = Search { instance: &instance, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
     let settings = Settings::on_disk(&search, files, |_| true, &mut notes);
-    let clusterware = settings.clusterware(&instance, files, || entry.by_agent, &mut notes);
     let request = NextRequest::new(&settings);
     let page_size = host.page_size();
     let wants = request.wants(page_size, instance.kind, &entry.home);
@@ -233,7 +229,7 @@ fn inspect(
         owner,
         kind: instance.kind,
         start,
-        clusterware: clusterware.as_ref(),
+        is_of_grid: files.root().exists(GRID_REGISTRY),
         held: host.held,
     };
     let lock_limit = request.least_segments(&wants, page_size).and_then(|size| limits.lock_limit(size, &mut notes));
@@ -260,7 +256,6 @@ fn inspect(
         pool_state,
         alert_log: settings.log,
         last_start: settings.start,
-        clusterware,
         notes: notes.into_vec(),
     }
 }

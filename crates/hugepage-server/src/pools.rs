@@ -2,7 +2,6 @@
 
 use hugepage_assess::pools::PoolRow;
 use hugepage_kernel::Root;
-use hugepage_kernel::memory::buddyinfo;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::{self, Pool};
 use hugepage_kernel::notes::Notes;
@@ -13,16 +12,7 @@ use crate::{CgroupView, limits};
 pub fn rows(root: &Root, view: CgroupView<'_>, notes: &mut Notes) -> Vec<PoolRow> {
     let meminfo = notes.keep(Meminfo::read(root));
     let default = meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
-    let zones = notes.keep(buddyinfo::read(root));
-    let base = notes.keep(root.base_page_size());
-    let obtainable = |node, size| buddyinfo::ready(zones.as_deref()?, node, size, base?);
-    let row = |node, pool: Pool, limit| PoolRow {
-        node,
-        is_default: default == Some(pool.page_size),
-        limit,
-        obtainable_now: obtainable(node, pool.page_size),
-        pool,
-    };
+    let row = |node, pool: Pool, limit| PoolRow { node, is_default: default == Some(pool.page_size), limit, pool };
 
     let Some(sizes) = notes.keep(pool::sizes(root)) else {
         // On a kernel before 2.6.27, or with a hidden /sys, only the default size is known.

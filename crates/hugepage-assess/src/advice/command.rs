@@ -20,11 +20,6 @@ pub fn set_node_pool(node: u32, size: PageSize, pages: Pages) -> String {
     format!("echo {pages} > {}", pool::node_file(node, size))
 }
 
-/// Allows `pages` surplus pages of `size` until the next boot.
-pub fn set_overcommit(size: PageSize, is_default: bool, pages: Pages) -> String {
-    set_pool(size, is_default, pages).replace("nr_hugepages", "nr_overcommit_hugepages")
-}
-
 /// Sets the limit of a systemd service on locked memory from its next start on (systemd.exec(5), systemd.unit(5)).
 pub fn memlock_of_service(service: &str, value: &str) -> String {
     let directory = format!("/etc/systemd/system/{service}.d");
@@ -140,7 +135,6 @@ mod tests {
         for (size, is_default) in sizes.into_iter().flat_map(|size| [(size, true), (size, false)]) {
             commands.push(set_pool(size, is_default, Pages(7)));
             commands.push(set_node_pool(1, size, Pages(7)));
-            commands.push(set_overcommit(size, is_default, Pages(7)));
             commands.push(reserve_at_boot(size, Pages(7)));
             for word in WORDS {
                 let file = format!("/etc/sysctl.d/99-{word}.conf");

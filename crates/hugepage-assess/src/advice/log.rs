@@ -67,10 +67,6 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
             "a cgroup allows fewer huge pages than its processes have reserved".to_owned(),
             exceeds(&text, &Finding::SharedLimit),
         ),
-        Threat::MemoryLimit => (
-            format!("a memory cgroup allows less than {} and private memory", text.terms().the_memory),
-            exceeds(&text, &Finding::MemoryLimit),
-        ),
         Threat::CrashLoses => (
             match status.crash.outlook {
                 Outlook::Fails => "the restart after a crash of one process would fail".to_owned(),
@@ -114,7 +110,6 @@ pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
         (Threat::SharedLimit, _) => {
             "the cgroup allows all huge pages that its processes have reserved again".to_owned()
         }
-        (Threat::MemoryLimit, _) => format!("the memory cgroup allows {memory} and private memory again"),
         (Threat::CrashLoses, _) if status.crash.outlook == Outlook::Unknown => {
             "the restart after a crash may get its huge pages again, but this is not guaranteed".to_owned()
         }

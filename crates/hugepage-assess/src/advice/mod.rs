@@ -1,17 +1,16 @@
 //! Messages, log entries, recommendations and commands, ready to be shown and run.
 
 pub mod command;
-pub mod context;
 pub mod events;
 pub mod log;
 pub mod message;
 pub mod plan;
 pub mod pool;
 pub mod recommendation;
-pub mod rules;
+mod rules;
 pub mod shared_buffers;
 
 pub use message::{findings, hint, message};
 pub use plan::Plan;
 pub use recommendation::Recommendation;
-pub use rules::recommendations;
+pub use rules::{AdviceContext, recommendations};

@@ -93,25 +93,6 @@ impl Recommendation {
         }
         self
     }
-
-    /// For a setting of PostgreSQL, which takes effect when the server starts again.
-    pub fn of_server(
-        severity: Severity,
-        setting: &str,
-        current: String,
-        recommended: Option<String>,
-        reason: String,
-        saving: Option<Bytes>,
-    ) -> Self {
-        Self {
-            current: Some(current),
-            command: recommended.as_ref().map(|value| format!("ALTER SYSTEM SET {setting} = '{value}';")),
-            recommended,
-            takes_effect: Effect::ServerRestart,
-            saving,
-            ..Self::new(severity, Area::Postgresql, setting, reason)
-        }
-    }
 }
 
 /// Whom a number of pages to set counts; as of [`Facts::others_lack`](crate::model::Facts::others_lack).

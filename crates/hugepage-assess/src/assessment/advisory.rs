@@ -48,8 +48,6 @@ pub enum Matters {
     BasePages,
     /// Servers that use or would use pages of 1 GB or more.
     GiganticPages,
-    /// Servers in a memory cgroup with a limit.
-    MemoryLimit,
     /// Servers that ask for System V segments.
     SystemV,
     /// All.
@@ -183,7 +181,6 @@ impl Matters {
             Self::HugePages => landing == Some(Landing::Hugetlb),
             Self::BasePages => landing == Some(Landing::Base),
             Self::GiganticPages => facts.pool_state.huge_page_size.is_some_and(|size| size.bytes().0 >= 1 << 30),
-            Self::MemoryLimit => facts.pool_state.limits.as_ref().is_some_and(|limits| !limits.memory.is_empty()),
             Self::SystemV => facts.requested.has_system_v_segments(),
             Self::Any => true,
         }

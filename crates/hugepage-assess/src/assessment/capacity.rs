@@ -24,8 +24,6 @@ pub struct HostMemory {
     pub commit_left: Option<Bytes>,
     /// What pools of other sizes take.
     pub elsewhere: Bytes,
-    /// What the kernel gives back of each new page of the pool, see [`saved_per_page`]; 0 if nothing.
-    pub saved_per_page: Bytes,
 }
 
 impl HostMemory {
@@ -40,16 +38,8 @@ impl HostMemory {
             reserve_percent,
             commit_left: meminfo.commit_left,
             elsewhere: meminfo.hugetlb.map_or(Bytes(0), |hugetlb| hugetlb.saturating_sub(in_pool)),
-            saved_per_page: meminfo.vmemmap_base.map_or(Bytes(0), |base| saved_per_page(pool.page_size, base)),
         })
     }
-}
-
-/// What the kernel gives back of each new huge page of `size` with `vm.hugetlb_optimize_vmemmap` (mm/vmemmap_dedup, Linux
-/// 5.19): of its descriptors, 64 bytes for each page of `base`, one base page stays. It becomes memory for base pages.
-pub fn saved_per_page(size: PageSize, base: PageSize) -> Bytes {
-    const DESCRIPTOR: u64 = 64;
-    Bytes(size.bytes().0 / base.bytes().0 * DESCRIPTOR).saturating_sub(base.bytes())
 }
 
 /// The largest pool of one page size.
@@ -71,26 +61,13 @@ impl Capacity {
     /// The capacity for pages of the size of `pool`.
     pub fn of_pool(memory: &HostMemory, pool: &Pool) -> Self {
         let size = pool.page_size;
-        let HostMemory { mem_total, available, movable, reserve_percent, commit_left, elsewhere, saved_per_page } =
-            *memory;
-        // The pool that takes `total`, where of each new page so much is given back.
-        let pages = |total: Bytes, saved: Bytes| {
-            let now = size.times(pool.nr);
-            if total <= now {
-                size.pages_within(total)
-            } else {
-                pool.nr.saturating_add(new_pages(total.saturating_sub(now), size, saved))
-            }
-        };
+        let HostMemory { mem_total, available, movable, reserve_percent, commit_left, elsewhere } = *memory;
         let usable = mem_total.saturating_sub(mem_total.percent(reserve_percent));
-        let within_reserve = pages(
-            usable.saturating_sub(elsewhere),
-            saved_per_page.saturating_sub(saved_per_page.percent(reserve_percent)),
-        );
+        let within_reserve = size.pages_within(usable.saturating_sub(elsewhere));
         let held = pool.nr.max(pool.in_use().unwrap_or_default());
         let with = |available: Bytes| {
-            let more = new_pages(available.saturating_sub(mem_total.percent(KEPT_AVAILABLE)), size, saved_per_page);
-            held.max(held.saturating_add(more).min(pages(mem_total.saturating_sub(elsewhere), saved_per_page)))
+            let more = size.pages_within(available.saturating_sub(mem_total.percent(KEPT_AVAILABLE)));
+            held.max(held.saturating_add(more).min(size.pages_within(mem_total.saturating_sub(elsewhere))))
         };
         let (now, most) = match available {
             Some(available) => (with(available), with(available.saturating_add(movable))),
@@ -119,11 +96,6 @@ impl Capacity {
         let left = self.memory.mem_total.saturating_sub(self.memory.elsewhere).saturating_sub(size.times(pages));
         (pages > self.nr.max(self.within_reserve)).then_some((left, self.memory.reserve_percent))
     }
-}
-
-/// The new pages that `memory` holds.
-fn new_pages(memory: Bytes, size: PageSize, saved: Bytes) -> Pages {
-    Pages(memory.0 / size.bytes().saturating_sub(saved).0.max(1))
 }
 
 impl Facts {

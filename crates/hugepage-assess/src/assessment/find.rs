@@ -36,7 +36,6 @@ impl Status {
                 .filter(|meminfo| meminfo.is_of_lxcfs)
                 .map(|_| (Severity::Notice, Finding::HostMemoryUnknown)),
             self.boot_loses(),
-            facts.oom_group.as_ref().map(|_| (Severity::Notice, Finding::OomGroup)),
             self.limit_hit(),
         ];
         findings.extend(others.into_iter().flatten());

@@ -37,20 +37,12 @@ pub enum Threat {
     CrashLoses = 8,
     /// [`Finding::SharedLimit`].
     SharedLimit = 16,
-    /// [`Finding::MemoryLimit`].
-    MemoryLimit = 32,
 }
 
 impl Threat {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::CgroupLimit,
-        Self::RestartFails,
-        Self::RestartLoses,
-        Self::CrashLoses,
-        Self::SharedLimit,
-        Self::MemoryLimit,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::CgroupLimit, Self::RestartFails, Self::RestartLoses, Self::CrashLoses, Self::SharedLimit];
 
     /// The finding that it is of.
     pub const fn finding(self) -> Finding {
@@ -60,7 +52,6 @@ impl Threat {
             Self::RestartLoses => Finding::RestartLoses,
             Self::CrashLoses => Finding::CrashLoses,
             Self::SharedLimit => Finding::SharedLimit,
-            Self::MemoryLimit => Finding::MemoryLimit,
         }
     }
 
@@ -102,16 +93,12 @@ pub enum Finding {
     CrashLoses,
     /// The NUMA nodes that the server may use have too few pages.
     NodeLimit,
-    /// A memory cgroup that counts huge pages allows less than the segment and private memory, now or after the next start.
-    MemoryLimit,
     /// A fault-time cgroup limit is below what all that share it were promised, now or after the next start.
     SharedLimit,
     /// The host's memory and page tables are unknown: lxcfs shows a container's.
     HostMemoryUnknown,
     /// In huge pages now, and the next boot sets too small a pool, or none.
     BootLoses,
-    /// The kernel kills all processes of the server at once when memory runs out.
-    OomGroup,
     /// A limit has refused huge pages to processes of the server's cgroup.
     LimitHit {
         /// The file that counts it.
@@ -125,7 +112,7 @@ pub enum Finding {
 
 impl Finding {
     /// The names of all findings, in the order of this list. `AsRequested` is the absence of findings.
-    pub const NAMES: [&'static str; 18] = [
+    pub const NAMES: [&'static str; 16] = [
         "cgroup_limit",
         "restart_fails",
         "regressed",
@@ -138,11 +125,9 @@ impl Finding {
         "outlook_unknown",
         "crash_loses",
         "node_limit",
-        "memory_limit",
         "shared_limit",
         "host_memory_unknown",
         "boot_loses",
-        "oom_group",
         "limit_hit",
     ];
 
@@ -161,11 +146,9 @@ impl Finding {
             Self::OutlookUnknown => "outlook_unknown",
             Self::CrashLoses => "crash_loses",
             Self::NodeLimit => "node_limit",
-            Self::MemoryLimit => "memory_limit",
             Self::SharedLimit => "shared_limit",
             Self::HostMemoryUnknown => "host_memory_unknown",
             Self::BootLoses => "boot_loses",
-            Self::OomGroup => "oom_group",
             Self::LimitHit { .. } => "limit_hit",
             Self::AsRequested => "as_asked",
         }

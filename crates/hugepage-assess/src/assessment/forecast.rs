@@ -51,7 +51,7 @@ impl Forecast {
                 .as_ref()
                 .zip(size)
                 .and_then(|(limits, size)| excesses(limits, size, own_bytes).into_iter().next())
-                .map(|excess| excess.kind.cause()),
+                .map(|_| Cause::CgroupLimit),
             _ => {
                 let has = share.map(|share| (share.persistent, Some(share.guaranteed)));
                 let refusal = match lock_limit {

@@ -161,7 +161,6 @@ mod tests {
             reserve_percent: 20,
             commit_left: None,
             elsewhere,
-            saved_per_page: Bytes(0),
         };
         Some(Capacity::of_pool(&memory, &full(held)))
     }

@@ -30,8 +30,6 @@ pub enum Cause {
     ShmLimit,
     /// The pool has pages enough, but not on the NUMA nodes that the server may use.
     NodeLimit,
-    /// A memory cgroup that counts huge pages allows less than the server would touch.
-    MemoryLimit,
     /// No visible fact explains it, or no longer does.
     #[serde(other)]
     Unknown,
@@ -39,7 +37,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::Disabled,
         Self::MemoryTarget,
         Self::SysvSharedMemory,
@@ -52,7 +50,6 @@ impl Cause {
         Self::ShmGroup,
         Self::ShmLimit,
         Self::NodeLimit,
-        Self::MemoryLimit,
         Self::Unknown,
     ];
 }

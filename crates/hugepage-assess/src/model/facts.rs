@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{
     Cause, CrashRecovery, CurrentStart, Landing, Loss, OtherPool, PagesOfStrangers, Pending, PoolHolder, PoolState,
-    Requested, Segment, ServerCommands,
+    Requested, Segment,
 };
 
 /// All that an assessment needs, gathered before it; `None` for what could not be read.
@@ -37,16 +37,12 @@ pub struct Facts {
     pub past: Past,
     /// Whether the server would recover after a crash.
     pub crash_recovery: CrashRecovery,
-    /// The commands that stop and start the server; `None` if its own tools do.
-    pub commands: Option<ServerCommands>,
     /// Whether `requested` is from files that have changed since the start, so that the server may have been started with others.
     pub requested_may_differ: bool,
     /// The pools of other page sizes that have pages, or may get some.
     pub other_pools: Vec<OtherPool>,
     /// The program beside database servers that has most huge pages; `None` if others can't be seen, or have none.
     pub largest_holder: Option<PoolHolder>,
-    /// The file by which the kernel kills all processes of a PostgreSQL server at once when memory runs out; `None` if it does not.
-    pub oom_group: Option<String>,
     /// What strangers have of the pool; none if others can't be seen.
     pub strangers: PagesOfStrangers,
     /// What the pool of `pool_state` has after the next boot; `None` if that was not read.
@@ -74,13 +70,11 @@ impl Facts {
             others_may_ask_for_more: false,
             past: Past::default(),
             crash_recovery: CrashRecovery::default(),
-            commands: None,
             requested_may_differ: false,
             other_pools: Vec::new(),
             largest_holder: None,
             strangers: PagesOfStrangers::default(),
             next_boot: None,
-            oom_group: None,
         }
     }
 

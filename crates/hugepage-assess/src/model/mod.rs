@@ -12,7 +12,6 @@ mod pool_holder;
 mod pool_state;
 mod segment;
 mod server;
-mod server_commands;
 
 pub use cause::Cause;
 pub use crash_recovery::CrashRecovery;
@@ -26,4 +25,3 @@ pub use pool_holder::{PagesOfStrangers, PoolHolder};
 pub use pool_state::{LockLimit, OtherPool, PoolFact, PoolState};
 pub use segment::Segment;
 pub use server::{HugePages, Product, Requested, UseLargePages};
-pub use server_commands::ServerCommands;

@@ -4,14 +4,12 @@ mod properties;
 mod rules;
 mod states;
 
-use hugepage_assess::advice::context::AdviceContext;
-use hugepage_assess::advice::{Recommendation, recommendations};
+use hugepage_assess::advice::{AdviceContext, Recommendation, recommendations};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::model::{
     Demand, Facts, HugePages, Landing, NodePools, OtherPool, Pending, PoolFact, PoolState, Product, Requested, Segment,
 };
-use hugepage_assess::pools::PoolRow;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::memory::meminfo::Meminfo;
@@ -39,8 +37,6 @@ struct Host {
     limits: CgroupLimits,
     connections: u64,
     at_boot: Option<u64>,
-    ready: Option<u64>,
-    thp: &'static str,
     available: Option<u64>,
     sees_others: bool,
     nodes: Option<NodePools>,
@@ -64,8 +60,6 @@ impl Default for Host {
             limits: CgroupLimits::default(),
             connections: 100,
             at_boot: Some(534),
-            ready: None,
-            thp: "madvise",
             available: None,
             sees_others: true,
             nodes: None,
@@ -166,20 +160,8 @@ impl Host {
         };
         AdviceContext {
             status: Status::assess(facts),
-            shared_memory: Some(Bytes(shared_memory(self.shared_buffers))),
             page_tables: PageTables::default(),
-            pools: pools
-                .iter()
-                .map(|(size, counters)| PoolRow {
-                    node: None,
-                    is_default: *size == huge,
-                    pool: pool(*size, *counters),
-                    limit: None,
-                    obtainable_now: self.ready.map(Pages),
-                })
-                .collect(),
             is_in_container: self.is_in_container,
-            thp_enabled: Some(self.thp.to_owned()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Over all kinds of hosts: no number beyond what the host can hold, none that falls short, and none that shrinks with
 //! more memory to serve.
 
-use hugepage_assess::advice::context::AdviceContext;
+use hugepage_assess::advice::AdviceContext;
 use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::advice::recommendation::{Area, Recommendation};
 use hugepage_assess::advice::{self, log};

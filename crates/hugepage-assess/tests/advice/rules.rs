@@ -1,4 +1,4 @@
-//! Each rule, where it speaks and where it is silent.
+//! The recommendations, where there are some and where there are none.
 
 use hugepage_assess::advice::recommendation::{Area, setting};
 use hugepage_assess::advice::{self, recommendations};
@@ -43,23 +43,16 @@ fn the_pool() {
     // Lowered under the server, with try and with on.
     let surplus = Host { pool: [534, 100, 100, 534, 9], ..Host::default() };
     check(&surplus, &["warning vm.nr_hugepages: 0 -> 534"]);
-    check(
-        &Host { huge_pages: HugePages::On, ..surplus },
-        &["critical vm.nr_hugepages: 0 -> 534", "critical huge_pages: on -> try"],
-    );
+    check(&Host { huge_pages: HugePages::On, ..surplus }, &["critical vm.nr_hugepages: 0 -> 534"]);
     // Too many, by a few and by far.
     check(&Host { pool: [540, 540, 534, 0, 9], at_boot: Some(540), ..Host::default() }, &[]);
     check(&Host { pool: [1068, 1068, 534, 0, 9], ..Host::default() }, &["warning vm.nr_hugepages: 1068 -> 534"]);
-    // Of another size, that nobody has.
-    check(&Host { gigantic: [3, 2, 0, 0, 0], ..Host::default() }, &["notice hugepages-1048576kB/nr_hugepages: 3 -> -"]);
-    check(&Host { pool: [534, 534, 534, 0, 0], ..Host::default() }, &["notice vm.nr_overcommit_hugepages: 0 -> 534"]);
 }
 
 #[test]
 fn nothing_is_taken_from_servers_that_are_not_seen() {
     let alone = Host { sees_others: false, ..Host::default() };
-    check(&Host { pool: [1068, 1068, 534, 0, 9], ..alone.clone() }, &[]);
-    check(&Host { gigantic: [3, 2, 0, 0, 0], ..alone }, &["notice hugepages-1048576kB/nr_hugepages: 3 -> -"]);
+    check(&Host { pool: [1068, 1068, 534, 0, 9], ..alone }, &[]);
 }
 
 #[test]
@@ -78,19 +71,6 @@ fn beyond_the_reserve_the_number_has_a_caution() {
     // As measured, the host can't hold it.
     let rows = Host { available: Some(0), huge: true, pool: [10; 5], ..host }.recommendations();
     assert!(rows.iter().all(|row| row.recommended.as_deref() != Some("7339")), "{rows:?}");
-}
-
-#[test]
-fn fragmented_memory_is_told() {
-    let host = Host { huge: false, pool: [0; 5], ready: Some(10), at_boot: None, ..Host::default() };
-    let rows = host.recommendations();
-    let at_boot = rows.iter().find(|row| row.setting == "hugepages").unwrap();
-    assert_eq!(at_boot.recommended.as_deref(), Some("534"));
-    assert!(at_boot.reason.contains("only 10 of the 534 missing pages"), "{at_boot:?}");
-    assert!(at_boot.command.as_ref().unwrap().contains("hugepagesz=2M hugepages=534"), "{at_boot:?}");
-    // Enough lies ready: nothing has to wait for a boot.
-    let rows = Host { ready: Some(534), ..host }.recommendations();
-    assert!(rows.iter().all(|row| row.setting != "hugepages"), "{rows:?}");
 }
 
 #[test]
@@ -155,46 +135,10 @@ fn settings_of_the_server() {
     check(&off, &["notice vm.nr_hugepages: 0 -> 534", "notice huge_pages: off -> try"]);
     // Base pages by choice are no reason to reduce anything.
     check(&Host { shared_buffers: 14 * GIB, ..off.clone() }.clone(), &[]);
-    check(&Host { huge_pages: HugePages::On, ..Host::default() }, &["notice huge_pages: on -> try"]);
     check(
         &Host { sysv: true, huge: false, pool: [534, 534, 0, 0, 9], ..Host::default() },
         &["warning shared_memory_type: sysv -> mmap"],
     );
-}
-
-#[test]
-fn gigantic_pages() {
-    let gigantic = Host {
-        page_size: page_size(GIB),
-        pool: [0; 5],
-        gigantic: [2, 2, 2, 0, 0],
-        at_boot: Some(2),
-        ..Host::default()
-    };
-    let rows = gigantic.recommendations();
-    assert_eq!(rows.len(), 1, "{rows:?}");
-    let megabytes: u64 = rows[0].recommended.as_ref().unwrap().strip_suffix("MB").unwrap().parse().unwrap();
-    let size = |megabytes: u64| super::shared_memory(megabytes * MIB);
-    // What else may grow with it is left out.
-    assert!(size(megabytes) <= 2 * GIB && size(megabytes + 66) > 2 * GIB, "{megabytes}");
-    assert_eq!(rows[0].saving, Some(Bytes(2 * GIB - size(1024))));
-    // A full last page leaves nothing to say.
-    check(&Host { shared_buffers: megabytes * MIB, ..gigantic }, &[]);
-}
-
-/// What the last page has unused at least, and where the next power of two of the hash tables would take it.
-#[test]
-fn the_last_page_at_its_borders() {
-    let of = |host: Host, unused: u64| {
-        let mut context = host.context();
-        let all = context.status.facts.segment_size().unwrap();
-        context.shared_memory = Some(Bytes(all.0 - unused));
-        recommendations(&context).iter().any(|row| row.setting == "shared_buffers")
-    };
-    let small = || Host { page_size: page_size(GIB), pool: [0; 5], gigantic: [2, 2, 2, 0, 0], ..Host::default() };
-    assert_eq!([128 * MIB - 1, 128 * MIB, GIB - 1, GIB].map(|unused| of(small(), unused)), [false, true, true, false]);
-    let large = || Host { shared_buffers: 64 * GIB, memory: 128 * GIB, gigantic: [66, 66, 66, 0, 0], ..small() };
-    assert_eq!([150 * MIB, 250 * MIB].map(|unused| of(large(), unused)), [false, true]);
 }
 
 /// The pool of the host would be spread over a node that the server may not use.
@@ -265,13 +209,11 @@ fn after_a_reboot() {
     check(&Host { at_boot: None, ..host.clone() }, &["notice vm.nr_hugepages: - -> 534"]);
     check(&Host { at_boot: Some(533), ..host.clone() }, &["notice vm.nr_hugepages: 533 -> 534"]);
     let on = Host { at_boot: Some(533), huge_pages: HugePages::On, ..host.clone() };
-    check(&on, &["notice vm.nr_hugepages: 533 -> 534", "notice huge_pages: on -> try"]);
+    check(&on, &["notice vm.nr_hugepages: 533 -> 534"]);
     let without_surplus = Host { pool: [534, 534, 534, 0, 0], ..on.clone() };
-    check(&without_surplus, &["warning vm.nr_hugepages: 533 -> 534", "notice huge_pages: on -> try"]);
+    check(&without_surplus, &["warning vm.nr_hugepages: 533 -> 534"]);
     // Nine surplus pages are too few.
-    check(&Host { at_boot: Some(500), ..on }, &["warning vm.nr_hugepages: 500 -> 534", "notice huge_pages: on -> try"]);
-    // More than the host can hold.
-    check(&Host { at_boot: Some(7000), ..host.clone() }, &["warning vm.nr_hugepages: 7000 -> 534"]);
+    check(&Host { at_boot: Some(500), ..on }, &["warning vm.nr_hugepages: 500 -> 534"]);
     let command = Host { at_boot: None, ..host }.recommendations()[0].command.clone();
     assert_eq!(command.as_deref(), Some("echo 'vm.nr_hugepages = 534' > /etc/sysctl.d/90-postgresql-hugepages.conf"));
 }
@@ -303,11 +245,6 @@ fn page_tables_are_saved() {
     };
     assert_eq!(saves(Host { huge: false, pool: [0; 5], ..Host::default() }), [Some(Bytes(5 * MIB))]);
     assert_eq!(saves(Host { pool: [534, 100, 100, 534, 9], ..Host::default() }), [None]);
-}
-
-#[test]
-fn symptoms_of_base_pages() {
-    check(&Host { thp: "always", ..Host::default() }, &["notice transparent_hugepage/enabled: always -> madvise"]);
 }
 
 /// Kubernetes sets it from outside, by a name and in a unit of its own.

@@ -52,8 +52,6 @@ fn ranges_of_releases() {
         ("no_preempt_none", "6.19.8", Some(false)),
         ("no_preempt_none", "7.0.0-14-generic", Some(true)),
         ("no_preempt_none", "6.4.0-150600.23.22-default", None),
-        ("hugetlb_accounting", "6.6", Some(true)),
-        ("hugetlb_accounting", "6.5.13", Some(false)),
         ("lost_huge_pages", "6.12.117+deb13-cloud-amd64", Some(true)),
         ("lost_huge_pages", "6.12.107+deb13-amd64", Some(false)),
         ("no_gigantic_overcommit", "6.18.44", Some(true)),

@@ -1,10 +1,9 @@
 //! What a host can hold: within the reserve, now, and at all.
 
 use hugepage_assess::advice;
-use hugepage_assess::assessment::capacity::{Capacity, HostMemory, saved_per_page};
+use hugepage_assess::assessment::capacity::{Capacity, HostMemory};
 use hugepage_assess::assessment::{Finding, Severity, Status};
 use hugepage_assess::model::Facts;
-use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
@@ -18,7 +17,6 @@ fn memory(mem_total: u64, available: Option<u64>) -> HostMemory {
         reserve_percent: 20,
         commit_left: None,
         elsewhere: Bytes(0),
-        saved_per_page: Bytes(0),
     }
 }
 
@@ -73,44 +71,6 @@ fn within_what_processes_can_be_promised() {
         let found = Capacity::of_pool(&memory, &Pool { page_size: page_size(GIB), ..pool(50, 50, 0) });
         assert_eq!([found.now, found.most], [Pages(now), Pages(90)], "{left}");
     }
-}
-
-/// Each new page of 2 MB takes 28 kB less, which is there for base pages.
-#[test]
-fn with_optimized_vmemmap() {
-    for (size, base, saved) in
-        [(2 * MIB, 4, 28 << 10), (GIB, 4, (16 * MIB) - 4096), (512 * MIB, 64, 448 << 10), (64 << 10, 64, 0)]
-    {
-        assert_eq!(saved_per_page(page_size(size), page_size(base << 10)), Bytes(saved), "{size} {base}");
-    }
-    let saved = Bytes(28 << 10);
-    let is_on =
-        Meminfo { mem_total: Some(Bytes(64 * GIB)), vmemmap_base: Some(page_size(4 << 10)), ..Meminfo::default() };
-    let is_off = Meminfo { vmemmap_base: None, ..is_on.clone() };
-    for (meminfo, saved) in [(is_on, saved), (is_off, Bytes(0))] {
-        let memory = HostMemory::beside_pool(&meminfo, &pool(0, 0, 0), Bytes(0), 20).unwrap();
-        assert_eq!(memory.saved_per_page, saved);
-    }
-    let of = |available: u64, pool: Pool| {
-        let found =
-            Capacity::of_pool(&HostMemory { saved_per_page: saved, ..memory(64 * GIB, Some(available)) }, &pool);
-        let plain = Capacity::of_pool(&memory(64 * GIB, Some(available)), &pool);
-        assert!(plain.now <= found.now && plain.within_reserve <= found.within_reserve && plain.most <= found.most);
-        (plain, found)
-    };
-    // What is left beyond 2%: 2048 pages, or 1.4% more.
-    let kept = Bytes(64 * GIB).percent(2).0;
-    let (plain, found) = of(4 * GIB + kept, pool(100, 100, 0));
-    assert_eq!((plain.now, found.now), (Pages(2148), Pages(100 + 4 * GIB / (2020 << 10))));
-    // Of memory with what is given back 80% may be used.
-    let (plain, found) = of(64 * GIB, pool(100, 100, 0));
-    assert_eq!(plain.within_reserve, Pages(26214));
-    let pages = found.within_reserve.0;
-    let (memory, used) = (|new: u64| 64 * GIB + new * saved.0, |pages: u64| pages * 2 * MIB);
-    assert!(used(pages) <= memory(pages - 100) / 10 * 8 && used(pages + 1) > memory(pages - 99) / 10 * 8, "{pages}");
-    // Pages that are there already give nothing more.
-    let (plain, found) = of(kept, pool(30_000, 0, 0));
-    assert_eq!((plain.now, plain.within_reserve), (found.now, found.within_reserve));
 }
 
 /// A host of 64 GB whose pool of 27852 pages, all of them held, is beyond its reserve of 20%.

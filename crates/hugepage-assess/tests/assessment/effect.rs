@@ -45,8 +45,6 @@ pub fn apply(step: &Step, mut facts: Facts) -> Facts {
             let Some(limits) = &mut pool_state.limits else { return };
             let levels = limits.fault.iter_mut().chain(&mut limits.reservation);
             levels.filter(|level| level.path == *path).for_each(|level| level.limit = level.limit.max(*to));
-            let memory = limits.memory.iter_mut().filter(|level| level.path == *path);
-            memory.for_each(|level| level.limit = level.limit.max(*to));
         }),
         Step::FreePages { size, pages, .. } => {
             facts.strangers.pages = facts.strangers.pages.saturating_sub(*pages);
@@ -179,7 +177,6 @@ fn restart(mut facts: Facts) -> Facts {
     if let (Some(limits), true) = (&mut pool_state.limits, lands) {
         limits.reservation.iter_mut().for_each(|level| level.usage = level.usage.saturating_add(size));
         limits.fault.iter_mut().for_each(|level| level.promised = level.promised_with(Bytes(0), size));
-        limits.memory.iter_mut().for_each(|level| level.huge = level.huge.map(|huge| huge.saturating_add(size)));
     }
     let loss = facts.past.loss.take().filter(|_| !lands);
     facts.past = Past { cause_at_start: forecast.cause.filter(|_| !lands), loss, ..facts.past };

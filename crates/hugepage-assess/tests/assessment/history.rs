@@ -232,7 +232,7 @@ fn warnings_that_stand() {
 /// Each threat that is over, by what the next start and a crash would get now.
 #[test]
 fn the_end_of_a_threat() {
-    use Threat::{CgroupLimit, CrashLoses, MemoryLimit, RestartFails, RestartLoses, SharedLimit};
+    use Threat::{CgroupLimit, CrashLoses, RestartFails, RestartLoses, SharedLimit};
     let surplus = || {
         Server {
             pool: known(hugepage_kernel::memory::pool::Pool {
@@ -247,7 +247,6 @@ fn the_end_of_a_threat() {
     for (status, threat, expected) in [
         (well(), CgroupLimit, "the cgroup allows all huge pages of shared memory again"),
         (well(), SharedLimit, "the cgroup allows all huge pages that its processes have reserved again"),
-        (well(), MemoryLimit, "the memory cgroup allows shared memory and private memory again"),
         (well(), CrashLoses, "the restart after a crash would no longer lose huge pages"),
         (well(), RestartFails, "the next start would get its huge pages again (also after a crash)"),
         (well(), RestartLoses, "the next start would get its huge pages again (also after a crash)"),

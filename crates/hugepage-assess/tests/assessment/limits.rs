@@ -1,10 +1,9 @@
-//! Limits that are checked when a page is touched: alone, shared, now and after the next start, in both kinds of cgroups.
+//! Limits that are checked when a page is touched: alone, shared, now and after the next start.
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status, Threat};
 use hugepage_assess::model::{Cause, Demand, Landing, Pending, PoolState};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
-use hugepage_kernel::cgroups::memory_cgroup::{MemoryLimit, MemoryLimitKind};
 use hugepage_kernel::{Bytes, Pages};
 
 use super::{GIB, MIB, Server, fault, known, limit, pool};
@@ -13,18 +12,6 @@ use super::{GIB, MIB, Server, fault, known, limit, pool};
 fn shared(bytes: u64, promised: u64) -> Option<CgroupLimits> {
     let limit = CgroupLimit { promised: Some(Bytes(promised)), ..limit(bytes, 0) };
     Some(CgroupLimits { fault: vec![limit], ..CgroupLimits::default() })
-}
-
-fn memory(kind: MemoryLimitKind, bytes: u64, private: u64) -> Option<CgroupLimits> {
-    let limit = MemoryLimit {
-        path: "/sys/fs/cgroup/a/memory.max".to_owned(),
-        kind,
-        limit: Bytes(bytes),
-        current: Bytes(0),
-        private: Some(Bytes(private)),
-        huge: None,
-    };
-    Some(CgroupLimits { memory: vec![limit], ..CgroupLimits::default() })
 }
 
 /// With a configuration on disk that needs `size`.
@@ -124,64 +111,6 @@ fn what_shares_a_limit_counts() {
     let status = with_pending(server, GIB + 100 * MIB);
     assert_eq!(verdict(&status), (Severity::Critical, Finding::SharedLimit));
     assert_eq!(status.forecast.cause, Some(Cause::CgroupLimit));
-}
-
-#[test]
-fn memory_cgroups_that_count_huge_pages() {
-    use MemoryLimitKind::{High, Max};
-    let with = |kind, bytes, private| Server { limits: memory(kind, bytes, private), ..Server::default() }.status();
-    assert_eq!(verdict(&with(Max, GIB + 100, 100)).1, Finding::AsRequested);
-    let status = with(Max, GIB + 99, 100);
-    assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
-    assert_eq!(status.threats(), [Threat::MemoryLimit]);
-    assert_eq!(
-        advice::hint(&status).unwrap(),
-        format!("Set /sys/fs/cgroup/a/memory.max to at least {} bytes.", GIB + 100 + 64 * MIB),
-        "private memory grows"
-    );
-    let much = with(Max, GIB, 100 * MIB);
-    assert!(advice::hint(&much).unwrap().contains(&(GIB + 200 * MIB).to_string()), "room for as much again");
-    assert_eq!(verdict(&with(High, GIB - 1, 0)), (Severity::Warning, Finding::MemoryLimit));
-    assert!(advice::message(&with(High, GIB - 1, 0)).contains("slowed down"));
-    let base = Server { pool: known(pool(512, 512, 0)), limits: memory(Max, GIB - 1, 0), ..Server::in_base_pages() };
-    let status = base.clone().status();
-    assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
-    assert_eq!(status.forecast.cause, Some(Cause::MemoryLimit));
-    // Base pages are another matter.
-    let empty = Server { pool: known(pool(0, 0, 0)), ..base };
-    assert_eq!(verdict(&empty.status()).1, Finding::BasePages(Cause::PoolEmpty));
-}
-
-/// Another server in the same group has huge pages, which the same limit counts.
-#[test]
-fn memory_cgroups_count_the_huge_pages_of_others() {
-    let with = |bytes, huge, server: Server| {
-        let mut limits = memory(MemoryLimitKind::Max, bytes, 100).unwrap();
-        limits.memory[0].huge = Some(Bytes(huge));
-        Server { limits: Some(limits), ..server }.status()
-    };
-    assert_eq!(verdict(&with(2 * GIB + 100, 2 * GIB, Server::default())).1, Finding::AsRequested);
-    let status = with(2 * GIB + 99, 2 * GIB, Server::default());
-    assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
-    assert_eq!(
-        advice::message(&status),
-        "A memory cgroup that counts huge pages allows 2048 MB, but shared memory (1 GB), private memory and huge pages of \
-         others need 2048 MB: a process that touches more is killed by SIGBUS, or its reads fail."
-    );
-    // It has not touched all of its own.
-    assert_eq!(verdict(&with(GIB + 100, GIB / 2, Server::default())).1, Finding::AsRequested);
-    // A restart would come on top of what the other one has, and the hint makes room for both.
-    let base = Server { pool: known(pool(1024, 512, 0)), ..Server::in_base_pages() };
-    assert_eq!(verdict(&with(2 * GIB + 100, GIB, base.clone())).1, Finding::BasePages(Cause::Unknown));
-    let status = with(2 * GIB + 99, GIB, base);
-    assert_eq!(verdict(&status), (Severity::Critical, Finding::MemoryLimit));
-    assert_eq!(
-        advice::hint(&status).unwrap(),
-        format!(
-            "Set /sys/fs/cgroup/a/memory.max to at least {} bytes and restart the server.",
-            2 * GIB + 100 + 64 * MIB
-        )
-    );
 }
 
 /// An outlook that is uncertain makes no certain danger.

@@ -1,11 +1,8 @@
 //! NUMA nodes: the kernel counts the free pages of allowed nodes alone when it reserves huge pages.
 
 use hugepage_assess::advice;
-use hugepage_assess::advice::plan::{Plan, Step};
-use hugepage_assess::assessment::{Outlook, Severity, Status};
+use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::model::{Cause, HugePages, Landing, NodePools};
-use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::cgroups::memory_cgroup::{MemoryLimit, MemoryLimitKind};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
 use hugepage_kernel::{Bytes, Pages};
@@ -238,27 +235,6 @@ fn the_node_is_one_obstacle_of_several() {
             " and restart the server."
         ))
     );
-    let mut facts = server().facts();
-    let memory = MemoryLimit {
-        path: "/sys/fs/cgroup/memory.max".to_owned(),
-        kind: MemoryLimitKind::Max,
-        limit: Bytes(GIB),
-        current: Bytes(0),
-        private: Some(Bytes(4096)),
-        huge: None,
-    };
-    facts.pool_state.limits = Some(CgroupLimits { memory: vec![memory], ..CgroupLimits::default() });
-    let status = Status::assess(facts);
-    let plan = Plan::of_finding(&status, status.verdict().1).unwrap();
-    assert!(
-        matches!(
-            &plan.steps[..],
-            [Step::RaiseLimit { to: Bytes(1_140_854_784), .. }, Step::SetNodePool { node: 0, .. }, Step::Restart]
-        ),
-        "{plan:?}"
-    );
-    let after = super::effect::after(&plan, &status.facts);
-    assert_eq!((after.cause, after.outlook, after.excesses()), (None, Outlook::Hugetlb, Vec::new()));
 }
 
 /// What a hint sets leads to huge pages.

@@ -287,8 +287,7 @@ fn is_of_a_kernel(facts: &Facts) -> bool {
     pool && facts.pool_state.limits.iter().all(|limits| {
         let levels = limits.fault.iter().chain(&limits.reservation);
         let numbers = levels.flat_map(|level| [Some(level.usage), level.promised]);
-        let of_memory = limits.memory.iter().flat_map(|level| [level.private, level.huge]);
-        numbers.chain(of_memory).flatten().all(is_possible)
+        numbers.flatten().all(is_possible)
     })
 }
 

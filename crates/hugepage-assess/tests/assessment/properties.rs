@@ -4,7 +4,6 @@ use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
 use hugepage_assess::model::{HugePages, Landing, NodePools, PoolFact};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
-use hugepage_kernel::cgroups::memory_cgroup::{MemoryLimit, MemoryLimitKind};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -41,21 +40,6 @@ fn limits() -> impl Strategy<Value = Vec<CgroupLimit>> {
     let level = (bytes(), bytes(), promised)
         .prop_map(|(bytes, usage, promised)| CgroupLimit { promised, ..limit(bytes, usage) });
     prop::collection::vec(level, 0..4)
-}
-
-fn memory_limits() -> impl Strategy<Value = Vec<MemoryLimit>> {
-    let bytes = || prop_oneof![0..4 * GIB, any::<u64>()].prop_map(Bytes);
-    let kind = prop::sample::select(vec![MemoryLimitKind::Max, MemoryLimitKind::High]);
-    let parts = (prop::option::of(bytes()), prop::option::of(bytes()));
-    let level = (kind, bytes(), parts).prop_map(|(kind, limit, (private, huge))| MemoryLimit {
-        path: format!("/sys/fs/cgroup/{kind:?}_{}", limit.0),
-        kind,
-        limit,
-        current: Bytes(0),
-        private,
-        huge,
-    });
-    prop::collection::vec(level, 0..3)
 }
 
 /// Two nodes with a pool's pages: hundredths of all and of the free ones on the first, which of them may be used, and
@@ -98,7 +82,7 @@ fn servers() -> impl Strategy<Value = Server> {
     let landing = prop::option::weighted(0.9, prop::sample::select(vec![Hugetlb, Base, Thp, PartialThp, Unknown]));
     let requested =
         (prop::sample::select(vec![HugePages::Off, HugePages::On, HugePages::Try]), prop::bool::weighted(0.1));
-    let levels = prop::option::weighted(0.9, (limits(), limits(), memory_limits(), any::<bool>()));
+    let levels = prop::option::weighted(0.9, (limits(), limits(), any::<bool>()));
     let memory = prop_oneof![4 => MIB..256 * GIB, 1 => any::<u64>()];
     let host = (memory, any::<u64>(), prop::option::of(any::<u64>()), 0..=200u32);
     let pool = prop_oneof![
@@ -116,12 +100,11 @@ fn servers() -> impl Strategy<Value = Server> {
             (memory, page_tables, hugetlb, reserve_percent),
         )| {
             let page_size = pool.known().map_or(other, |pool| pool.page_size);
-            let limits = levels.map(|(fault, reservation, memory, hidden_levels)| CgroupLimits {
+            let limits = levels.map(|(fault, reservation, hidden_levels)| CgroupLimits {
                 fault,
                 reservation,
                 refusals: None,
                 hidden_levels,
-                memory,
             });
             let is_whole = |pool: &&Pool| pool.free <= pool.nr && pool.surplus <= Some(pool.nr);
             let nodes = pool.known().filter(is_whole).zip(shares).map(|(pool, shares)| split(pool, shares));

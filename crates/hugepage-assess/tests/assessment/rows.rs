@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::advice::command::{quoted, set_overcommit, set_pool_at_boot};
+use hugepage_assess::advice::command::{quoted, set_pool_at_boot};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::columns::{NamedValue, Value, fields};
 use hugepage_assess::model::{Landing, Product, UseLargePages};
@@ -18,11 +18,6 @@ use super::{GIB, MIB, Server, page_size, pool};
 #[test]
 fn commands_for_root() {
     let (huge, gigantic) = (page_size(2 * MIB), page_size(GIB));
-    assert_eq!(set_overcommit(huge, true, Pages(7)), "sysctl -w vm.nr_overcommit_hugepages=7");
-    assert_eq!(
-        set_overcommit(gigantic, false, Pages(7)),
-        "echo 7 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_overcommit_hugepages"
-    );
     for (file, is_changed_itself) in [
         (None, false),
         (Some("/etc/sysctl.d/10-huge.conf"), false),
@@ -61,7 +56,6 @@ fn pools_of_a_host() {
         is_default: size == 2 * MIB,
         pool: Pool { page_size: page_size(size), ..pool(nr, 0, 0) },
         limit: None,
-        obtainable_now: None,
     };
     let rows = [row(None, 2 * MIB, 5), row(Some(0), 2 * MIB, 5), row(None, GIB, 3)];
     assert_eq!(pools::of_size(&rows, page_size(GIB)), Some(&rows[2]));
@@ -156,7 +150,6 @@ fn views_declare_the_columns_of_their_rows() {
         is_default: true,
         pool: Pool { page_size: page_size(2 * MIB), overcommit: Some(Pages(0)), ..pool(5, 5, 0) },
         limit: Some(limit),
-        obtainable_now: Some(Pages(7)),
     };
     let row = fields(&PoolColumns::new(&pool));
     assert_eq!(added_by(include_str!("../../../../src/views/pools.sql"), row, &["node"]), Vec::<&str>::new());

@@ -1,8 +1,7 @@
 //! The rules of the verdict, each at its border, and which of several speaks.
 
-use hugepage_assess::advice;
-use hugepage_assess::assessment::{Finding, Severity, Status};
-use hugepage_assess::model::{Cause, Facts, HugePages, Landing, PoolFact};
+use hugepage_assess::assessment::{Finding, Severity};
+use hugepage_assess::model::{Cause, HugePages, Landing, PoolFact};
 use hugepage_kernel::Pages;
 use hugepage_kernel::memory::pool::Pool;
 
@@ -202,21 +201,4 @@ fn all_findings_are_kept() {
         Server { huge_pages: HugePages::On, limits: fault(&[(0, 0)]), memory: 100, page_tables: 11, ..on_surplus() };
     let findings: Vec<_> = server.status().findings.into_iter().map(|(_, finding)| finding).collect();
     assert_eq!(findings, [Finding::CgroupBelowSegment, Finding::RestartFails, Finding::PageTables]);
-}
-
-/// A notice, and nothing that a plan could change; a server in base pages is told of those first.
-#[test]
-fn all_processes_are_killed_at_once() {
-    let oom_group = Some("/sys/fs/cgroup/pg/memory.oom.group".to_owned());
-    let status = Status::assess(Facts { oom_group: oom_group.clone(), ..Server::default().facts() });
-    assert_eq!(status.findings, [(Severity::Notice, Finding::OomGroup)]);
-    assert_eq!(
-        advice::message(&status),
-        "Shared memory (1 GB) is in 512 huge pages of 2 MB, but when memory runs out the kernel kills all processes of the server at \
-         once, without a line in its log (/sys/fs/cgroup/pg/memory.oom.group is 1)."
-    );
-    assert!(advice::hint(&status).unwrap().starts_with("Set OOMPolicy=continue in the unit"));
-    let base = Status::assess(Facts { oom_group, ..Server::in_base_pages().facts() });
-    assert_eq!(base.verdict(), (Severity::Warning, &Finding::BasePages(Cause::PoolEmpty)));
-    assert_eq!(advice::hint(&base), advice::hint(&Server::in_base_pages().status()));
 }

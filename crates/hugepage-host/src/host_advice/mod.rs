@@ -10,9 +10,7 @@ use hugepage_assess::advice::pool;
 use hugepage_assess::advice::recommendation::{Area, Effect};
 use hugepage_assess::assessment::host::Misfit;
 use hugepage_assess::assessment::{Severity, Sizing};
-use hugepage_assess::model::Landing;
 use hugepage_kernel::PageSize;
-use hugepage_oracle::advice::host::{self, AdvisedHost};
 use hugepage_oracle::advice::instance::{self, AdvisedOracle};
 use serde::Serialize;
 
@@ -39,7 +37,6 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
         all.extend(of_pool(survey, sizing));
         all.extend(sizing.misfits.iter().map(|misfit| of_host(of_misfit(survey, sizing.page_size, misfit))));
     }
-    all.extend(host::recommendations(&survey.advised_oracles(), sizings).into_iter().map(of_host));
     let mut of_instances = Vec::new();
     for instance in survey.instances.iter() {
         let in_hint = Some(instance.status.verdict().1.name());
@@ -123,32 +120,18 @@ impl Instance {
     /// What Oracle's rules see of it; `None` for other products.
     fn advised_oracle(&self) -> Option<AdvisedOracle<'_>> {
         let id = &self.id;
+        id.oracle()?;
         Some(AdvisedOracle {
             name: &id.name,
             owner: id.owner.as_deref(),
             service: id.service.as_deref(),
             memlock: self.memory.memlock,
             status: &self.status,
-            oracle: id.oracle()?,
         })
     }
 }
 
 impl Survey {
-    /// What Oracle's rules see of the host.
-    fn advised_oracles(&self) -> AdvisedHost<'_> {
-        AdvisedHost {
-            running: self.instances.iter().filter_map(Instance::advised_oracle).collect(),
-            stopped: &self.host.stopped,
-            hides_pages: self.instances.iter().any(|instance| instance.landed_in() == Landing::Unknown),
-            meminfo: self.host.meminfo.as_ref(),
-            pools: &self.host.pools,
-            transparent_hugepage: self.host.transparent_hugepage.as_deref(),
-            is_exadata: self.host.is_exadata,
-            kernel_release: self.host.kernel_release.as_deref(),
-        }
-    }
-
     /// Whether mappings that request no size get huge pages of `size`.
     fn is_default(&self, size: PageSize) -> bool {
         self.host.default_page_size() == Some(size)

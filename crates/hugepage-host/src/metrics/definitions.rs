@@ -84,8 +84,6 @@ fn of_pool(row: &PoolRow, of: &mut Measured<'_>) {
             "Pages above the configured pool size; they are freed when their user stops." = pages(pool.surplus);
         number "hugepage_pool_nr_overcommit_hugepages" "Maximum of surplus pages that the kernel may add." = pages(pool.overcommit);
         number "hugepage_pool_available_hugepages" "Pages that are free and not reserved." = pages(pool.available());
-        number "hugepage_pool_obtainable_hugepages" "Pages that free memory can still provide without compaction."
-            = pages(row.obtainable_now);
     }
 }
 

@@ -8,50 +8,47 @@ use hugepage_server::{CgroupView, limits, pools};
 
 use super::{GIB, KIB, MIB, host, notes_of, page_size, segment};
 
-/// Page size, node, default, nr, available, cgroup limit, obtainable now.
-type PoolCase = (u64, Option<u32>, bool, u64, Option<u64>, Option<u64>, Option<u64>);
+/// Page size, node, default, nr, available, cgroup limit.
+type PoolCase = (u64, Option<u32>, bool, u64, Option<u64>, Option<u64>);
 
 #[test]
-fn pools_with_what_is_obtainable() {
+fn pools_of_hosts() {
     let missing = "could not list \"/sys/kernel/mm/hugepages\": No such file or directory";
     let hidden = "cgroup limits that are not visible from here may apply too";
     let mounts =
         "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted";
     let cases: [(&str, &[PoolCase], &[&str]); 8] = [
         (
-            // In zone Normal 17 * 128 + 391 * 256 of the two highest orders and 6672 of orders 5 to 11; 512 MB are order 13.
             "aarch64-64k",
             &[
-                (2 * MIB, None, false, 16, Some(16), None, Some(6672 + 17 * 128 + 391 * 256)),
-                (2 * MIB, Some(0), false, 16, None, None, Some(6672 + 17 * 128 + 391 * 256)),
-                (512 * MIB, None, true, 0, Some(0), None, Some(391)),
-                (512 * MIB, Some(0), true, 0, Some(0), None, Some(391)),
-                (16 * GIB, None, false, 0, Some(0), None, None),
-                (16 * GIB, Some(0), false, 0, Some(0), None, None),
+                (2 * MIB, None, false, 16, Some(16), None),
+                (2 * MIB, Some(0), false, 16, None, None),
+                (512 * MIB, None, true, 0, Some(0), None),
+                (512 * MIB, Some(0), true, 0, Some(0), None),
+                (16 * GIB, None, false, 0, Some(0), None),
+                (16 * GIB, Some(0), false, 0, Some(0), None),
             ],
             &[],
         ),
         (
-            // Zone DMA holds all memory; 16 MB are order 8, the largest there is.
             "ppc64le-16m",
             &[
-                (16 * MIB, None, true, 600, Some(75), None, Some(4702)),
-                (16 * MIB, Some(0), true, 600, None, None, Some(4702)),
-                (16 * GIB, None, false, 0, Some(0), None, None),
-                (16 * GIB, Some(0), false, 0, Some(0), None, None),
+                (16 * MIB, None, true, 600, Some(75), None),
+                (16 * MIB, Some(0), true, 600, None, None),
+                (16 * GIB, None, false, 0, Some(0), None),
+                (16 * GIB, Some(0), false, 0, Some(0), None),
             ],
             &[],
         ),
         (
-            // Orders 9 and 10: DMA32 18 + 2 * 350, Normal 160 + 2 * 2011 and 205 + 2 * 4007.
             "two-nodes",
             &[
-                (2 * MIB, None, true, 20_000, Some(12_000), None, Some(718 + 4182 + 8219)),
-                (2 * MIB, Some(0), true, 10_000, None, None, Some(718 + 4182)),
-                (2 * MIB, Some(1), true, 10_000, None, None, Some(8219)),
-                (GIB, None, false, 4, Some(4), None, None),
-                (GIB, Some(0), false, 4, None, None, None),
-                (GIB, Some(1), false, 0, Some(0), None, None),
+                (2 * MIB, None, true, 20_000, Some(12_000), None),
+                (2 * MIB, Some(0), true, 10_000, None, None),
+                (2 * MIB, Some(1), true, 10_000, None, None),
+                (GIB, None, false, 4, Some(4), None),
+                (GIB, Some(0), false, 4, None, None),
+                (GIB, Some(1), false, 0, Some(0), None),
             ],
             &[],
         ),
@@ -59,26 +56,26 @@ fn pools_with_what_is_obtainable() {
             // The service's reservation limit has no room left, its fault-time limit and the slice have.
             "cgroup2-slices",
             &[
-                (2 * MIB, None, true, 2100, Some(100), Some(2_222_981_120), Some(8 + 1100 + 60 + 8022)),
-                (2 * MIB, Some(0), true, 2100, None, None, Some(8 + 1100 + 60 + 8022)),
-                (GIB, None, false, 0, Some(0), Some(0), None),
-                (GIB, Some(0), false, 0, Some(0), None, None),
+                (2 * MIB, None, true, 2100, Some(100), Some(2_222_981_120)),
+                (2 * MIB, Some(0), true, 2100, None, None),
+                (GIB, None, false, 0, Some(0), Some(0)),
+                (GIB, Some(0), false, 0, Some(0), None),
             ],
             &[],
         ),
         (
             "cgroup1-container",
             &[
-                (2 * MIB, None, true, 1200, Some(140), Some(1_073_741_824), Some(8 + 1100 + 60 + 8022)),
-                (2 * MIB, Some(0), true, 1200, None, None, Some(8 + 1100 + 60 + 8022)),
-                (GIB, None, false, 0, Some(0), None, None),
-                (GIB, Some(0), false, 0, Some(0), None, None),
+                (2 * MIB, None, true, 1200, Some(140), Some(1_073_741_824)),
+                (2 * MIB, Some(0), true, 1200, None, None),
+                (GIB, None, false, 0, Some(0), None),
+                (GIB, Some(0), false, 0, Some(0), None),
             ],
             &[hidden],
         ),
-        ("linux-2.6.9", &[(2 * MIB, None, true, 0, Some(0), None, Some(0))], &[missing]),
+        ("linux-2.6.9", &[(2 * MIB, None, true, 0, Some(0), None)], &[missing]),
         ("no-hugetlb", &[], &[]),
-        ("no-sys", &[(2 * MIB, None, true, 600, Some(63), None, Some(8 + 1100))], &[mounts, missing]),
+        ("no-sys", &[(2 * MIB, None, true, 600, Some(63), None)], &[mounts, missing]),
     ];
     for (name, expected, expected_notes) in cases {
         let root = host(name);
@@ -91,8 +88,7 @@ fn pools_with_what_is_obtainable() {
             .map(|row| {
                 let limit = row.limit.as_ref().map(|limit| limit.limit.0);
                 let available = row.pool.available().map(|pages| pages.0);
-                let obtainable = row.obtainable_now.map(|pages| pages.0);
-                (row.pool.page_size.bytes().0, row.node, row.is_default, row.pool.nr.0, available, limit, obtainable)
+                (row.pool.page_size.bytes().0, row.node, row.is_default, row.pool.nr.0, available, limit)
             })
             .collect();
         assert_eq!(found, expected, "{name}");

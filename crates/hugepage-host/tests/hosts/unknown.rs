@@ -206,7 +206,6 @@ fn lxcfs_knows_the_container_and_not_the_host() {
 fn host_facts_under_lxcfs() {
     let host = Host::new();
     host.write("proc/meminfo", &format!("{MEMINFO}SwapTotal: 1024 kB\nAnonHugePages: 2048 kB\n"));
-    host.write("proc/vmstat", "");
     let facts = || {
         let mut notes = Notes::default();
         let facts = kernel_facts::facts(&Root::at(host.0.path()), &mut notes);

@@ -4,7 +4,6 @@
 #![allow(clippy::disallowed_methods)]
 
 mod builder;
-mod clusterware;
 mod equal_sids;
 mod findings;
 mod history;

@@ -5,13 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cgroups::memory_cgroup::{self, MemoryLimit};
 use crate::host::mounts::{self, Mount};
 use crate::source::root::if_there;
 use crate::{Bytes, Notes, PageSize, ReadError, Root};
 
 /// The inode of the host's own cgroup namespace, a constant of the kernel since 4.6 (include/linux/proc_ns.h).
 const HOST_NAMESPACE: &str = "cgroup:[4026531835]";
+/// The mount option with which memory cgroups count huge pages, too (Linux 6.7).
+const ACCOUNTING: &str = "memory_hugetlb_accounting";
 /// The lowest number that means "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
 pub(super) const MIN_UNLIMITED: u64 = 1 << 62;
 
@@ -22,19 +23,12 @@ pub struct Hierarchy {
     mount_point: String,
     /// The cgroup at the mount point.
     mount_root: String,
-    /// Where memory cgroups are mounted, if those count huge pages.
-    memory: Option<MountedAt>,
+    /// Whether memory cgroups count huge pages, so that limits of memory apply to them.
+    memory_counts: bool,
     /// Whether levels above `mount_point` may have limits that are not visible.
     hidden_levels: bool,
     /// The process whose cgroup counts, by its name below /proc.
     process: String,
-}
-
-/// A mounted hierarchy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct MountedAt {
-    root: String,
-    point: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +93,6 @@ pub struct CgroupLimits {
     pub fault: Vec<CgroupLimit>,
     /// The limits that mmap(2) and shmget(2) check: ENOMEM above them.
     pub reservation: Vec<CgroupLimit>,
-    /// The limits of memory cgroups, if those count huge pages; empty if they do not.
-    pub memory: Vec<MemoryLimit>,
     /// The file that counts how often a limit refused huge pages to the cgroup, and its number; `None` if there is no such file.
     pub refusals: Option<(String, u64)>,
     /// Whether there may be limits that are not visible.
@@ -131,11 +123,11 @@ impl Hierarchy {
         let Some((version, path)) = membership(&memberships) else { return Ok(None) };
         let namespaced = if_there(root.read_link("/proc/self/ns/cgroup"))?.is_some_and(|link| link != HOST_NAMESPACE);
         let text = root.read(mounts::PATH)?;
-        let memory = mounts::parse(&text).find(|mount| memory_cgroup::counts_huge_pages(mount, &memberships));
+        let memory_counts = mounts::parse(&text).any(|mount| mount.kind == "cgroup2" && mount.has(ACCOUNTING));
         match mounts::parse(&text).find(|mount| version.is_at(mount)) {
             Some(Mount { root: mount_root, point: mount_point, .. }) => Ok(Some(Self {
                 hidden_levels: namespaced || mount_root != "/",
-                memory: memory.map(|mount| MountedAt { root: mount.root, point: mount.point }),
+                memory_counts,
                 version,
                 mount_point,
                 mount_root,
@@ -157,21 +149,6 @@ impl Hierarchy {
         self.limits_of(root, &self.process, page_size, notes)
     }
 
-    /// Where the hierarchy is mounted.
-    pub(super) fn mount_point(&self) -> &str {
-        &self.mount_point
-    }
-
-    /// The cgroup of `process` below the mount point; `None` in a hierarchy of version 1.
-    pub(super) fn path_of(&self, root: &Root, process: &str) -> Result<Option<String>, ReadError> {
-        let file = format!("/proc/{process}/cgroup");
-        let memberships = root.read_short(&file, str::to_owned)?;
-        match membership(&memberships) {
-            Some((Version::V2, path)) => Ok(below(&self.mount_root, path)),
-            _ => Ok(None),
-        }
-    }
-
     /// The same for another `process`, by its name below /proc.
     pub fn limits_of(&self, root: &Root, process: &str, page_size: PageSize, notes: &mut Notes) -> CgroupLimits {
         let file = format!("/proc/{process}/cgroup");
@@ -180,28 +157,38 @@ impl Hierarchy {
         };
         let mut limits = CgroupLimits { hidden_levels: self.hidden_levels, ..CgroupLimits::default() };
         let outside = |path| root.content(&file, format!("its cgroup {path} is outside what is mounted"));
-        let below_mount = |mount_root, path| below(mount_root, path).ok_or_else(|| outside(path));
         let path = membership(&memberships).map_or("/", |(_, path)| path);
-        let Some(path) = notes.keep(below_mount(&self.mount_root, path)) else {
+        let Some(path) = notes.keep(below(&self.mount_root, path).ok_or_else(|| outside(path))) else {
             return CgroupLimits { hidden_levels: true, ..limits };
         };
         // The host's topmost cgroup has no limits.
         let has_limits = |level: &&str| !level.is_empty() || self.hidden_levels;
         for level in levels(&path).filter(has_limits) {
             let result = self.read_level(root, level, page_size, &mut limits);
+            let memory = if self.memory_counts { self.limit_of_memory(root, level) } else { Ok(None) };
             limits.hidden_levels |= notes.keep(result).is_none();
-        }
-        if let Some(mounted) = &self.memory {
-            let path = memberships.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
-            let path = notes.keep(below_mount(&mounted.root, path));
-            limits.hidden_levels |= path.is_none();
-            for level in path.iter().flat_map(|path| levels(path)).filter(has_limits) {
-                let directory = format!("{}/{level}", mounted.point);
-                let result = memory_cgroup::read_level(root, directory.trim_end_matches('/'), &mut limits.memory);
-                limits.hidden_levels |= notes.keep(result).is_none();
+            if let Some(limit) = notes.keep(memory).unwrap_or(Some("a limit of memory".to_owned())) {
+                notes
+                    .add(format!("{limit} counts huge pages, too ({ACCOUNTING}), and what is left of it is not known"));
+                limits.hidden_levels = true;
             }
         }
         limits
+    }
+
+    /// A limit of memory that applies at this level, by its file. In a hierarchy v1 of hugetlb, the memory cgroup is another one.
+    fn limit_of_memory(&self, root: &Root, level: &str) -> Result<Option<String>, ReadError> {
+        if self.version == Version::V1 {
+            return Ok(Some("a limit of memory".to_owned()));
+        }
+        for file in ["memory.max", "memory.high"] {
+            let path = if level.is_empty() { file.to_owned() } else { format!("{level}/{file}") };
+            let path = format!("{}/{path}", self.mount_point);
+            if if_there(root.read_short(&path, |text| text.trim() != "max"))?.unwrap_or_default() {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
     }
 
     fn read_level(&self, root: &Root, level: &str, size: PageSize, limits: &mut CgroupLimits) -> Result<(), ReadError> {

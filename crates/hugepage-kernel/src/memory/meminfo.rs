@@ -32,9 +32,6 @@ pub struct Meminfo {
     pub huge_pages_rsvd: Option<Pages>,
     /// `HugePages_Surp` (since 2.6.24) of the default size alone.
     pub huge_pages_surp: Option<Pages>,
-    /// The size of base pages, if the kernel gives back the memory that describes those of new huge pages: not a line of the
-    /// file, but `vm.hugetlb_optimize_vmemmap`. `None` also if that could not be read.
-    pub vmemmap_base: Option<PageSize>,
     /// `CommitLimit` less `Committed_AS`: what processes may still be promised, if `vm.overcommit_memory` is 2. A larger pool takes
     /// of it, all of its pages at most (vm_commit_limit in mm/util.c). `None` also if that setting could not be read.
     pub commit_left: Option<Bytes>,
@@ -44,8 +41,6 @@ pub struct Meminfo {
 
 /// The note on [`Meminfo::is_of_lxcfs`].
 pub const LXCFS: &str = "lxcfs is mounted on /proc/meminfo: the memory and the page tables of the host are unknown";
-/// Lets the kernel give back most of the memory that describes new huge pages (mm/vmemmap_dedup, Linux 5.19).
-const OPTIMIZE_VMEMMAP: &str = "/proc/sys/vm/hugetlb_optimize_vmemmap";
 const OVERCOMMIT: &str = "/proc/sys/vm/overcommit_memory";
 const PATH: &str = "/proc/meminfo";
 
@@ -56,8 +51,6 @@ impl Meminfo {
         if meminfo.mem_total.is_none() {
             return Err(root.content(PATH, "it has no line MemTotal"));
         }
-        let optimizes = root.read_short(OPTIMIZE_VMEMMAP, |text| text.trim() == "1").unwrap_or(false);
-        meminfo.vmemmap_base = root.base_page_size().ok().filter(|_| optimizes);
         let is_strict = root.read_short(OVERCOMMIT, |text| text.trim() == "2").unwrap_or(false);
         meminfo.commit_left = meminfo.commit_left.filter(|_| is_strict);
         if is_of_lxcfs(root) {

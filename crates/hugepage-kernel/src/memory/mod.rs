@@ -1,9 +1,7 @@
 //! The memory of the host: its pools of huge pages, free memory, and the settings of the kernel.
 
-pub mod buddyinfo;
 pub mod hugetlb_files;
 pub mod meminfo;
 pub mod pool;
-pub mod pressure;
 pub mod sysctl;
 pub mod thp;

@@ -17,15 +17,6 @@ pub fn choice(root: &Root, file: &str) -> Result<Option<String>, ReadError> {
     }
 }
 
-/// The files `hugepages-SIZEkB/shmem_enabled`, by size: which sizes shared memory may get without a reservation.
-pub fn shmem_files(root: &Root) -> Result<Vec<String>, ReadError> {
-    let names = if_there(root.list(DIRECTORY))?.unwrap_or_default();
-    let size = |name: &str| name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok();
-    let mut sizes: Vec<u64> = names.iter().filter_map(|name| size(name)).collect();
-    sizes.sort_unstable();
-    Ok(sizes.iter().map(|size| format!("hugepages-{size}kB/shmem_enabled")).collect())
-}
-
 /// The size of a transparent huge page that one page-table entry maps (`hpage_pmd_size`); `None` on a kernel without it.
 pub fn pmd_size(root: &Root) -> Result<Option<PageSize>, ReadError> {
     let path = format!("{DIRECTORY}/hpage_pmd_size");
@@ -40,18 +31,6 @@ fn chosen(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_of_shared_memory() {
-        let tree = tempfile::tempdir().unwrap();
-        let directory = tree.path().join("sys/kernel/mm/transparent_hugepage");
-        for name in ["hugepages-2048kB", "hugepages-64kB", "khugepaged"] {
-            std::fs::create_dir_all(directory.join(name)).unwrap();
-        }
-        let files = shmem_files(&Root::at(tree.path())).unwrap();
-        assert_eq!(files, ["hugepages-64kB/shmem_enabled", "hugepages-2048kB/shmem_enabled"]);
-        assert_eq!(shmem_files(&Root::at(tree.path().join("proc"))).unwrap(), Vec::<String>::new());
-    }
 
     #[test]
     fn the_chosen_word_stands_in_brackets() {

@@ -9,7 +9,6 @@ use hugepage_assess::model::{Cause, HugePages, Landing, PoolFact};
 use hugepage_kernel::proc::rlimit::Rlimit;
 
 use crate::advice::recommendation;
-use crate::running::RunningOracle;
 
 /// A running instance, with what every server has.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +23,6 @@ pub struct AdvisedOracle<'a> {
     pub memlock: Option<Rlimit>,
     /// The assessment.
     pub status: &'a Status,
-    /// What only an Oracle instance has.
-    pub oracle: &'a RunningOracle,
 }
 
 /// The recommendations for one instance.
@@ -64,10 +61,7 @@ fn memlock(instance: &AdvisedOracle<'_>) -> Option<Recommendation> {
             None,
             format!(
                 "{service} started it, to which limits.conf does not apply: set CRS_LIMIT_MEMLOCK in \
-                 crs/install/s_crsconfig_HOST_env.txt of the Grid Infrastructure home and restart the stack{}",
-                instance.oracle.clusterware.as_ref().map_or(String::new(), |grid| {
-                    format!(" ({} && {}, as root)", grid.stack("stop"), grid.stack("start"))
-                })
+                 crs/install/s_crsconfig_HOST_env.txt of the Grid Infrastructure home and restart the stack"
             ),
         ),
         Some(service) => (

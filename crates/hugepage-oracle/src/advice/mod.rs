@@ -3,7 +3,6 @@
 use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation};
 use hugepage_assess::assessment::Severity;
 
-pub mod host;
 pub mod instance;
 mod stopped;
 

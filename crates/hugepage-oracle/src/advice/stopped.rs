@@ -63,7 +63,7 @@ impl StoppedOracle {
         let failed = self.last_start.as_ref().filter(|_| self.state == StoppedState::Failed);
         let lacked_shm = failed.is_some_and(|start| start.dev_shm.is_some());
         if self.forecast.is_none() && lacked_shm && self.dev_shm.is_some() {
-            return Some(format!("Start the instance{}: /dev/shm is large enough now.", self.with()));
+            return Some("Start the instance: /dev/shm is large enough now.".to_owned());
         }
         let forecast = self.forecast.as_ref()?;
         if let Some(limit) = self.pool_state.lock_limit.filter(|limit| Some(limit.cause()) == forecast.cause)
@@ -79,10 +79,7 @@ impl StoppedOracle {
             Some(cause) if is_of_pool(cause) => self.hint_on_pool(Sizing::of_size(sizings, size)?),
             Some(Cause::MemlockLimit) => {
                 let kb = size.times(forecast.needed?).0.div_ceil(1024);
-                Some(format!(
-                    "Raise the memlock limit of the owner of the instance to at least {kb} kB, and start it{}.",
-                    self.with()
-                ))
+                Some(format!("Raise the memlock limit of the owner of the instance to at least {kb} kB, and start it."))
             }
             None if self.state == StoppedState::Failed => Some(self.hint_on_failure(lacked_shm)),
             _ => None,
@@ -95,31 +92,24 @@ impl StoppedOracle {
             return Some(format!("Reduce SGA_MAX_SIZE: the host cannot hold {} of these pages.", misfit.over));
         }
         let command = sizing.step(self.pool_state.pool.known()?, true)?.command()?;
-        Some(format!("Run \"{command}\" ({}) and start the instance{}.", counted(Some(Pages(0))), self.with()))
+        Some(format!("Run \"{command}\" ({}) and start the instance.", counted(Some(Pages(0)))))
     }
 
     /// What to do after a start that failed, where the next one would get what it asks for.
     fn hint_on_failure(&self, lacked_shm: bool) -> String {
-        let start = format!("Start the instance{}", self.with());
-        match () {
-            () if lacked_shm || self.is_about_pages() => format!("{start}: the pool has enough pages now."),
+        let hint = match () {
+            () if lacked_shm || self.is_about_pages() => "Start the instance: the pool has enough pages now.",
             // The kernel refused the owner huge pages, which it would not do now.
-            () if self.has_error(27125) => format!("{start}: the kernel allows its owner huge pages now."),
+            () if self.has_error(27125) => "Start the instance: the kernel allows its owner huge pages now.",
             () if self.has_error(27104) => {
-                format!("Compare kernel.shmall and kernel.shmmax with the SGA, and start the instance{}.", self.with())
+                "Compare kernel.shmall and kernel.shmmax with the SGA, and start the instance."
             }
             () if self.has_error(27102) => {
                 "The pool has enough pages: compare kernel.shmall and the memory of the host with the error in the alert log."
-                    .to_owned()
             }
-            () => "The pool has enough pages: see the error in the alert log.".to_owned(),
-        }
-    }
-
-    /// The command of Grid Infrastructure that starts it, where there is one.
-    fn with(&self) -> String {
-        let command = self.clusterware.as_ref().and_then(|clusterware| Some(clusterware.commands()?.start));
-        command.map_or(String::new(), |command| format!(" with \"{command}\""))
+            () => "The pool has enough pages: see the error in the alert log.",
+        };
+        hint.to_owned()
     }
 
     /// What to do where the parameters exclude each other, whatever the pool has (Database Error Messages, ORA-27138 and ORA-27107).
@@ -140,16 +130,13 @@ impl StoppedOracle {
         } else {
             return None;
         };
-        Some(format!("{change}, and start the instance{}.", self.with()))
+        Some(format!("{change}, and start the instance."))
     }
 
     /// What to do where the kernel refuses the start, whatever the pool has.
     fn hint_on_kernel(&self, limit: LockLimit) -> Option<String> {
         let (name, value) = limit.sysctl()?;
-        Some(format!(
-            "Run \"sysctl -w {name}={value}\", put it into /etc/sysctl.d, and start the instance{}.",
-            self.with()
-        ))
+        Some(format!("Run \"sysctl -w {name}={value}\", put it into /etc/sysctl.d, and start the instance."))
     }
 
     /// ORA-27137 and ORA-27106: huge pages were missing.

@@ -5,7 +5,6 @@
 
 pub mod alert_log;
 pub mod alter_system;
-pub mod grid;
 pub mod limits_conf;
 pub mod locate;
 mod log_xml;

@@ -21,8 +21,6 @@ pub struct OratabEntry {
     pub home: String,
     /// The third field, `Y` or `W`: whether dbstart starts it at boot.
     pub starts_at_boot: bool,
-    /// Whether an agent of Grid Infrastructure wrote the line, which manages the database then.
-    pub by_agent: bool,
 }
 
 /// The oratab of a host, which is read once.
@@ -73,7 +71,7 @@ pub fn parse(text: &str) -> Vec<OratabEntry> {
 }
 
 fn parse_line(line: &str) -> Option<OratabEntry> {
-    let (entry, comment) = line.split_once('#').unwrap_or((line, ""));
+    let entry = line.split('#').next().unwrap_or_default();
     let mut fields = entry.trim().split(':').map(str::trim);
     let (sid, home) = (fields.next()?, fields.next()?);
     let boot = fields.next().unwrap_or_default();
@@ -82,7 +80,6 @@ fn parse_line(line: &str) -> Option<OratabEntry> {
             sid: sid.to_owned(),
             home: home.trim_end_matches('/').to_owned(),
             starts_at_boot: matches!(boot, "Y" | "y" | "W" | "w"),
-            by_agent: comment.contains("added by Agent"),
         }
     })
 }
@@ -118,7 +115,6 @@ mod tests {
             sid: sid.to_owned(),
             home: home.to_owned(),
             starts_at_boot,
-            by_agent: sid == "+ASM1",
         };
         let expected = [
             entry("orcl", "/u01/app/oracle/product/19.0.0/dbhome_1", true),

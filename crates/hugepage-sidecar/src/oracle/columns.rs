@@ -7,11 +7,10 @@
 use std::time::{Duration, SystemTime};
 
 use hugepage_assess::assessment::Sizing;
+use hugepage_host::Survey;
 use hugepage_host::host_advice::verdict::HostVerdict;
-use hugepage_host::{Instance, Survey};
+use hugepage_kernel::Root;
 use hugepage_kernel::memory::sysctl;
-use hugepage_kernel::{Bytes, Root};
-use hugepage_oracle::running::RunningOracle;
 
 use crate::oracle::instance_columns::{FINDING, INSTANCE, SEGMENT, START};
 use crate::oracle::record_line::seconds;
@@ -79,12 +78,6 @@ data_file! {
         segment_count: Count,
         /// Number of records in hp_start.dat; NULL if the sidecar is older than that file.
         start_count: Count,
-        /// SGA of all running Oracle instances, in bytes; NULL if one is unknown.
-        sga_total: Bytes = total(survey, |instance, _| instance.status.facts.segment_size()),
-        /// Managed Global Area (files of /dev/shm since 18c) of all running Oracle instances, in bytes; NULL if one is unknown.
-        mga_total: Bytes = total(survey, |_, oracle| oracle.managed_global_area),
-        /// Sum of PGA_AGGREGATE_LIMIT of all running Oracle instances, in bytes; NULL if one is not in an alert log of its start.
-        pga_limit_total: Bytes = total(survey, |_, oracle| oracle.pga_aggregate_limit()),
     }
 }
 
@@ -113,8 +106,6 @@ data_file! {
         cgroup_limit: Bytes,
         /// Current usage of that limit in bytes; NULL if there is none.
         cgroup_usage: Bytes,
-        /// Pages that the kernel could allocate from free memory without compaction; NULL if unknown.
-        obtainable_now: Pages,
     }
 }
 
@@ -124,13 +115,6 @@ pub static FILES: [&DataFile; 6] = [&POOL, &INSTANCE, &FINDING, &SEGMENT, &START
 /// All columns of a file: the common ones, then its own.
 pub fn columns(file: &DataFile) -> impl Iterator<Item = &'static Column> + use<> {
     COMMON.own.iter().chain(file.own)
-}
-
-/// The sum over the running Oracle instances; `None` if there are none, or one is unknown.
-fn total(survey: &Survey, size: impl Fn(&Instance, &RunningOracle) -> Option<Bytes>) -> Option<Bytes> {
-    let mut oracles = survey.instances.iter().filter_map(|one| Some((one, one.id.oracle()?))).peekable();
-    oracles.peek()?;
-    oracles.try_fold(Bytes(0), |sum, (instance, oracle)| Some(sum.saturating_add(size(instance, oracle)?)))
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! here compute the charts; the templates render text and charts. Templates escape all values (askama, by the extension
 //! .html), because directories and process titles are not trusted.
 
-mod memory_chart;
 mod page_tables_chart;
 mod scale;
 mod timeline;
@@ -14,7 +13,6 @@ use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
 use hugepage_host::Survey;
 use hugepage_kernel::{Bytes, escape};
-use memory_chart::MemoryChart;
 use page_tables_chart::PageTableChart;
 use timeline::{InstanceHistory, recorded_at};
 
@@ -28,7 +26,6 @@ struct ReportPage<'a> {
     name: &'a str,
     version: &'static str,
     in_huge_pages: usize,
-    memory: Option<MemoryChart>,
     page_tables: Vec<PageTableChart<'a>>,
     histories: Vec<InstanceHistory<'a>>,
 }
@@ -48,7 +45,6 @@ pub fn render(
         name: output.host_name.as_deref().unwrap_or("an unknown host"),
         version: env!("CARGO_PKG_VERSION"),
         in_huge_pages: survey.instances.iter().filter(|one| one.landed_in() == Landing::Hugetlb).count(),
-        memory: MemoryChart::new(survey, output),
         page_tables: instances().map(|(instance, row)| PageTableChart::new(instance, row, base, connections)).collect(),
         histories: output
             .instances

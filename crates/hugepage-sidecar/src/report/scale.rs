@@ -5,15 +5,6 @@ pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "100%".to_owned() } else { format!("{:.3}%", share(part, whole)) }
 }
 
-/// `part` of `whole` as text for people, such as `12.5%`; `unknown` if `whole` is 0.
-pub fn percentage(part: u64, whole: u64) -> String {
-    match share(part, whole) {
-        _ if whole == 0 => "unknown".to_owned(),
-        share if share > 0.0 && share < 0.1 => "< 0.1%".to_owned(),
-        share => format!("{share:.1}%"),
-    }
-}
-
 #[allow(clippy::cast_precision_loss)]
 fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64 * 100.0
@@ -56,8 +47,5 @@ mod tests {
     fn format_shares() {
         assert_eq!(percent(1, 8), "12.500%");
         assert_eq!(percent(1, 0), "100%");
-        assert_eq!(percentage(0, 8), "0.0%");
-        assert_eq!(percentage(1, 80_000), "< 0.1%");
-        assert_eq!(percentage(1, 0), "unknown");
     }
 }

@@ -5,9 +5,6 @@ use crate::advice::plan::Start;
 use crate::assessment::{Finding, Outlook, Severity};
 use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact};
 
-const OF_OOM_GROUP: &str = "Set OOMPolicy=continue in the unit of the server, in Kubernetes singleProcessOOMKill: true of \
-                            the kubelet (1.32).";
-
 impl StatusText<'_> {
     /// What else can be done about `finding`; `None` if nothing needs to be done.
     pub(in crate::advice) fn without_plan(&self, finding: &Finding) -> Option<String> {
@@ -28,7 +25,6 @@ impl StatusText<'_> {
         Some(match (finding, cause) {
             (Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown, _)
             | (Finding::LimitHit { .. }, _) => return None,
-            (Finding::OomGroup, _) => OF_OOM_GROUP.to_owned(),
             (Finding::PoolWasted { .. }, _) if !is_warning => return None,
             (Finding::PoolWasted { .. }, _) => "Reduce the pool, unless a stopped server needs these pages.".to_owned(),
             _ if is_of_crash && matches!(facts.crash_recovery, CrashRecovery::Refused(_)) => {

@@ -54,7 +54,7 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
             format!("{memory} is in files of /dev/shm, the default of ASM, which huge pages would not improve.")
         }
         Finding::AsRequested => format!("{memory} is in {}, and a restart keeps them.", text.huge_pages()),
-        Finding::CgroupBelowSegment | Finding::SharedLimit | Finding::MemoryLimit => {
+        Finding::CgroupBelowSegment | Finding::SharedLimit => {
             status.excess_of(finding).map(|excess| text.exceeds(&excess)).unwrap_or_default()
         }
         Finding::NodeLimit => format!("{memory} is in {pages}{}.", text.reason(Cause::NodeLimit)),
@@ -90,11 +90,6 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
         Finding::PoolWasted { needed } => pool::waste(status, *needed),
         Finding::HostMemoryUnknown => format!(
             "{memory} is in {pages}, but the page tables and the memory of the host are unknown: lxcfs shows those of a container."
-        ),
-        Finding::OomGroup => format!(
-            "{memory} is in {pages}, but when memory runs out the kernel kills all processes of the server at once, without a line in \
-             its log ({} is 1).",
-            status.facts.oom_group.as_deref().unwrap_or_default()
         ),
         Finding::LimitHit { path, count } => format!(
             "{memory} is in {pages}, but a limit has refused huge pages to processes of its control group ({path}: {}{count}).",

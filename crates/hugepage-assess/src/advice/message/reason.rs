@@ -1,7 +1,6 @@
 //! Clauses on why a segment is not in huge pages, or would not be after a restart.
 
 use hugepage_kernel::cgroups::cgroup::CgroupLimit;
-use hugepage_kernel::cgroups::memory_cgroup::MemoryLimitKind;
 use hugepage_kernel::{Bytes, Pages};
 
 use crate::advice::message::product::ProductTerms;
@@ -124,22 +123,8 @@ impl StatusText<'_> {
                 "After the next start the processes of a cgroup will have reserved {need} in huge pages, but it allows \
                  only {limit}"
             ),
-            (ExcessKind::Memory(_), true) => format!(
-                "A memory cgroup that counts huge pages allows {limit}, but {} ({size}), private memory and huge pages \
-                 of others need {need}",
-                self.terms().the_memory
-            ),
-            (ExcessKind::Memory(_), false) => format!(
-                "A memory cgroup that counts huge pages allows {limit}, but the next start's {} ({size}), private \
-                 memory and huge pages of others need {need}",
-                self.terms().the_memory
-            ),
         };
-        let harm = match kind {
-            ExcessKind::Memory(MemoryLimitKind::High) => "processes that touch more are slowed down",
-            _ => "a process that touches more is killed by SIGBUS, or its reads fail",
-        };
-        format!("{what}: {harm}.")
+        format!("{what}: a process that touches more is killed by SIGBUS, or its reads fail.")
     }
 
     /// Behind "because huge_pages = off", where the configuration on disk asks for huge pages.

@@ -52,7 +52,6 @@ impl fmt::Display for Shortfall<'_> {
                     "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}"
                 )
             }
-            (Some(Cause::MemoryLimit), _) => f.write_str("a memory cgroup that counts huge pages allows less"),
             (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
                 let s = if needed == Pages(1) { "" } else { "s" };
                 write!(f, "only {guaranteed} of the {needed} page{s} of {size} needed are guaranteed")

@@ -146,7 +146,7 @@ impl Plan {
         let crash = || Start::after_crash(status).and_then(|start| Self::of_start(status, start, false));
         let steps = match finding {
             Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => return None,
-            Finding::OomGroup | Finding::LimitHit { .. } => return None,
+            Finding::LimitHit { .. } => return None,
             Finding::BootLoses => return Self::of_boot(status),
             Finding::PoolWasted { needed } => return Self::of_waste(status, *needed),
             Finding::PageTables if matches!(status.facts.landing(), Landing::Hugetlb | Landing::Unknown) => {

@@ -149,7 +149,6 @@ fn known_pool(status: &Status, size: PageSize) -> Option<Pages> {
 /// What the limit in the file `path` is now.
 fn limit_of(status: &Status, path: &str) -> Option<Bytes> {
     let limits = status.facts.pool_state.limits.as_ref()?;
-    let pages = limits.fault.iter().chain(&limits.reservation).map(|level| (&level.path, level.limit));
-    let memory = limits.memory.iter().map(|level| (&level.path, level.limit));
-    pages.chain(memory).find(|(of, _)| *of == path).map(|(_, limit)| limit)
+    let mut pages = limits.fault.iter().chain(&limits.reservation).map(|level| (&level.path, level.limit));
+    pages.find(|(of, _)| *of == path).map(|(_, limit)| limit)
 }

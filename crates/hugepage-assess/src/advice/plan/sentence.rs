@@ -47,25 +47,18 @@ impl Plan {
         let terms = ProductTerms::of_product(status.facts.requested.product);
         let server = terms.server;
         let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
-        let commands = status.facts.commands.as_ref();
-        let with = |command: Option<&str>| command.map_or(String::new(), |command| format!(" with \"{command}\""));
-        let (stop, start) = (commands.map(|all| &*all.stop), commands.map(|all| &*all.start));
-        let restart = commands.map(|all| format!("{} && {}", all.stop, all.start));
         // The memory is there when all have stopped that are to move.
         let (whom, them) = match status.facts.others_lack {
-            Some(Pages(1..)) if commands.is_none() => {
-                (format!("this {server} and all others that lack pages"), "them".to_owned())
-            }
+            Some(Pages(1..)) => (format!("this {server} and all others that lack pages"), "them".to_owned()),
             _ => (format!("the {server}"), format!("the {server}")),
         };
         let mut texts = Vec::new();
         for step in &self.steps {
             if waits && step.waits() {
-                texts.push(format!("stop {whom}{}", with(stop)));
+                texts.push(format!("stop {whom}"));
             }
             texts.push(match step {
-                Step::Restart if waits => format!("start {them}{}", with(start)),
-                Step::Restart => step.text(terms) + &with(restart.as_deref()),
+                Step::Restart if waits => format!("start {them}"),
                 step if step.is_setting() && status.of_pending && status.facts.landing() == Landing::Hugetlb => {
                     step.text(terms) + " in the configuration"
                 }

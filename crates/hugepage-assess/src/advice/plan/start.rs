@@ -179,14 +179,14 @@ pub fn permission(lock: LockLimit, bytes: Bytes) -> Option<Step> {
 /// Raises each of these limits to all that they need of it, with room to grow.
 pub fn raise(excesses: &[Excess]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    for Excess { path, advised, .. } in excesses {
+    for Excess { path, need, .. } in excesses {
         let known = steps.iter_mut().find_map(|step| match step {
             Step::RaiseLimit { path: of, to } if of == path => Some(to),
             _ => None,
         });
         match known {
-            Some(to) => *to = (*to).max(*advised),
-            None => steps.push(Step::RaiseLimit { path: path.clone(), to: *advised }),
+            Some(to) => *to = (*to).max(*need),
+            None => steps.push(Step::RaiseLimit { path: path.clone(), to: *need }),
         }
     }
     steps

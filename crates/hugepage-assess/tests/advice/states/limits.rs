@@ -2,7 +2,6 @@
 
 use hugepage_assess::model::{Facts, HugePages, NodePools, Pending};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
-use hugepage_kernel::cgroups::memory_cgroup::{MemoryLimit, MemoryLimitKind};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
 use hugepage_kernel::{Bytes, Pages};
@@ -17,17 +16,6 @@ fn limit(limit: u64, usage: u64, promised: Option<u64>) -> Vec<CgroupLimit> {
 
 fn limits(facts: &mut Facts) -> &mut CgroupLimits {
     facts.pool_state.limits.get_or_insert_default()
-}
-
-fn memory(kind: MemoryLimitKind, limit: u64) -> MemoryLimit {
-    MemoryLimit {
-        path: format!("/sys/fs/cgroup/a/memory.{kind:?}"),
-        kind,
-        limit: Bytes(limit),
-        current: Bytes(0),
-        private: Some(Bytes(if kind == MemoryLimitKind::Max { 100 } else { 50 } * MIB)),
-        huge: Some(Bytes(1068 * MIB)),
-    }
 }
 
 /// Nodes with these pages, so many of them free and so many of them surplus, of 8 GB each; node 0 is allowed.
@@ -76,15 +64,6 @@ pub fn states() -> Vec<State> {
         }),
         changed("a limit that was never hit", Host::default(), |facts| {
             limits(facts).refusals = Some(("/sys/fs/cgroup/a/hugetlb.2MB.events".to_owned(), 0));
-        }),
-        changed("a memory cgroup", Host::default(), |facts| {
-            limits(facts).memory = vec![memory(MemoryLimitKind::Max, GIB)]
-        }),
-        changed("a memory cgroup that slows down", Host::default(), |facts| {
-            limits(facts).memory = vec![memory(MemoryLimitKind::High, GIB)]
-        }),
-        changed("a memory cgroup after the next start", base([534, 534, 0, 0, 9]), |facts| {
-            limits(facts).memory = vec![MemoryLimit { huge: Some(Bytes(0)), ..memory(MemoryLimitKind::Max, GIB) }];
         }),
         changed("a limit on reservations", base([600, 600, 0, 0, 9]), |facts| {
             limits(facts).reservation = limit(GIB, 10 * MIB, None)

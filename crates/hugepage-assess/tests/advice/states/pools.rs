@@ -2,7 +2,6 @@
 
 use hugepage_assess::model::{
     Cause, HugePages, Landing, Loss, Lost, PageKind, PagesOfStrangers, Past, Pending, PoolFact, PoolHolder,
-    ServerCommands,
 };
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -248,17 +247,7 @@ fn of_next_start() -> Vec<State> {
         changed("more on disk, and the outlook was lost", larger(HugePages::Try), |facts| {
             facts.past = loss(Lost::Outlook(pages_of(Landing::Hugetlb, 2048)));
         }),
-        changed(
-            "the host has room once the server stops",
-            Host { available: Some(700 * MIB), ..base([0; 5]) },
-            |facts| {
-                facts.commands = Some(ServerCommands { stop: "pcs stop".to_owned(), start: "pcs start".to_owned() });
-            },
-        ),
-        of_host("the same with the server's own tools", Host { available: Some(700 * MIB), ..base([0; 5]) }),
-        changed("a cluster manager restarts the server", base([534, 534, 0, 0, 9]), |facts| {
-            facts.commands = Some(ServerCommands { stop: "pcs stop".to_owned(), start: "pcs start".to_owned() });
-        }),
+        of_host("the host has room once the server stops", Host { available: Some(700 * MIB), ..base([0; 5]) }),
     ]
 }
 
@@ -272,7 +261,6 @@ fn of_page_sizes() -> Vec<State> {
         ..Host::default()
     };
     vec![
-        of_host("pages of 1 GB, whose last one is nearly empty", gigantic(true, [2, 2, 2, 0, 0])),
         of_host(
             "pages of 1 GB, and base pages by choice",
             Host { huge_pages: HugePages::Off, ..gigantic(false, [2, 2, 0, 0, 0]) },
@@ -438,11 +426,6 @@ fn at_boot() -> Vec<State> {
                 facts.next_boot = Some(PoolAtBoot::Unset);
             },
         ),
-        of_host(
-            "memory is in fragments, and a file sets the pool",
-            Host { ready: Some(10), at_boot: Some(10), ..base([0; 5]) },
-        ),
-        of_host("memory is in fragments", Host { ready: Some(10), at_boot: None, ..base([0; 5]) }),
     ]
 }
 
@@ -460,13 +443,9 @@ fn of_host_memory() -> Vec<State> {
             Host { page_tables: 2 * GIB, huge_pages: HugePages::Off, ..base([0; 5]) },
         ),
         changed("lxcfs", Host::default(), |facts| facts.meminfo.as_mut().unwrap().is_of_lxcfs = true),
-        changed("memory.oom.group", Host::default(), |facts| {
-            facts.oom_group = Some("/sys/fs/cgroup/a/memory.oom.group".to_owned());
-        }),
         of_host(
             "a pool that leaves little",
             Host { shared_buffers: 13 * GIB, available: Some(16 * GIB), ..base([0; 5]) },
         ),
-        of_host("transparent huge pages always", Host { thp: "always", ..Host::default() }),
     ]
 }

@@ -96,7 +96,7 @@ impl PoolOperations for KernelPool<'_> {
 
     fn has_memory(&mut self) -> anyhow::Result<bool> {
         let state = self.state()?;
-        let one_more = state.available.saturating_sub(self.size.bytes().saturating_sub(state.memory.saved_per_page));
+        let one_more = state.available.saturating_sub(self.size.bytes());
         // Surplus pages become persistent without using more memory.
         Ok(state.pool.surplus.is_some_and(|surplus| surplus > Pages(0)) || one_more >= state.min_available())
     }

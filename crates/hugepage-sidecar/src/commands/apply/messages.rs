@@ -1,34 +1,23 @@
 //! The messages of `apply` about a change.
 
 use hugepage_assess::advice::command::reserve_at_boot;
-use hugepage_kernel::memory::buddyinfo;
-use hugepage_kernel::{PageSize, Root};
+use hugepage_kernel::PageSize;
 
 use super::resize::ResizeOutcome;
 use super::resize_plan::ResizePlan;
 
 /// The text on what would be done.
-pub fn preview(root: &Root, size: PageSize, plan: ResizePlan) -> String {
-    let ResizePlan { from, to, new_pages } = plan;
+pub fn preview(size: PageSize, plan: ResizePlan) -> String {
+    let ResizePlan { from, to } = plan;
     if from == to {
         return format!("The pool has {to} pages of {size} already; nothing to do.");
     }
-    let mut text = format!("The pool would have {to} pages of {size} ({}), now {from}.", size.times(to));
-    let ready = root.base_page_size().ok().and_then(|base| {
-        let zones = buddyinfo::read(root).ok()?;
-        buddyinfo::ready(&zones, None, size, base)
-    });
-    if let Some(ready) = ready.filter(|ready| *ready < new_pages) {
-        text += &format!(
-            " {ready} of {new_pages} new pages are free as whole blocks; the kernel has to compact memory for the others."
-        );
-    }
-    text
+    format!("The pool would have {to} pages of {size} ({}), now {from}.", size.times(to))
 }
 
 /// The text on what was done.
 pub fn done(size: PageSize, plan: ResizePlan) -> String {
-    let ResizePlan { from, to, .. } = plan;
+    let ResizePlan { from, to } = plan;
     if from == to {
         format!("The pool has {to} pages of {size} already.")
     } else {

@@ -141,7 +141,7 @@ fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages
 
 /// Says what the plan would change.
 fn announce(options: &ApplyOptions, root: &Root, plan: ResizePlan, size: PageSize) -> anyhow::Result<()> {
-    say!("{}", preview(root, size, plan));
+    say!("{}", preview(size, plan));
     if options.persist {
         let setting = BootSetting::new(root, size, plan.to)?;
         say!("{} would contain: {}", setting.file, setting.line());

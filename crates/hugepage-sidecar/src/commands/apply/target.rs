@@ -101,7 +101,6 @@ mod tests {
             reserve_percent: 20,
             commit_left: None,
             elsewhere,
-            saved_per_page: Bytes(0),
         };
         let pool = Pool {
             page_size: SIZE,

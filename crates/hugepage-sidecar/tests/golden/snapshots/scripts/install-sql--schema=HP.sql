@@ -207,8 +207,7 @@ CREATE TABLE HP.hp_pool (
   nr_overcommit_hugepages NUMBER(20),
   available_hugepages NUMBER(20),
   cgroup_limit NUMBER(20),
-  cgroup_usage NUMBER(20),
-  obtainable_now NUMBER(20)
+  cgroup_usage NUMBER(20)
 )
 ORGANIZATION EXTERNAL (
   TYPE ORACLE_LOADER
@@ -230,8 +229,7 @@ ORGANIZATION EXTERNAL (
       nr_overcommit_hugepages CHAR(20),
       available_hugepages CHAR(20),
       cgroup_limit CHAR(20),
-      cgroup_usage CHAR(20),
-      obtainable_now CHAR(20)
+      cgroup_usage CHAR(20)
     )
   )
   LOCATION ('hp_pool.dat')
@@ -255,7 +253,6 @@ COMMENT ON COLUMN HP.hp_pool.nr_overcommit_hugepages IS 'Maximum number of surpl
 COMMENT ON COLUMN HP.hp_pool.available_hugepages IS 'Free pages that are not reserved; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_pool.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
 COMMENT ON COLUMN HP.hp_pool.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
-COMMENT ON COLUMN HP.hp_pool.obtainable_now IS 'Pages that the kernel could allocate from free memory without compaction; NULL if unknown.';
 
 CREATE TABLE HP.hp_instance (
   format_version NUMBER(20),
@@ -686,10 +683,7 @@ CREATE TABLE HP.hp_host (
   kernel VARCHAR2(64),
   notes VARCHAR2(400),
   segment_count NUMBER(20),
-  start_count NUMBER(20),
-  sga_total NUMBER(20),
-  mga_total NUMBER(20),
-  pga_limit_total NUMBER(20)
+  start_count NUMBER(20)
 )
 ORGANIZATION EXTERNAL (
   TYPE ORACLE_LOADER
@@ -718,10 +712,7 @@ ORGANIZATION EXTERNAL (
       kernel CHAR(64),
       notes CHAR(400),
       segment_count CHAR(20),
-      start_count CHAR(20),
-      sga_total CHAR(20),
-      mga_total CHAR(20),
-      pga_limit_total CHAR(20)
+      start_count CHAR(20)
     )
   )
   LOCATION ('hp_host.dat')
@@ -752,9 +743,6 @@ COMMENT ON COLUMN HP.hp_host.kernel IS 'Kernel release, from uname(2); NULL if u
 COMMENT ON COLUMN HP.hp_host.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
 COMMENT ON COLUMN HP.hp_host.segment_count IS 'Number of records in hp_segment.dat; NULL if the sidecar is older than that file.';
 COMMENT ON COLUMN HP.hp_host.start_count IS 'Number of records in hp_start.dat; NULL if the sidecar is older than that file.';
-COMMENT ON COLUMN HP.hp_host.sga_total IS 'SGA of all running Oracle instances, in bytes; NULL if one is unknown.';
-COMMENT ON COLUMN HP.hp_host.mga_total IS 'Managed Global Area (files of /dev/shm since 18c) of all running Oracle instances, in bytes; NULL if one is unknown.';
-COMMENT ON COLUMN HP.hp_host.pga_limit_total IS 'Sum of PGA_AGGREGATE_LIMIT of all running Oracle instances, in bytes; NULL if one is not in an alert log of its start.';
 
 PROMPT Creating the types
 
@@ -774,7 +762,6 @@ CREATE OR REPLACE TYPE HP.hp_pool_t AS OBJECT (
   available_hugepages NUMBER(20),
   cgroup_limit NUMBER(20),
   cgroup_usage NUMBER(20),
-  obtainable_now NUMBER(20),
   consistent VARCHAR2(1)
 );
 /
@@ -950,9 +937,6 @@ CREATE OR REPLACE TYPE HP.hp_host_t AS OBJECT (
   notes VARCHAR2(400),
   segment_count NUMBER(20),
   start_count NUMBER(20),
-  sga_total NUMBER(20),
-  mga_total NUMBER(20),
-  pga_limit_total NUMBER(20),
   consistent VARCHAR2(1)
 );
 /
@@ -1081,7 +1065,6 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         TO_NUMBER(field(l_lines(i), 13)),
         TO_NUMBER(field(l_lines(i), 14)),
         TO_NUMBER(field(l_lines(i), 15)),
-        TO_NUMBER(field(l_lines(i), 16)),
         NULL
       );
     END LOOP;
@@ -1107,7 +1090,6 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         t.available_hugepages,
         t.cgroup_limit,
         t.cgroup_usage,
-        t.obtainable_now,
         NULL
       )
       BULK COLLECT INTO l_rows
@@ -1466,9 +1448,6 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         field(l_lines(i), 20),
         TO_NUMBER(field(l_lines(i), 21)),
         TO_NUMBER(field(l_lines(i), 22)),
-        TO_NUMBER(field(l_lines(i), 23)),
-        TO_NUMBER(field(l_lines(i), 24)),
-        TO_NUMBER(field(l_lines(i), 25)),
         NULL
       );
     END LOOP;
@@ -1501,9 +1480,6 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         t.notes,
         t.segment_count,
         t.start_count,
-        t.sga_total,
-        t.mga_total,
-        t.pga_limit_total,
         NULL
       )
       BULK COLLECT INTO l_rows
@@ -2127,8 +2103,7 @@ SELECT
   r.nr_overcommit_hugepages AS nr_overcommit_hugepages,
   r.available_hugepages AS available_hugepages,
   r.cgroup_limit AS cgroup_limit,
-  r.cgroup_usage AS cgroup_usage,
-  r.obtainable_now AS obtainable_now
+  r.cgroup_usage AS cgroup_usage
 FROM TABLE(HP.hugepage_advisor.pools('FILE')) r;
 
 COMMENT ON TABLE HP.hugepage_pools IS 'Pools of huge pages of this host: one row per page size, and one per NUMA node.';
@@ -2147,7 +2122,6 @@ COMMENT ON COLUMN HP.hugepage_pools.nr_overcommit_hugepages IS 'Maximum number o
 COMMENT ON COLUMN HP.hugepage_pools.available_hugepages IS 'Free pages that are not reserved; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_pools.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
 COMMENT ON COLUMN HP.hugepage_pools.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
-COMMENT ON COLUMN HP.hugepage_pools.obtainable_now IS 'Pages that the kernel could allocate from free memory without compaction; NULL if unknown.';
 
 CREATE OR REPLACE VIEW HP.hugepage_findings AS
 SELECT
@@ -2214,10 +2188,7 @@ SELECT
   r.kernel AS kernel,
   r.notes AS notes,
   r.segment_count AS segment_count,
-  r.start_count AS start_count,
-  r.sga_total AS sga_total,
-  r.mga_total AS mga_total,
-  r.pga_limit_total AS pga_limit_total
+  r.start_count AS start_count
 FROM TABLE(HP.hugepage_advisor.hosts('FILE')) r;
 
 COMMENT ON TABLE HP.hugepage_hosts IS 'The memory of this host: one row.';
@@ -2243,9 +2214,6 @@ COMMENT ON COLUMN HP.hugepage_hosts.kernel IS 'Kernel release, from uname(2); NU
 COMMENT ON COLUMN HP.hugepage_hosts.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
 COMMENT ON COLUMN HP.hugepage_hosts.segment_count IS 'Number of records in hp_segment.dat; NULL if the sidecar is older than that file.';
 COMMENT ON COLUMN HP.hugepage_hosts.start_count IS 'Number of records in hp_start.dat; NULL if the sidecar is older than that file.';
-COMMENT ON COLUMN HP.hugepage_hosts.sga_total IS 'SGA of all running Oracle instances, in bytes; NULL if one is unknown.';
-COMMENT ON COLUMN HP.hugepage_hosts.mga_total IS 'Managed Global Area (files of /dev/shm since 18c) of all running Oracle instances, in bytes; NULL if one is unknown.';
-COMMENT ON COLUMN HP.hugepage_hosts.pga_limit_total IS 'Sum of PGA_AGGREGATE_LIMIT of all running Oracle instances, in bytes; NULL if one is not in an alert log of its start.';
 
 
 PROMPT Granting to the role HP_READER
