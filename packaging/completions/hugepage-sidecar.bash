@@ -88,9 +88,6 @@ _hugepage__sidecar() {
             hugepage__sidecar__subcmd__help,watch)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__watch"
                 ;;
-            hugepage__sidecar__subcmd__help__subcmd__oracle,cluster-sql)
-                cmd="hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__cluster__subcmd__sql"
-                ;;
             hugepage__sidecar__subcmd__help__subcmd__oracle,columns)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__columns"
                 ;;
@@ -108,9 +105,6 @@ _hugepage__sidecar() {
                 ;;
             hugepage__sidecar__subcmd__help__subcmd__oracle,write)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__write"
-                ;;
-            hugepage__sidecar__subcmd__oracle,cluster-sql)
-                cmd="hugepage__sidecar__subcmd__oracle__subcmd__cluster__subcmd__sql"
                 ;;
             hugepage__sidecar__subcmd__oracle,columns)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__columns"
@@ -132,9 +126,6 @@ _hugepage__sidecar() {
                 ;;
             hugepage__sidecar__subcmd__oracle,write)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__write"
-                ;;
-            hugepage__sidecar__subcmd__oracle__subcmd__help,cluster-sql)
-                cmd="hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__cluster__subcmd__sql"
                 ;;
             hugepage__sidecar__subcmd__oracle__subcmd__help,columns)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__columns"
@@ -436,22 +427,8 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help__subcmd__oracle)
-            opts="prepare write print install-sql uninstall-sql cluster-sql columns"
+            opts="prepare write print install-sql uninstall-sql columns"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__cluster__subcmd__sql)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -646,50 +623,12 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle)
-            opts="-h --help prepare write print install-sql uninstall-sql cluster-sql columns help"
+            opts="-h --help prepare write print install-sql uninstall-sql columns help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__sidecar__subcmd__oracle__subcmd__cluster__subcmd__sql)
-            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --shared-dir --node --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --schema)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --role)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --directory)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --shared-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --node)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -728,22 +667,8 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__help)
-            opts="prepare write print install-sql uninstall-sql cluster-sql columns help"
+            opts="prepare write print install-sql uninstall-sql columns help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__cluster__subcmd__sql)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

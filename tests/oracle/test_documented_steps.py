@@ -25,11 +25,11 @@ def commands(text):
     return [line.strip() for line in re.findall(r"^ {4,}(\S.*)$", text, re.MULTILINE)]
 
 
-INSTALLATION, ROOT, CLUSTER, ENVIRONMENTS = (commands(section(title)) for title in (
-    "Installation", "The root of a multitenant database", "All nodes of a cluster", "Environments"))
+INSTALLATION, ROOT, ENVIRONMENTS = (commands(section(title)) for title in (
+    "Installation", "The root of a multitenant database", "Environments"))
 
 
-@pytest.mark.parametrize("line", [line for line in INSTALLATION + ROOT + CLUSTER + ENVIRONMENTS
+@pytest.mark.parametrize("line", [line for line in INSTALLATION + ROOT + ENVIRONMENTS
                                   if line.startswith("hugepage-sidecar ")])
 def test_options_exist(line):
     words = shlex.split(line.split(">")[0])[1:]
@@ -76,20 +76,6 @@ def test_files_of_the_packages_exist(directory):
     assert f'Environment="ORACLE_OPTIONS={options}"\n' in drop_in
 
 
-def test_steps_of_a_cluster(directory, root):
-    """Both nodes write to their directories, here with one `watch`, which writes to all that it is told."""
-    shared = directory / "shared"
-    for line in CLUSTER:
-        if line.startswith(("install -d ", "hugepage-sidecar oracle prepare ")):
-            line = line.replace("/shared/hugepages", str(shared)).replace("oinstall", "daemon").replace("hugepage-sidecar ", f"{binary()} ")
-            subprocess.run(["sh", "-ec", line], check=True)
-    nodes = [shared / "rac1", shared / "rac2"]
-    assert [load(script("install-sql"), node)["hp_host"] for node in nodes] == [[], []]
-    subprocess.run([binary(), "watch", "--once", "--state-dir", directory / "history",
-                    *(word for node in nodes for word in ("--oracle-dir", node))], capture_output=True)
-    assert [len(load(script("install-sql"), node)["hp_host"]) for node in nodes] == [1, 1]
-
-
 def test_host_steps(directory, root):
     """The steps as root, with another directory and an existing group; afterwards Oracle would read the files."""
     for line in INSTALLATION:
@@ -102,9 +88,8 @@ def test_host_steps(directory, root):
 
 
 @pytest.mark.parametrize("steps,container,reader", [
-    (INSTALLATION, "PDB1", "HUGEPAGE_READER"), (ROOT, "CDB$ROOT", "C##HUGEPAGE_READER"),
-    (INSTALLATION + CLUSTER, "PDB1", "HUGEPAGE_READER")],
-    ids=["installation", "root", "cluster"])
+    (INSTALLATION, "PDB1", "HUGEPAGE_READER"), (ROOT, "CDB$ROOT", "C##HUGEPAGE_READER")],
+    ids=["installation", "root"])
 def test_database_steps(twin, steps, container, reader):
     """The lines typed into SQL*Plus, in the order of the document, on the emulated data dictionary of a multitenant database."""
     connection = twin.server.connect()

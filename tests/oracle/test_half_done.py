@@ -134,25 +134,6 @@ def test_user_that_a_dba_created(dictionary, complete):
     assert dictionary.state() == complete
 
 
-def test_view_of_all_nodes(dictionary, complete):
-    """Again over itself, over an upgrade, and gone with the schema; the directories are dropped by hand."""
-    nodes = script("cluster-sql", "--shared-dir", "/shared", "--node", "rac1", "--node", "rac2")
-    dictionary.run(nodes)
-    added = dictionary.state()
-    assert {("HUGEPAGE_DIR_1", "/shared/rac1"), ("HUGEPAGE_DIR_2", "/shared/rac2")} < set(added["dba_directories"])
-    assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_CLUSTER", "SELECT") in added["dba_tab_privs"]
-    for again in (nodes, INSTALL):
-        dictionary.run(again)
-        assert dictionary.state()["dba_objects"] == added["dba_objects"]
-    with pytest.raises(psycopg2.Error, match="is not /elsewhere/rac1"):
-        dictionary.run(script("cluster-sql", "--shared-dir", "/elsewhere", "--node", "rac1"))
-    dictionary.run(UNINSTALL)
-    left = dictionary.state()
-    assert left.pop("dba_directories") and not any(left.values())
-    with pytest.raises(psycopg2.Error, match="run the installation script"):
-        dictionary.run(nodes)
-
-
 def test_common_user_in_the_root(dictionary):
     names = ("--schema", "C##HUGEPAGE", "--role", "C##HUGEPAGE_READER")
     dictionary.query("UPDATE session SET container = 'CDB$ROOT'")

@@ -12,8 +12,7 @@ from harness.sidecar import binary
 
 pytestmark = pytest.mark.no_server
 
-SCRIPTS = ("install-sql", "uninstall-sql", "cluster-sql")
-NODES = ("--shared-dir", "/shared/hugepages", "--node", "rac1", "--node", "rac-2")
+SCRIPTS = ("install-sql", "uninstall-sql")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
 CHOICES = {
     "default": (),
@@ -24,9 +23,8 @@ CHOICES = {
 
 
 def text(name: str, choice: str = "default") -> str:
-    """A script with those names. The one for a cluster reads no external tables."""
-    options = [option for option in CHOICES[choice] if name != "cluster-sql" or option != "--external-tables"]
-    return script(name, *options, *(NODES if name == "cluster-sql" else ()))
+    """A script with those names."""
+    return script(name, *CHOICES[choice])
 
 
 BROKEN = [("END LOOP;", "END LOP;"), ("AUTHID DEFINER AS", "AUTHID DEFINER"), (") r\n", ") r WHERE\n"), ("(l_row);", "(l_row;")]
@@ -121,7 +119,7 @@ def test_names_fit_into_30_bytes(name):
     assert {word for word in re.findall(r"[A-Za-z][\w$#]*", sql) if len(word) > 30} == set()
 
 
-@pytest.mark.parametrize("name", ["install-sql", "uninstall-sql", "cluster-sql"])
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_restore_the_defaults(name):
     """What outlasts a script is set to SQL*Plus's default at its end."""
     sql = text(name)
@@ -136,15 +134,6 @@ def test_external_tables_need_no_utl_file():
     assert "UTL_FILE" in script("install-sql")
     without = re.sub(r"--.*$", "", script("install-sql", "--external-tables"), flags=re.MULTILINE)
     assert "UTL_FILE" not in without and "SYS." not in without
-
-
-@pytest.mark.parametrize("options", [
-    ("--shared-dir", "/shared"), ("--node", "rac1"), ("--shared-dir", "/shared", "--node", "rac'1"),
-    ("--shared-dir", "/shared", "--node", "../rac1"), ("--shared-dir", "/a'b", "--node", "rac1"),
-    ("--shared-dir", "/shared", "--node", "rac1", "--external-tables")])
-def test_cluster_needs_valid_nodes(options):
-    done = subprocess.run([binary(), "oracle", "cluster-sql", *options], capture_output=True, text=True)
-    assert done.returncode in (3, 64) and done.stdout == "" and done.stderr
 
 
 def without_type(row: str) -> str:

@@ -227,32 +227,6 @@ def test_instance_in_a_container(twin):
         twin.run("RESET twin.server_host; RESET twin.instance_name")
 
 
-def test_view_of_all_nodes(twin, directory):
-    """Fresh rows of one node, old rows of another, one row for a node without instances and one for a node without files."""
-    names = ("fresh", "old", "empty", "nothing")
-    for number, name in enumerate(names, 1):
-        (directory / name).mkdir()
-        twin.run("INSERT INTO utl_file.utl_file_dir (dir, dirname) VALUES (%s, %s)", str(directory / name), f"HUGEPAGE_DIR_{number}")
-    for name in ("fresh", "old"):
-        write(directory / name, {**HOST, "host_name": f"{name}.example.com"})
-    run(binary(), "oracle", "prepare", directory / "empty", "--mode", "644")
-    age(directory / "old", 4000)
-    options = [word for name in names for word in ("--node", name)]
-    [view] = views(script("cluster-sql", "--shared-dir", str(directory), *options), "CREATE OR REPLACE VIEW")
-    twin.run("BEGIN")
-    try:
-        twin.run(view)
-        twin.run("SELECT set_config('twin.server_host', 'old', true), set_config('twin.instance_name', 'ORCL', true)")
-        rows = twin.run("SELECT * FROM hugepage_cluster")
-        assert [(row["node"], row["is_stale"], row["sid"], row["this_instance"], row["host_name"]) for row in rows] == [
-            ("fresh", "N", "ORCL", "N", "fresh.example.com"), ("fresh", "N", "+ASM1", "N", "fresh.example.com"),
-            ("old", "Y", "ORCL", "Y", "old.example.com"), ("old", "Y", "+ASM1", "N", "old.example.com"),
-            ("empty", "Y", None, "N", None), ("nothing", "Y", None, "N", None)]
-    finally:
-        twin.run("ROLLBACK")
-        twin.run("DELETE FROM utl_file.utl_file_dir WHERE dirname LIKE 'HUGEPAGE_DIR_%%' AND dirname <> 'HUGEPAGE_DIR'")
-
-
 def test_external_tables_alone(twin):
     """The package printed with --external-tables has the same rows, and works without the files."""
     write(twin.directory, HOST)

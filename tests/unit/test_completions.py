@@ -19,8 +19,8 @@ printf '%s\\n' "${COMPREPLY[@]}"
     (["--ro"], ["--root"]),
     (["size", "--sh"], ["--shared-buffers"]),
     (["status", "--format", "j"], ["json"]),
-    (["oracle", "cl"], ["cluster-sql"]),
-    (["oracle", "cluster-sql", "--sc"], ["--schema"]),
+    (["oracle", "un"], ["uninstall-sql"]),
+    (["oracle", "install-sql", "--sc"], ["--schema"]),
 ])
 def test_bash_completes(words, offered):
     """clap's issue 6421: of a name with a hyphen, no option of a subcommand was completed."""

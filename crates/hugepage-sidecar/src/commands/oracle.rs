@@ -12,7 +12,7 @@ use crate::exit::{self, Exit};
 use crate::host_options::HostOptions;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
-use crate::oracle::scripts::{self, ClusterSettings, Script, ScriptSettings};
+use crate::oracle::scripts::{self, Script, ScriptSettings};
 use crate::oracle::snapshot::OracleSnapshot;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::stream::stdout;
@@ -55,8 +55,6 @@ pub enum OracleCommand {
     InstallSql(ScriptSettings),
     /// Print the SQL*Plus script that removes all objects
     UninstallSql(ScriptSettings),
-    /// Print the script for a view of the instances of all nodes of a cluster
-    ClusterSql(ClusterSettings),
     /// Print the columns of all views as Markdown
     Columns(ScriptSettings),
 }
@@ -99,9 +97,6 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
         }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,
         OracleCommand::UninstallSql(names) => print(Script::Uninstall, names)?,
-        OracleCommand::ClusterSql(settings) => {
-            stdout().write_all(scripts::render_cluster(settings)?.as_bytes())?;
-        }
         OracleCommand::Columns(names) => print(Script::Columns, names)?,
     }
     Ok(exit::OK)
@@ -112,7 +107,7 @@ fn snapshot(root: &Root, options: &SurveyOptions) -> Result<OracleSnapshot> {
     Ok(survey_snapshot::from_survey(root, &survey, &survey.sizings(), None, &mut LogStarts::default()))
 }
 
-fn print(script: Script<'_>, settings: &ScriptSettings) -> Result<()> {
+fn print(script: Script, settings: &ScriptSettings) -> Result<()> {
     stdout().write_all(scripts::render(script, settings)?.as_bytes())?;
     Ok(())
 }

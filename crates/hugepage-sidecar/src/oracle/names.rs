@@ -29,12 +29,6 @@ pub fn object(name: &str) -> Result<String> {
     Ok(name.to_ascii_uppercase())
 }
 
-/// A name with a suffix, shortened to 30 bytes in front of it.
-pub fn with_suffix(name: &str, suffix: &str) -> String {
-    let kept = name.len().min(MAX_NAME_BYTES - suffix.len());
-    format!("{}{suffix}", &name[..kept])
-}
-
 /// The path of a directory object.
 pub fn path(path: &str) -> Result<String> {
     let legal = |character: char| character.is_ascii_alphanumeric() || "/._+-".contains(character);
@@ -50,25 +44,12 @@ pub fn path(path: &str) -> Result<String> {
     Ok(path.to_owned())
 }
 
-/// The name of a host, without its domain.
-pub fn node(name: &str) -> Result<String> {
-    let legal = |character: char| character.is_ascii_alphanumeric() || character == '-';
-    ensure!(
-        !name.is_empty() && name.len() <= 63 && !name.starts_with('-') && name.chars().all(legal),
-        "\"{}\" is not a valid name of a node: use at most 63 letters, digits and hyphens",
-        name.escape_debug()
-    );
-    Ok(name.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn validate_names() {
-        assert_eq!(with_suffix(&object("hp").unwrap(), "_10"), "HP_10");
-        assert_eq!(with_suffix(&object(&"a".repeat(30)).unwrap(), "_10"), "A".repeat(27) + "_10");
         for (name, legal) in [
             ("hugepage", "HUGEPAGE"),
             ("C##HUGEPAGE", "C##HUGEPAGE"),
@@ -82,14 +63,6 @@ mod tests {
             ["", "1a", "_a", "a b", "a;", "a'", "a\"b", "a.b", "a--", "a\nb", "ä", "sys", "SYSTEM", "Table", long];
         for name in wrong {
             assert!(object(name).is_err(), "{name}");
-        }
-    }
-
-    #[test]
-    fn validate_node_names() {
-        assert_eq!(node("rac-1").unwrap(), "rac-1");
-        for wrong in ["", "-rac", "rac.1", "rac'1", "rac 1", "../rac", &"a".repeat(64)] {
-            assert!(node(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -2,12 +2,11 @@
 
 use std::fmt::Display;
 
-use anyhow::{Result, ensure};
 use askama::Template;
 use clap::Args;
 
 use crate::oracle::columns::{FILES, columns};
-use crate::oracle::names::{self, with_suffix};
+use crate::oracle::names;
 use crate::oracle::schema::DataFile;
 use crate::oracle::views::{self, OracleView};
 
@@ -41,28 +40,13 @@ impl ScriptSettings {
     }
 }
 
-/// The nodes of a cluster.
-#[derive(Debug, Args)]
-pub struct ClusterSettings {
-    #[command(flatten)]
-    script: ScriptSettings,
-    /// Directory on a file system of all nodes, with a directory of each node's name
-    #[arg(long, value_name = "PATH", value_parser = names::path)]
-    shared_dir: String,
-    /// Name of a node; once for each
-    #[arg(long = "node", value_name = "NAME", required = true, value_parser = names::node)]
-    nodes: Vec<String>,
-}
-
 /// A script, or text, that the sidecar prints for Oracle Database.
 #[derive(Clone, Copy, Debug)]
-pub enum Script<'a> {
+pub enum Script {
     /// Creates all objects, or upgrades an older installation to this version's columns.
     Install,
     /// Removes all objects.
     Uninstall,
-    /// A view of the instances of all nodes of a cluster.
-    Cluster(&'a [ClusterNode]),
     /// The columns of the views, as tables for docs/oracle-reference.md.
     Columns,
 }
@@ -70,7 +54,7 @@ pub enum Script<'a> {
 #[derive(Template)]
 #[template(path = "script.in", escape = "none")]
 struct ScriptTemplate<'a> {
-    script: Script<'a>,
+    script: Script,
     settings: &'a ScriptSettings,
     version: &'static str,
     /// The files, each as an external table.
@@ -78,28 +62,8 @@ struct ScriptTemplate<'a> {
     views: &'a [OracleView],
 }
 
-/// A node of a cluster, and its files.
-#[derive(Debug)]
-pub struct ClusterNode {
-    name: String,
-    directory: String,
-    path: String,
-}
-
-/// The text of [`Script::Cluster`].
-pub fn render_cluster(settings: &ClusterSettings) -> Result<String> {
-    let ClusterSettings { script, shared_dir, nodes } = settings;
-    ensure!(!script.external_tables, "the files of other nodes are read by UTL_FILE: omit --external-tables");
-    let node = |(number, name): (usize, &String)| {
-        let directory = with_suffix(&script.directory, &format!("_{number}"));
-        Ok(ClusterNode { name: name.clone(), directory, path: names::path(&format!("{shared_dir}/{name}"))? })
-    };
-    let nodes: Vec<_> = (1..).zip(nodes).map(node).collect::<Result<_>>()?;
-    Ok(render(Script::Cluster(&nodes), script)?)
-}
-
 /// The text of a script.
-pub fn render(script: Script<'_>, settings: &ScriptSettings) -> askama::Result<String> {
+pub fn render(script: Script, settings: &ScriptSettings) -> askama::Result<String> {
     let (version, views) = (env!("CARGO_PKG_VERSION"), views::all());
     let template = ScriptTemplate { script, settings, version, tables: &FILES, views: &views };
     template.render().map(|text| text + "\n")

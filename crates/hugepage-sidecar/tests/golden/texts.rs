@@ -72,11 +72,10 @@ fn scripts() {
         };
         format!("{}.{extension}", call.concat())
     }
-    let others = ["prepare", "write", "print", "cluster-sql"];
+    let others = ["prepare", "write", "print"];
     for script in commands(&tree.path, &["oracle"]).iter().filter(|name| !others.contains(&name.as_str())) {
         compare(&[script], &[]);
     }
-    compare(&["cluster-sql"], &["--shared-dir", "/shared", "--node", "rac1", "--node", "rac2"]);
     compare(&["install-sql", "--schema=HP"], &["--role", "HP_READER", "--directory", "HP_DIR", "--dir", "/srv/hp"]);
     snapshots.finish();
 }
@@ -102,7 +101,6 @@ const REFUSED: &[&[&str]] = &[
     &["completions", "tcsh"],
     &["oracle", "print", "nothing"],
     &["oracle", "install-sql", "--schema", "a; drop user sys"],
-    &["oracle", "cluster-sql"],
 ];
 
 /// Calls that are refused, and why.

@@ -954,9 +954,7 @@ CREATE OR REPLACE PACKAGE HUGEPAGE.hugepage_advisor AUTHID DEFINER AS
   FUNCTION pools(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_pool_c PIPELINED;
 
   -- The records of hp_instance.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
-  FUNCTION instances(
-    p_route IN VARCHAR2 DEFAULT 'FILE', p_directory IN VARCHAR2 DEFAULT NULL
-  ) RETURN hp_instance_c PIPELINED;
+  FUNCTION instances(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_instance_c PIPELINED;
 
   -- The records of hp_finding.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
   FUNCTION findings(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_finding_c PIPELINED;
@@ -977,8 +975,7 @@ CREATE OR REPLACE PACKAGE HUGEPAGE.hugepage_advisor AUTHID DEFINER AS
   FUNCTION this_instance(p_host_name IN VARCHAR2, p_sid IN VARCHAR2) RETURN VARCHAR2;
 
   -- Y if the last snapshot is older than p_seconds (by default three intervals of the sidecar) or unreadable, otherwise N.
-  -- p_directory: the directory object of another node's files (cluster-sql).
-  FUNCTION is_stale(p_seconds IN NUMBER DEFAULT NULL, p_directory IN VARCHAR2 DEFAULT NULL) RETURN VARCHAR2;
+  FUNCTION is_stale(p_seconds IN NUMBER DEFAULT NULL) RETURN VARCHAR2;
 
   -- One line for a monitoring system about an instance (by default this one). It begins with OK, NOTICE, WARNING, CRITICAL
   -- or UNKNOWN.
@@ -1020,12 +1017,12 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
   END field;
 
   -- The records of a file, without the header line.
-  FUNCTION read_lines(p_directory IN VARCHAR2, p_file IN VARCHAR2) RETURN lines_t IS
+  FUNCTION read_lines(p_file IN VARCHAR2) RETURN lines_t IS
     l_file UTL_FILE.FILE_TYPE;
     l_lines lines_t := lines_t();
     l_line VARCHAR2(1024);
   BEGIN
-    l_file := UTL_FILE.FOPEN(NVL(p_directory, 'HUGEPAGE_DIR'), p_file, 'r', 1024);
+    l_file := UTL_FILE.FOPEN('HUGEPAGE_DIR', p_file, 'r', 1024);
     BEGIN
       UTL_FILE.GET_LINE(l_file, l_line);
       LOOP
@@ -1043,8 +1040,8 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN l_lines;
   END read_lines;
 
-  FUNCTION pools_in_file(p_directory IN VARCHAR2) RETURN hp_pool_c IS
-    l_lines lines_t := read_lines(p_directory, 'hp_pool.dat');
+  FUNCTION pools_in_file RETURN hp_pool_c IS
+    l_lines lines_t := read_lines('hp_pool.dat');
     l_rows hp_pool_c := hp_pool_c();
   BEGIN
     FOR i IN 1 .. l_lines.COUNT LOOP
@@ -1097,8 +1094,8 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN l_rows;
   END pools_in_table;
 
-  FUNCTION instances_in_file(p_directory IN VARCHAR2) RETURN hp_instance_c IS
-    l_lines lines_t := read_lines(p_directory, 'hp_instance.dat');
+  FUNCTION instances_in_file RETURN hp_instance_c IS
+    l_lines lines_t := read_lines('hp_instance.dat');
     l_rows hp_instance_c := hp_instance_c();
   BEGIN
     FOR i IN 1 .. l_lines.COUNT LOOP
@@ -1223,8 +1220,8 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN l_rows;
   END instances_in_table;
 
-  FUNCTION findings_in_file(p_directory IN VARCHAR2) RETURN hp_finding_c IS
-    l_lines lines_t := read_lines(p_directory, 'hp_finding.dat');
+  FUNCTION findings_in_file RETURN hp_finding_c IS
+    l_lines lines_t := read_lines('hp_finding.dat');
     l_rows hp_finding_c := hp_finding_c();
   BEGIN
     FOR i IN 1 .. l_lines.COUNT LOOP
@@ -1281,8 +1278,8 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN l_rows;
   END findings_in_table;
 
-  FUNCTION segments_in_file(p_directory IN VARCHAR2) RETURN hp_segment_c IS
-    l_lines lines_t := read_lines(p_directory, 'hp_segment.dat');
+  FUNCTION segments_in_file RETURN hp_segment_c IS
+    l_lines lines_t := read_lines('hp_segment.dat');
     l_rows hp_segment_c := hp_segment_c();
   BEGIN
     FOR i IN 1 .. l_lines.COUNT LOOP
@@ -1337,8 +1334,8 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN l_rows;
   END segments_in_table;
 
-  FUNCTION starts_in_file(p_directory IN VARCHAR2) RETURN hp_start_c IS
-    l_lines lines_t := read_lines(p_directory, 'hp_start.dat');
+  FUNCTION starts_in_file RETURN hp_start_c IS
+    l_lines lines_t := read_lines('hp_start.dat');
     l_rows hp_start_c := hp_start_c();
   BEGIN
     FOR i IN 1 .. l_lines.COUNT LOOP
@@ -1419,8 +1416,8 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN l_rows;
   END starts_in_table;
 
-  FUNCTION hosts_in_file(p_directory IN VARCHAR2) RETURN hp_host_c IS
-    l_lines lines_t := read_lines(p_directory, 'hp_host.dat');
+  FUNCTION hosts_in_file RETURN hp_host_c IS
+    l_lines lines_t := read_lines('hp_host.dat');
     l_rows hp_host_c := hp_host_c();
   BEGIN
     FOR i IN 1 .. l_lines.COUNT LOOP
@@ -1540,7 +1537,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN 'Y';
   END consistency;
 
-  FUNCTION snapshot(p_route IN VARCHAR2, p_directory IN VARCHAR2 DEFAULT NULL) RETURN snapshot_t IS
+  FUNCTION snapshot(p_route IN VARCHAR2) RETURN snapshot_t IS
     l_snapshot snapshot_t;
   BEGIN
     FOR attempt IN 1 .. c_attempts LOOP
@@ -1550,10 +1547,10 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         l_snapshot.findings := findings_in_table();
         l_snapshot.hosts := hosts_in_table();
       ELSE
-        l_snapshot.pools := pools_in_file(p_directory);
-        l_snapshot.instances := instances_in_file(p_directory);
-        l_snapshot.findings := findings_in_file(p_directory);
-        l_snapshot.hosts := hosts_in_file(p_directory);
+        l_snapshot.pools := pools_in_file();
+        l_snapshot.instances := instances_in_file();
+        l_snapshot.findings := findings_in_file();
+        l_snapshot.hosts := hosts_in_file();
       END IF;
       -- An older sidecar does not write these files.
       l_snapshot.segments := hp_segment_c();
@@ -1561,7 +1558,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         IF p_route = 'TABLE' THEN
           l_snapshot.segments := segments_in_table();
         ELSE
-          l_snapshot.segments := segments_in_file(p_directory);
+          l_snapshot.segments := segments_in_file();
         END IF;
       END IF;
       l_snapshot.starts := hp_start_c();
@@ -1569,7 +1566,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         IF p_route = 'TABLE' THEN
           l_snapshot.starts := starts_in_table();
         ELSE
-          l_snapshot.starts := starts_in_file(p_directory);
+          l_snapshot.starts := starts_in_file();
         END IF;
       END IF;
       l_snapshot.consistent := consistency(l_snapshot);
@@ -1591,22 +1588,11 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN;
   END pools;
 
-  FUNCTION instances(
-    p_route IN VARCHAR2 DEFAULT 'FILE', p_directory IN VARCHAR2 DEFAULT NULL
-  ) RETURN hp_instance_c PIPELINED IS
+  FUNCTION instances(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_instance_c PIPELINED IS
     l_snapshot snapshot_t;
     l_row hp_instance_t;
   BEGIN
-    BEGIN
-      l_snapshot := snapshot(p_route, p_directory);
-    EXCEPTION
-      WHEN OTHERS THEN
-        -- The view of all nodes shows a node without files as stale, and the other nodes.
-        IF p_directory IS NULL THEN
-          RAISE;
-        END IF;
-        RETURN;
-    END;
+    l_snapshot := snapshot(p_route);
     FOR i IN 1 .. l_snapshot.instances.COUNT LOOP
       l_row := l_snapshot.instances(i);
       l_row.consistent := l_snapshot.consistent;
@@ -1702,10 +1688,10 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN 'Y';
   END staleness;
 
-  FUNCTION is_stale(p_seconds IN NUMBER DEFAULT NULL, p_directory IN VARCHAR2 DEFAULT NULL) RETURN VARCHAR2 IS
+  FUNCTION is_stale(p_seconds IN NUMBER DEFAULT NULL) RETURN VARCHAR2 IS
     l_snapshot snapshot_t;
   BEGIN
-    l_snapshot := snapshot('FILE', p_directory);
+    l_snapshot := snapshot('FILE');
     RETURN staleness(l_snapshot, p_seconds);
   EXCEPTION
     WHEN OTHERS THEN
