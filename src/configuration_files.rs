@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use hugepage_kernel::Root;
-use hugepage_kernel::host::local_path::{Link, LocalPaths};
+use hugepage_kernel::host::local_path::Link;
 use pgrx::pg_sys;
 
 use crate::guc::LoadedFiles;
@@ -88,8 +88,7 @@ impl ConfigurationFiles {
             // The same for all processes, each of which may have reloaded at another time.
             names.extend(of.1.iter().cloned());
         }
-        let working = root.read_link("/proc/self/cwd").map_or(data, PathBuf::from);
-        let local = LocalPaths::new(root, &working);
+        let local = server::local_paths(root);
         let resolve = |path: &Path| local.as_ref().map_err(String::clone).and_then(|local| local.resolve(path));
         let program = [server::executable(), server::library_directory()];
         let program = program.map(|path| resolve(&path).ok().map(|found| found.path));

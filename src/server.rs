@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use hugepage_assess::model::{HugePages, Product, Requested};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
+use hugepage_kernel::host::local_path::LocalPaths;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::own_mapping;
 use hugepage_kernel::notes::Notes;
@@ -48,6 +49,12 @@ pub fn requested_memory() -> Requested {
 pub fn shared_memory() -> Option<Bytes> {
     let size: u64 = guc::running(c"shared_memory_size")?.parse().ok()?;
     (size > 0).then_some(Bytes(size << 20))
+}
+
+/// Tells which files a look at waits for nobody, besides those of the data directory, in which this process works.
+pub fn local_paths(root: &Root) -> Result<LocalPaths, String> {
+    let working = root.read_link("/proc/self/cwd").map_or_else(|_| data_directory(), PathBuf::from);
+    LocalPaths::new(root, &working)
 }
 
 /// The major version that this library was built for.

@@ -49,9 +49,11 @@ fn ask_once(options: &[String], overrides: Overrides, deadline: Instant) -> io::
     let data = server::data_directory();
     // This is the server's own process, and the kernel holds it to what the server may read.
     let own = InstanceFiles::own(&Root::live());
-    let opts = own.read_text(&data.join("postmaster.opts").to_string_lossy(), limit::POSTMASTER_OPTS);
+    let local = server::local_paths(&Root::live()).map_err(io::Error::other)?;
+    let found = |name: &str| local.resolve(&data.join(name)).map_err(|why| io::Error::other(format!("{name}: {why}")));
+    let opts = own.read_text(&found("postmaster.opts")?.path.to_string_lossy(), limit::POSTMASTER_OPTS);
     let arguments = postmaster_opts::arguments(&opts.map_err(io::Error::other)?);
-    let stub = Stub::new(&stub::parent(&data)?);
+    let stub = Stub::new(&stub::parent(found("base/pgsql_tmp")?.path)?);
     let start = |arguments| AskedStart { arguments, overrides, data: &data, stub: &stub, deadline };
     let with_options = start(&arguments);
     let recovery = standby::primary().map(|_| with_options.recovery_parameters()).transpose();

@@ -17,8 +17,7 @@ use crate::server;
 pub const STUB_PREFIX: &str = "pgsql_tmp_hugepages.";
 
 /// The directory of the server's temporary files, created if it does not exist.
-pub fn parent(data: &Path) -> io::Result<PathBuf> {
-    let parent = data.join("base/pgsql_tmp");
+pub fn parent(parent: PathBuf) -> io::Result<PathBuf> {
     // SAFETY: set when the server starts.
     #[allow(unsafe_code)]
     let mode = unsafe { pg_sys::data_directory_mode };

@@ -49,8 +49,7 @@ pub fn datum(value: Value, kind: Oid) -> Option<Option<Datum>> {
 /// What is read of a caller's text, in bytes: more than any valid argument has.
 const MAX_BYTES: usize = 1000;
 
-/// Text of a caller, whatever its encoding and length: what is not ASCII, and what is too long, becomes a question mark. No valid
-/// argument has one.
+/// Text of a caller of any encoding and length: what is not ASCII, or too long, becomes a question mark, which no valid argument has.
 pub fn ascii(text: &[u8]) -> String {
     let end = (text.len() > MAX_BYTES).then_some('?');
     let shown = text.iter().take(MAX_BYTES).map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' });

@@ -172,6 +172,26 @@ def test_of_what_a_start_needs(new_cluster, root, silent, settings):
             assert_goes_on(server)
 
 
+@pytest.mark.parametrize("settings", [{}, WATCHED], ids=["loaded", "preloaded"])
+@pytest.mark.parametrize("name", ["postmaster.opts", "base/pgsql_tmp"])
+def test_of_a_link_in_the_data_directory(new_cluster, root, name, settings):
+    """The asker itself looks there, not a child of it: of these names that of temporary files may well lead to another disk."""
+    server = create_extension(new_cluster(huge_pages=False, max_connections=16, **settings).start())
+    if settings:
+        await_worker(server)
+    link = server.data / name
+    with silent_file(server, "file" if link.is_file() else "directory") as file:
+        target = file if link.is_file() else file.parent
+        if link.exists():
+            link.rename(server.root / link.name)
+        link.symlink_to(target)
+        server.conf(shared_buffers="140MB")
+        asks = BackgroundStatement(server, "SELECT * FROM hugepage_preflight()")
+        assert asks.end(5) is None
+        assert asks.rows[0]["will_start"] is None and name in asks.rows[0]["detail"], asks.rows
+        assert_goes_on(server)
+
+
 def _ends(asks: BackgroundStatement) -> None:
     asks_until = time.monotonic() + SLOWER
     while asks.running():

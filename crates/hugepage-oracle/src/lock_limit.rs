@@ -10,9 +10,8 @@ use hugepage_kernel::{Bytes, Root};
 
 use crate::readers::LastStart;
 
-/// What the kernel requires for System V segments in huge pages and the instance does not have: CAP_IPC_LOCK, the group
-/// `vm.hugetlb_shm_group`, or before 5.18 a limit on locked memory of at least their size. `None` for an instance that
-/// is in huge pages.
+/// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
+/// before 5.18 a limit on locked memory of at least their size. `None` for an instance that is in huge pages.
 pub fn lock_limit(root: &Root, pid: i32, segment: Option<&Segment>, memlock: Option<Rlimit>) -> Option<LockLimit> {
     const CAP_IPC_LOCK: u64 = 1 << 14;
     let is_let = segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));

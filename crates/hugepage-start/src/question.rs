@@ -102,8 +102,7 @@ impl StartQuestion<'_> {
         StartAnswer::Refuses(torn)
     }
 
-    /// The command line of the program that prints the value of the parameter `name` as the start would have it: in its unit, or in
-    /// pages of `unit`.
+    /// The command line that prints the parameter `name` as the start would have it: in its unit, or in pages of `unit`.
     pub fn command_line(&self, unit: Option<PageSize>, name: &str) -> Vec<OsString> {
         let mut line: Vec<OsString> = self.arguments.iter().map(OsString::from).collect();
         line.extend(["-D".into(), self.data.into()]);

@@ -159,8 +159,7 @@ fn starts(facts: &Facts) -> (Forecast, Option<Forecast>) {
     (either(unchanged, unchanged_of(own)), pending.zip(pending_of(own)).map(|(without, with)| either(without, with)))
 }
 
-/// The restart after a crash, and whether it is unknown because files have changed since the start. `unchanged`: a restart with the
-/// running settings.
+/// The restart after a crash, and whether it is unknown because files have changed. `unchanged`: a restart with the running settings.
 fn crash_of(facts: &Facts, unchanged: &Forecast) -> (Forecast, bool) {
     let by_start = facts.hides_settings_of(unchanged);
     let outlook = match facts.crash_recovery {

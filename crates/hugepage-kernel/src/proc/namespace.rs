@@ -17,8 +17,7 @@ pub fn shows_container_alone(root: &Root) -> bool {
 }
 
 /// Whether the files below / are certainly those of a container, and not of the host that boots: the processes are its alone, or
-/// the root file system is one of layers, as images have. The mark of an engine, such as /.dockerenv, is no sign: a host may be
-/// made from an image.
+/// the root file system is one of layers, as images have. /.dockerenv is no sign: a host may be made from an image.
 pub fn shows_files_of_container(root: &Root) -> bool {
     let is_of_layers = mounts::seen_at(root, "/").is_some_and(|mount| mount.kind.ends_with("overlay"));
     shows_container_alone(root) || is_of_layers

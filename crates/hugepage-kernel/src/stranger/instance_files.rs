@@ -2,8 +2,7 @@
 //!
 //! Whoever runs a server chooses where its files are and what is in their places. The kernel decides whether they may be read,
 //! because this program reads them as the user of the server. It looks at a file before it opens it, by a descriptor that leads to it
-//! even if something is renamed meanwhile. It opens only a plain file, never a device, a pipe or a file of the kernel. Every read has
-//! a limit.
+//! even if something is renamed meanwhile. It opens plain files, no device, pipe or file of the kernel. Every read has a limit.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

@@ -44,8 +44,7 @@ columns! {
         /// Those of them that are surplus.
         #[serde(skip)]
         surplus: Pages = pool.and_then(|pool| pool.surplus).unwrap_or_default(),
-        /// The recommended size of the pool; null if the need of an instance is unknown, because any number may be too
-        /// small.
+        /// The recommended size of the pool; null if the need of an instance is unknown: any number may be too small.
         recommended_nr_hugepages: Option<Pages> = sizing.recommended,
         needed_in_all: Pages = sizing.total,
         /// The most that the host can hold, as measured.
