@@ -86,8 +86,7 @@ pub unsafe fn each_parameter(take: impl FnMut(*mut pg_sys::config_generic)) {
 #[allow(unsafe_code)]
 pub unsafe fn has_check_hook(record: *const pg_sys::config_generic) -> bool {
     use pg_sys::config_type::*;
-    // SAFETY: the record of each type, as its `vartype` says; until 18 it begins with the one that all have, in 19 it ends with
-    // a union.
+    // SAFETY: the record of the type that `vartype` has; until 18 it begins with what all have, in 19 it ends with a union.
     unsafe {
         #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
         macro_rules! record_of {

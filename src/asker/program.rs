@@ -58,9 +58,8 @@ fn ask_once(options: &[String], overrides: Overrides, deadline: Instant) -> io::
     let with_options = start(&arguments);
     let recovery = standby::primary().map(|_| with_options.recovery_parameters()).transpose();
     let is_left_out = |name: &str| options.iter().any(|option| option == name);
-    let left_out: Vec<_> =
-        postmaster_opts::settings(&arguments).into_iter().filter(|(name, _)| is_left_out(name)).collect();
-    let left_out: Vec<_> = left_out.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let left_out = postmaster_opts::settings(&arguments).into_iter().filter(|(name, _)| is_left_out(name));
+    let left_out: Vec<_> = left_out.map(|(name, value)| format!("{name}={value}")).collect();
     let rest = postmaster_opts::without(&arguments, is_left_out);
     let without = (!left_out.is_empty()).then_some((&left_out[..], || start(&rest).demand()));
     let answer: StartAnswer<TwoStarts<Demand>> = with_options.demand().of_both(without);
