@@ -1,8 +1,5 @@
 //! A standby that has less room than its primary does not start (xlogrecovery.c, `CheckRequiredParameterValues`).
 
-use std::path::PathBuf;
-use std::sync::LazyLock;
-
 use hugepage_assess::model::CrashRecovery;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters, SIGNAL_FILES};
 use hugepage_kernel::{InstanceFiles, Root};
@@ -13,10 +10,8 @@ use crate::server;
 /// The primary's settings with which a start of this server as a standby compares its own; `None` if it does not start as one.
 #[expect(clippy::disallowed_methods, reason = "the server's own directory")]
 pub fn primary() -> Option<RecoveryParameters> {
-    // Their paths never change, and each call asks for them.
-    static PATHS: LazyLock<[PathBuf; 2]> =
-        LazyLock::new(|| SIGNAL_FILES.map(|name| server::data_directory().join(name)));
-    let is_standby = PATHS.iter().any(|path| path.exists());
+    let data = server::data_directory();
+    let is_standby = SIGNAL_FILES.iter().any(|name| data.join(name).exists());
     if is_standby { of_control_file() } else { None }
 }
 

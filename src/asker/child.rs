@@ -122,7 +122,9 @@ pub fn run(
     let mut text = Vec::new();
     errors.take(MAX_BYTES as u64).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
-    if status.code() == Some(NOT_RUN) { Err(io::Error::other(text)) } else { Ok(Ending::new(status, output, &text)) }
+    // Where memory has ended there may be no text.
+    let is_told = status.code() == Some(NOT_RUN) && !text.is_empty();
+    if is_told { Err(io::Error::other(text)) } else { Ok(Ending::new(status, output, &text)) }
 }
 
 /// Runs `work` in a child, and returns what it returns; an error if it has no answer in time.
