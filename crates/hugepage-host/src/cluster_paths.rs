@@ -14,8 +14,9 @@ use super::snapshot::StoppedCluster;
 /// Where Debian has a directory for each version, with the configurations of its clusters.
 pub(super) const DEBIAN: &str = "/etc/postgresql";
 /// Where other packages have `data`, or `VERSION/data`.
-pub(super) const PACKAGES: [&str; 7] = [
+pub(super) const PACKAGES: [&str; 8] = [
     "/var/lib/pgsql",
+    "/var/lib/postgresql",
     "/var/lib/edb",
     "/var/lib/postgres",
     "/var/lib/pgpro",
@@ -45,8 +46,12 @@ impl ClusterPaths {
             let version = place.rsplit('/').next().unwrap_or_default();
             let names = list(root, place, notes);
             let cluster = |name: String| {
-                let usual = || Self::in_directory(Path::new(&format!("/var/lib/postgresql/{version}/{name}")));
-                Self::of_configuration(root, &format!("{place}/{name}"), notes).unwrap_or_else(usual)
+                let directory = format!("{place}/{name}");
+                // As PgCommon.pm has it, and then the usual place.
+                let linked = root.read_link(&format!("{directory}/pgdata")).ok();
+                let own = || root.exists(&format!("{directory}/PG_VERSION")).then(|| directory.clone());
+                let usual = linked.or_else(own).unwrap_or_else(|| format!("/var/lib/postgresql/{version}/{name}"));
+                Self::of_configuration(root, &directory, usual, notes)
             };
             return names.into_iter().map(cluster).collect();
         }
@@ -60,13 +65,14 @@ impl ClusterPaths {
 
     /// Of `-D` or PGDATA: the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).
     fn of_option(root: &Root, directory: &str, notes: &mut Notes) -> Self {
-        let is_configured = root.exists(&format!("{directory}/postgresql.conf"));
-        let configured = is_configured.then(|| Self::of_configuration(root, directory, notes)).flatten();
-        configured.unwrap_or_else(|| Self::in_directory(Path::new(directory)))
+        match root.exists(&format!("{directory}/postgresql.conf")) {
+            true => Self::of_configuration(root, directory, directory.to_owned(), notes),
+            false => Self::in_directory(Path::new(directory)),
+        }
     }
 
-    /// Of a directory with the configuration alone; `None` if that names no data directory.
-    fn of_configuration(root: &Root, directory: &str, notes: &mut Notes) -> Option<Self> {
+    /// Of a directory with the configuration; `usual`: the data directory if that names none.
+    fn of_configuration(root: &Root, directory: &str, usual: String, notes: &mut Notes) -> Self {
         let config = PathBuf::from(format!("{directory}/postgresql.conf"));
         let files = InstanceFiles::own(root);
         let mut configuration = Configuration::default();
@@ -74,7 +80,8 @@ impl ClusterPaths {
         let start = files.read_text(&format!("{directory}/start.conf"), limit::POSTMASTER_OPTS).unwrap_or_default();
         let start = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
         let start = start.and_then(|line| line.split([' ', '#']).next()).unwrap_or_default().to_owned();
-        Some(Self { data: configuration.get("data_directory")?.into(), config: Some(config), start })
+        let data = configuration.get("data_directory").map_or(usual, str::to_owned);
+        Self { data: data.into(), config: Some(config), start }
     }
 
     pub fn unknown(&self, why: String) -> StoppedCluster {

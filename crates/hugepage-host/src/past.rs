@@ -21,11 +21,10 @@ pub(super) fn requested_with_past(
     if past.cause_at_start != Some(Cause::Disabled) || requested.huge_pages == HugePages::Off {
         return (requested, pending);
     }
-    notes.add(format!(
-        "the server started with huge_pages = off, but its files ask for huge_pages = {}; hugepage_preflight() in the \
-         server shows what a restart would get",
-        requested.huge_pages
-    ));
+    notes.add(
+        "the server started with huge_pages = off, and its files may ask for huge pages now; hugepage_preflight() in the server \
+         shows what a restart would get",
+    );
     let Some(segment) = current.segment else { return (requested, pending) };
     let pending = match pending {
         // An assessment does not use the number of connections.

@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use super::server_names::is_postgresql;
 
 /// The programs that start a container, what images of PostgreSQL have in their names, and what is said of both.
-const CONTAINERS: [&str; 4] = ["docker", "podman", "nerdctl", "apptainer"];
-const IMAGES: [&str; 4] = ["postgres", "postgis", "timescale", "pgvector"];
+const CONTAINERS: [&str; 5] = ["docker", "podman", "nerdctl", "apptainer", "docker-compose"];
+const IMAGES: [&str; 7] = ["postgres", "postgis", "timescale", "pgvector", "spilo", "patroni", "citus"];
+/// The programs that have the data directory in their configuration, and those that start what is listed by itself.
+const KEEPERS: [&str; 4] = ["patroni", "patroni.py", "stolon-keeper", "pg_autoctl"];
+const STARTERS: [&str; 4] = ["pg_ctlcluster", "true", "systemctl", "service"];
 pub(super) const IN_CONTAINER: &str = "it starts a container, whose server counts only while it runs";
 /// What gives a service other directories than the host has.
 const OTHER_FILES: [&str; 5] = ["RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "MountImages"];
 /// What options have in their names that change the need.
-const OPTIONS: [&str; 5] = ["huge_", "huge-", "shared_", "shared-", "max_connections"];
+const OPTIONS: [&str; 4] = ["huge_", "shared_", "max_connections", "config_file"];
+const ATTACHED: [&str; 4] = ["--pgdata=", "--data-directory=", "data_directory=", "-D"];
 /// The variables that have a data directory, and where it is below their value.
 const VARIABLES: [(&str, &str); 3] = [("PGDATA", ""), ("PGROOT", "/data"), ("POSTGRES_DATADIR", "")];
 
@@ -22,8 +26,9 @@ pub(super) struct Service {
     files: Vec<String>,
     /// The command lines, by their settings in the order in which they run.
     commands: BTreeMap<String, Vec<String>>,
-    /// Whether it is one that starts something that stays.
+    /// Whether it is one that starts something that stays, and whether the user of PostgreSQL runs it.
     is_starter: bool,
+    is_of_postgres: bool,
     /// What gives it other files than the host's.
     other_files: Option<String>,
 }
@@ -40,8 +45,9 @@ impl Service {
             // A value without a word takes back what was set before.
             match (key.trim(), words.is_empty()) {
                 ("Type", false) => service.is_starter |= ["forking", "notify"].contains(&&*words[0]),
+                ("User", _) => service.is_of_postgres = words.iter().any(|word| word == "postgres"),
                 ("RemainAfterExit", false) => service.is_starter |= ["yes", "true", "on", "1"].contains(&&*words[0]),
-                (key, false) if OTHER_FILES.contains(&key) => service.other_files = Some(key.to_owned()),
+                (key, false) if OTHER_FILES.contains(&key) => service.other_files = Some(format!("{key}=")),
                 ("Environment", true) => service.environment.clear(),
                 ("Environment", false) => service.set(&words),
                 ("EnvironmentFile", true) => service.files.clear(),
@@ -83,38 +89,46 @@ impl Service {
     ) -> Vec<Result<String, String>> {
         let command = self.command();
         let names: Vec<_> = command.iter().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
-        let is_image = |name: &&str| IMAGES.iter().any(|part| name.contains(part)) && !name.contains("export");
-        let runs = |program: &str| names.contains(&program) && (names.contains(&"run") || names.contains(&"start"));
-        if CONTAINERS.iter().any(|program| runs(program)) && names.iter().any(is_image) {
+        let has = |words: &[&str]| names.iter().any(|name| words.contains(name));
+        if has(&CONTAINERS) && has(&["run", "start", "up"]) && names.iter().chain([&name]).any(|name| is_image(name)) {
             return vec![Err(IN_CONTAINER.to_owned())];
         }
         let starts: Vec<_> = command.iter().filter(|word| starts_server(word)).collect();
         self.set(&command);
         let variables = VARIABLES.iter();
+        // A script or a program of its own, which may start the server that its name, its user or its path tells.
+        let program = names.first().copied().unwrap_or_default();
+        let is_own = |word: &&str| word.contains("start") && !["start", "restart"].contains(word);
+        let is_told = [name, program].into_iter().any(tells);
+        let is_of_postgres = self.is_of_postgres || names.contains(&"postgres");
+        let is_script = is_told && (self.is_starter || names.contains(&"start")) && !STARTERS.contains(&program)
+            || (is_told || is_of_postgres || command.iter().any(|word| tells(word))) && names.iter().any(is_own)
+            || is_of_postgres && names.contains(&"-D") && !program.starts_with("pg_");
+        let unknown = || "the program of its ExecStart= is not known".to_owned();
         if starts.is_empty() && variables.clone().all(|(name, _)| !self.environment.contains_key(*name)) {
-            let is_script = names.first().is_some_and(|program| {
-                let tells = [name, program].iter().any(|name| name.contains("postgres"));
-                tells && (self.is_starter || program.contains("start")) && !["pg_ctlcluster", "true"].contains(program)
-            });
-            let keeper = names.iter().find(|name| ["patroni", "stolon-keeper", "pg_autoctl"].contains(name));
+            let keeper = names.iter().find(|name| KEEPERS.contains(name));
             let why = keeper.map(|keeper| format!("its data directory is in the configuration of {keeper}"));
-            let why = why.or_else(|| is_script.then(|| "the program of its ExecStart= is not known".to_owned()));
-            return why.into_iter().map(Err).collect();
+            return why.or_else(|| is_script.then(unknown)).into_iter().map(Err).collect();
         }
-        if let Some(key) = self.other_files {
-            return vec![Err(format!("its {key}= is not followed"))];
-        }
-        let sets = |word: &&String| OPTIONS.iter().any(|part| word.contains(part)) || *word == "-B";
-        if let Some(word) = command.iter().find(sets) {
-            return vec![Err(format!("its unit has {word}, whose effect is not known here"))];
+        if let Some(key) = self.other_files.take().or_else(|| has(&["chroot", "bwrap"]).then(|| "chroot".to_owned())) {
+            return vec![Err(format!("its {key} is not followed"))];
         }
         if let Err(why) = self.read_files(read) {
             return vec![Err(why)];
         }
+        let sets = |word: &str| {
+            let name = word.split('/').next().unwrap_or_default().replace('-', "_");
+            OPTIONS.iter().any(|part| name.contains(part)) || word.starts_with("-B") || word.starts_with("-N")
+        };
+        let arguments = command.iter().skip_while(|word| !starts_server(word));
+        let mut arguments = arguments.map(|word| self.expanded(word));
+        if let Some(word) = arguments.find(|word| word.split_whitespace().any(sets)) {
+            return vec![Err(format!("its unit has {word}, whose effect is not known here"))];
+        }
         let told = command.iter().enumerate().filter_map(|(at, word)| {
             let is_option =
                 |option: &String| !option.starts_with("--") && option.starts_with('-') && option.ends_with('D');
-            let attached = ["--pgdata=", "--data-directory=", "-D"].iter().find_map(|option| word.strip_prefix(option));
+            let attached = ATTACHED.iter().find_map(|option| word.strip_prefix(option));
             let is_behind = at > 0 && is_option(&command[at - 1]);
             attached.filter(|path| !path.is_empty()).or(is_behind.then_some(word)).map(|path| self.expanded(path))
         });
@@ -130,7 +144,8 @@ impl Service {
         };
         // A word without a path may be something else.
         let is_untold = told.is_empty() && starts.iter().any(|word| word.contains('/'));
-        let untold = is_untold.then(|| Err("its unit names no data directory".to_owned()));
+        let untold = is_untold.then(|| "its unit names no data directory".to_owned());
+        let untold = untold.or_else(|| (told.is_empty() && is_script).then(unknown)).map(Err);
         told.into_iter().map(understood).chain(untold).collect()
     }
 
@@ -140,7 +155,7 @@ impl Service {
             if path.contains(['*', '?', '[', '%']) {
                 return Err(format!("{path} of EnvironmentFile= is a pattern"));
             }
-            let text = read(path)?.unwrap_or_default();
+            let text = read(path)?.unwrap_or_default().replace("\\\n", "");
             let lines = text.lines().filter(|line| !line.trim().starts_with(['#', ';']));
             let pair = |(name, value): (&str, &str)| (name.trim().to_owned(), words(value).join(" "));
             self.environment.extend(lines.filter_map(|line| line.split_once('=')).map(pair));
@@ -155,6 +170,16 @@ impl Service {
             false => word.replace(&format!("${{{name}}}"), value),
         })
     }
+}
+
+/// Whether a word may be the name of an image of PostgreSQL.
+pub(super) fn is_image(name: &str) -> bool {
+    (IMAGES.iter().any(|part| name.contains(part)) || name.ends_with(".image")) && !name.contains("export")
+}
+
+/// Whether the name of a unit or a program is one of PostgreSQL's.
+pub(super) fn tells(name: &str) -> bool {
+    ["postgres", "pgsql", "edb-"].iter().any(|part| name.contains(part))
 }
 
 /// Whether a word is a program that starts a server of a data directory.

@@ -1,13 +1,13 @@
 //! The systemd services that start PostgreSQL, with their drop-ins (systemd.unit(5), systemd.exec(5)). Only root's files are read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hugepage_kernel::Root;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 
-use super::postgresql_service::Service;
+use super::postgresql_service::{IN_CONTAINER, Service, is_image, tells};
 
 /// Where units are, those first that count before others.
 const PLACES: [&str; 10] = [
@@ -24,39 +24,37 @@ const PLACES: [&str; 10] = [
 ];
 /// Where units are that do not outlive the boot.
 const RUNTIME: &str = "/run/systemd/system";
-/// Scripts that start at boot what has no unit.
-const SCRIPTS: [&str; 2] = ["/etc/rc.local", "/etc/rc.d/rc.local"];
+/// Scripts that start at boot what has no unit, and the directory of cron's files.
+const SCRIPTS: [&str; 4] = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/crontab", "/etc/anacrontab"];
+const CRON: &str = "/etc/cron.d";
+/// Where the containers are of which systemd's generator makes units (podman-systemd.unit(5)).
+const QUADLETS: [&str; 3] = ["/etc/containers/systemd", "/run/containers/systemd", "/usr/share/containers/systemd"];
+/// Packages have some hundreds of units.
+const MAX_FILES: usize = 2000;
 /// A unit, and a data directory or why it is unknown.
 pub(super) type UnitDirectory = (String, Result<String, String>);
 
 /// The services that start PostgreSQL. `enabled` gets the units that others start.
 pub(super) fn units(root: &Root, enabled: &mut Vec<String>, notes: &mut Notes) -> Vec<UnitDirectory> {
     let mut units = Units { files: RootFiles::new(root), names: BTreeMap::new() };
-    let mut ranks = BTreeMap::<String, (bool, bool)>::new();
+    units.files.most = MAX_FILES;
+    let mut services = BTreeSet::new();
     for place in PLACES {
         let mut list = |path: &str| units.files.names(path).map_err(|why| notes.add(why)).unwrap_or_default();
         let names = list(place);
-        let pulled = names.iter().filter(|name| name.ends_with(".wants") || name.ends_with(".requires"));
-        let pulled: Vec<_> = pulled.flat_map(|name| list(&format!("{place}/{name}"))).collect();
-        for name in names.iter().chain(&pulled).map(|name| name.strip_suffix(".d").unwrap_or(name)) {
-            // The number of files is bounded: those whose name tells come first, those of packages last.
-            let tells = ["postgres", "pgsql", "edb-", "patroni"].iter().any(|part| name.contains(part));
-            let rank = (!tells, place.contains("/lib/") && !pulled.iter().any(|pulled| pulled == name));
-            if name.ends_with(".service") && !name.contains("@.") {
-                ranks.entry(name.to_owned()).and_modify(|known| *known = rank.min(*known)).or_insert(rank);
-            }
-        }
+        let pulls = |name: &&String| [".wants", ".requires", ".upholds"].iter().any(|end| name.ends_with(end));
+        let pulled: Vec<_> = names.iter().filter(pulls).flat_map(|name| list(&format!("{place}/{name}"))).collect();
+        let all = names.iter().chain(&pulled).map(|name| name.strip_suffix(".d").unwrap_or(name));
+        services.extend(all.filter(|name| name.ends_with(".service") && !name.contains("@.")).map(str::to_owned));
         enabled.extend(pulled);
         units.names.insert(place, names);
     }
-    let mut ranks: Vec<_> = ranks.into_iter().map(|(name, rank)| (rank, name)).collect();
-    ranks.sort_unstable();
     let mut found: Vec<UnitDirectory> = Vec::new();
-    for ((is_silent, is_of_package), name) in ranks {
+    for name in services {
         match units.texts(&name, &name) {
             Ok(texts) => found.extend(units.directories(&name, &texts)),
             // Of those that may be anything, one is told.
-            Err(_) if is_silent && (is_of_package || found.iter().any(|(_, one)| one.is_err())) => {}
+            Err(_) if !tells(&name) && found.iter().any(|(_, one)| one.is_err()) => {}
             Err(why) => found.push((name, Err(format!("whether it starts a server is unknown: {why}")))),
         }
     }
@@ -66,13 +64,9 @@ pub(super) fn units(root: &Root, enabled: &mut Vec<String>, notes: &mut Notes) -
         let texts = units.texts(name, name).unwrap_or_default();
         found.extend(units.directories(name, &texts));
     }
-    for script in SCRIPTS {
-        if let Ok(Some(RootEntry::Text(text))) = units.files.read(script) {
-            let lines = text.lines().filter(|line| !line.trim().starts_with('#'));
-            let text = lines.fold("[Service]".to_owned(), |text, line| format!("{text}\nExecStart={line}"));
-            found.extend(units.directories(script, &[text]));
-        }
-    }
+    let crons = units.files.names(CRON).unwrap_or_default().into_iter().map(|name| format!("{CRON}/{name}"));
+    found.extend(units.of_scripts(SCRIPTS.map(str::to_owned).into_iter().chain(crons)));
+    found.extend(units.of_quadlets());
     found.sort();
     found.dedup();
     found
@@ -89,6 +83,44 @@ impl Units<'_> {
     fn directories(&mut self, name: &str, texts: &[String]) -> Vec<UnitDirectory> {
         let found = Service::new(name, texts).directories(name, |path| self.named(path));
         found.into_iter().map(|one| (name.to_owned(), one)).collect()
+    }
+
+    /// What each line of a script or a crontab starts.
+    fn of_scripts(&mut self, scripts: impl Iterator<Item = String>) -> Vec<UnitDirectory> {
+        let mut found = Vec::new();
+        for script in scripts {
+            let Ok(Some(RootEntry::Text(text))) = self.files.read(&script) else { continue };
+            for line in text.replace("\\\n", " ").lines().filter(|line| !line.trim().starts_with('#')) {
+                let is_time =
+                    |word: &&str| script.contains("cron") && word.starts_with(|c: char| "*@0123456789".contains(c));
+                let mut words = line.split_whitespace().skip_while(is_time).peekable();
+                let user = words.next_if(|_| script.starts_with("/etc/cron")).unwrap_or_default();
+                let command = words.collect::<Vec<_>>().join(" ").replace([';', '&', '|', '(', ')'], " ");
+                found.extend(self.directories(&script, &[format!("[Service]\nUser={user}\nExecStart={command}")]));
+            }
+        }
+        found
+    }
+
+    /// The containers of which systemd's generator makes units.
+    fn of_quadlets(&mut self) -> Vec<UnitDirectory> {
+        let is_of_image = |line: &str| {
+            line.split_once('=')
+                .is_some_and(|(key, value)| ["Image", "Yaml"].contains(&key.trim()) && is_image(value.trim()))
+        };
+        let (mut places, mut found) = (Vec::from(QUADLETS.map(str::to_owned)), Vec::new());
+        while let Some(place) = places.pop() {
+            for name in self.files.names(&place).unwrap_or_default() {
+                let unit = format!("{}.service", name.split('.').next().unwrap_or_default());
+                match self.files.read(&format!("{place}/{name}")) {
+                    Ok(Some(RootEntry::Directory)) => places.push(format!("{place}/{name}")),
+                    Ok(Some(RootEntry::Text(text))) if !text.lines().any(is_of_image) => {}
+                    Ok(_) => found.push((unit, Err(IN_CONTAINER.to_owned()))),
+                    Err(why) => found.push((unit, Err(why))),
+                }
+            }
+        }
+        found
     }
 
     fn has(&self, place: &str, name: &str) -> bool {
@@ -227,6 +259,8 @@ mod tests {
             ("db.service", "ExecStart=/usr/bin/postgres -c port=1 \\\n  --pgdata=/srv/a\n", "/srv/a"),
             ("db.service", "ExecStart=/bin/su - postgres -c '/opt/pg/bin/pg_ctl start -D /srv/b'\n", "/srv/b"),
             ("db.service", "ExecStart=postgres -D /srv/f\n", "/srv/f"),
+            ("db.service", "ExecStart=/usr/bin/postgres -D /srv/shared_db/huge_1\n", "/srv/shared_db/huge_1"),
+            ("db.service", "ExecStart=numactl -N 0 /usr/bin/postgres -D /srv/o\n", "/srv/o"),
             ("db.service", "ExecStart=${PGBIN}/postgres -D /srv/l\n", "/srv/l"),
             ("db.service", "ExecStart=/bin/true\nExecStartPost=/opt/pg_ctl start -D /srv/m\n", "/srv/m"),
             ("db.service", "ExecStartPre=/usr/bin/install -D a b\nExecStart=postgres -D /srv/n\n", "/srv/n"),
@@ -284,6 +318,21 @@ mod tests {
         for (text, why) in [
             ("ExecStart=/usr/bin/postgres\n", "its unit names no data directory"),
             ("ExecStart=/usr/share/postgresql/postgresql-script start\n", "its unit names no data directory"),
+            (
+                "Environment=\"OPTS=-c huge_pages=on\"\nExecStart=/usr/bin/postgres -D /data $OPTS\n",
+                "its unit has -c huge_pages=on, whose effect is not known here",
+            ),
+            (
+                "ExecStart=/opt/pg_ctl start -D /data -o '-B 10000'\n",
+                "its unit has -B 10000, whose effect is not known here",
+            ),
+            (
+                "ExecStart=/usr/bin/postgres -D /data --config-file=/etc/pg.conf\n",
+                "its unit has --config-file=/etc/pg.conf, whose effect is not known here",
+            ),
+            ("ExecStart=/usr/sbin/chroot /srv /usr/bin/postgres -D /data\n", "its chroot is not followed"),
+            ("User=postgres\nExecStart=/opt/run.sh -D /data\n", "the program of its ExecStart= is not known"),
+            ("User=postgres\nExecStart=/opt/start.sh\n", "the program of its ExecStart= is not known"),
             ("ExecStart=/usr/bin/postgres -D %h/data\n", "its data directory %h/data is not understood"),
             ("ExecStart=/usr/bin/postgres -D ${X}\n", "its data directory ${X} is not understood"),
             ("Environment=PGDATA=data\nExecStart=/usr/bin/postgres\n", "its data directory data is not understood"),
@@ -320,6 +369,8 @@ mod tests {
         }
         for text in [
             "ExecStart=/usr/bin/postgres_exporter -D /x\n",
+            "Type=notify\nUser=postgres\nExecStart=/usr/sbin/pgbouncer -q /etc/pgbouncer.ini\n",
+            "User=postgres\nExecStart=/usr/bin/pg_receivewal -D /x\n",
             "ExecStart=/usr/bin/podman run /x postgres-exporter:17\n",
             "ExecStart=/usr/bin/docker exec db pg_dump -U postgres\n",
             "ExecStart=/bin/su postgres -c /usr/bin/exporter\n",
@@ -379,7 +430,60 @@ mod tests {
         let rc = "#!/bin/sh\n# pg_ctl -D /no start\nsu - postgres -c 'pg_ctl -D /srv/b start'\n";
         assert_eq!(Host::new(&[("etc/rc.local", rc)]).units(), ["/etc/rc.local /srv/b"]);
         let many = Host::new(&[]);
-        (0..210).for_each(|number| many.write(&format!("etc/systemd/system/{number}.service"), "[Service]\n"));
+        (0..2010).for_each(|number| many.write(&format!("etc/systemd/system/{number}.service"), "[Service]\n"));
         assert_eq!(many.units().len(), 1, "{:?}", many.units());
+    }
+
+    #[test]
+    fn crontabs_and_scripts() {
+        for (path, line, found) in [
+            ("etc/cron.d/pg", "@reboot\tpostgres /opt/pg_ctl -D /srv/a start\n", "/etc/cron.d/pg /srv/a"),
+            (
+                "etc/cron.d/pg",
+                "*/5 * * * *  postgres  /opt/pg_ctl -D /srv/a status || /opt/pg_ctl -D /srv/a start\n",
+                "/etc/cron.d/pg /srv/a",
+            ),
+            ("etc/crontab", "@reboot postgres PGDATA=/srv/b pg_ctl start\n", "/etc/crontab /srv/b"),
+            (
+                "etc/crontab",
+                "@reboot postgres /home/postgres/start_db.sh\n",
+                "/etc/crontab: the program of its ExecStart= is not known",
+            ),
+            ("etc/anacrontab", "1 5 db su - postgres -c 'pg_ctl -D /srv/c start'\n", "/etc/anacrontab /srv/c"),
+            (
+                "etc/rc.local",
+                "if [ -x /opt/pg_ctl ]; then sudo -u postgres /opt/pg_ctl -D /srv/d; fi\n",
+                "/etc/rc.local /srv/d",
+            ),
+            ("etc/rc.local", "su - postgres -c \\\n 'pg_ctl -D /srv/e start'\n", "/etc/rc.local /srv/e"),
+            (
+                "etc/rc.local",
+                "su - postgres -c /home/postgres/start.sh &\n",
+                "/etc/rc.local: the program of its ExecStart= is not known",
+            ),
+            (
+                "etc/rc.local",
+                "/opt/postgres/start_db.sh &\n",
+                "/etc/rc.local: the program of its ExecStart= is not known",
+            ),
+            ("etc/rc.local", "chown postgres /run/pg\n/opt/start_firewall\nsystemctl start postgresql\n", ""),
+            ("etc/cron.d/pg", "0 3 * * * postgres /usr/bin/pg_dump -f /a db\n0 4 * * * postgres pg_basebackup -D /b\n", ""),
+        ] {
+            let found: Vec<_> = Some(found).filter(|found| !found.is_empty()).into_iter().collect();
+            assert_eq!(Host::new(&[(path, line)]).units(), found, "{line}");
+        }
+    }
+
+    #[test]
+    fn quadlets_before_the_generator_has_run() {
+        let image = "[Container]\nImage = quay.io/sclorg/postgresql-16-c9s\n";
+        let found = ["db.service: it starts a container, whose server counts only while it runs"];
+        for path in ["etc/containers/systemd/db.container", "usr/share/containers/systemd/users/1000/db.container"] {
+            assert_eq!(Host::new(&[(path, image)]).units(), found, "{path}");
+        }
+        assert_eq!(Host::new(&[("etc/containers/systemd/db.kube", "[Kube]\nYaml=postgres.yaml\n")]).units(), found);
+        for other in ["[Unit]\nAfter=postgres.service\n[Container]\nImage=nginx\n", "Image=postgres-exporter\n"] {
+            assert_eq!(Host::new(&[("etc/containers/systemd/db.container", other)]).units(), [""; 0], "{other}");
+        }
     }
 }

@@ -28,6 +28,13 @@ use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 use super::stopped_readers::by_owners;
 use crate::readers::{self, Owner};
 
+/// What starts servers of an account, by its name, and why they are unknown.
+const STARTERS: [(&str, &str); 3] = [
+    ("/var/lib/systemd/linger", "it lingers, and the units in its home directory are not read"),
+    ("/var/spool/cron", "its crontab is not read"),
+    ("/var/spool/cron/crontabs", "its crontab is not read"),
+];
+
 impl Snapshot {
     /// Adds the PostgreSQL clusters that do not run: those in the directories of Debian and Red Hat, in systemd units, and in `given`.
     /// `ask` answers what a start of one asks for, as the user of the cluster.
@@ -50,15 +57,12 @@ impl Snapshot {
                 && root.exists(&format!("/sys/fs/cgroup/system.slice/{unit}"))
         };
         units.retain(|one| !services.contains(one.0.as_str()) && !runs_container(one));
-        // Its own manager starts what units of its home directory have.
+        // Its own manager starts what units of its home directory have, and cron what its crontab has.
         for account in accounts::accounts(root).unwrap_or_default() {
             let is_usual = ["postgres", "pgsql", "enterprisedb"].contains(&&*account.name);
-            let is_started = is_usual && root.exists(&format!("/var/lib/systemd/linger/{}", account.name));
-            if is_started && running.iter().all(|id| id.place.uid != Some(account.uid)) {
-                units.push((
-                    account.name,
-                    Err("it lingers, and the units in its home directory are not read".to_owned()),
-                ));
+            if is_usual && running.iter().all(|id| id.place.uid != Some(account.uid)) {
+                let starts = STARTERS.iter().find(|(place, _)| root.exists(&format!("{place}/{}", account.name)));
+                units.extend(starts.map(|(_, why)| (account.name, Err((*why).to_owned()))));
             }
         }
         let versions = || if_there(root.list(DEBIAN)).map_err(|error| error.to_string());

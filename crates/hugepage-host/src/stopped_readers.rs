@@ -34,7 +34,7 @@ pub(super) fn stopped_oracle(
     let mut found: Vec<_> = by_entry.into_values().collect();
     let wants = |one: &StoppedOracle| one.wants.pages().filter(|_| one.outlook() == Outlook::Hugetlb);
     let all = found.iter().filter_map(wants).fold(Pages(0), Pages::saturating_add);
-    let running = running.iter().filter_map(|one| one.oracle.last_start.as_ref()?.parameters.memory_target());
+    let running = running.iter().filter_map(|one| one.oracle.memory_target);
     let targets = found.iter().filter_map(|one| one.memory_target).chain(running).fold(Bytes(0), Bytes::saturating_add);
     let in_shm = |one: &&mut StoppedOracle| one.memory_target.is_some() && matches!(one.wants, Wants::None(_));
     for one in found.iter_mut().filter(in_shm).filter(|one| one.dev_shm.is_some_and(|size| size < targets)) {

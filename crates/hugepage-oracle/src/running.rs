@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::readers::locate::Search;
 use crate::readers::oratab::HostOratab;
 use crate::readers::process::home_of;
-use crate::readers::{LastStart, OracleInstance, OracleKind};
+use crate::readers::{LastStart, OracleInstance, OracleKind, Parameters};
 use crate::requested::requested_at_start;
 use crate::settings::{OracleSettings, Settings};
 
@@ -28,6 +28,8 @@ pub struct RunningOracle {
     pub alert_log: Option<String>,
     /// What the alert log shows of the start of this instance.
     pub last_start: Option<LastStart>,
+    /// MEMORY_TARGET, by the alert log, else by the parameter file.
+    pub memory_target: Option<Bytes>,
 }
 
 /// The process PMON of an instance.
@@ -76,7 +78,10 @@ impl RunningOracle {
                  is assumed",
             );
         }
+        let known = settings.start.iter().map(|start| &start.parameters).chain(&settings.parameters);
+        let memory_target = known.filter_map(Parameters::memory_target).next();
         let oracle = Self {
+            memory_target,
             kind: instance.kind,
             home,
             database: settings.database_names(),

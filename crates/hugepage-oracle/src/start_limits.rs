@@ -21,6 +21,12 @@ pub(crate) const GRID_REGISTRY: &str = "/etc/oracle/olr.loc";
 /// What a start may take beyond the pages that are certain.
 const MARGIN: u64 = 64 << 20;
 
+/// Where units are.
+const UNITS: [&str; 4] =
+    ["/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/run/systemd/system", "/etc/systemd/system"];
+/// Packages have some hundreds.
+const MAX_UNITS: usize = 2000;
+
 /// An instance that does not run, as far as the kernel cares.
 pub(crate) struct StartLimits<'a> {
     pub oratab: &'a HostOratab<'a>,
@@ -115,7 +121,7 @@ impl StartLimits<'_> {
             }
             (true, _) => Ok(of_log),
             (false, None) => Err("the account of its owner, for limits.conf, is not in /etc/passwd".to_owned()),
-            (false, Some(owner)) => match service_of(root, &owner.name) {
+            (false, Some(owner)) => match service_of(root, owner) {
                 Some(unit) => Err(format!("{unit} runs as its owner, with a memlock limit of systemd's")),
                 None => Ok(of_log.into_iter().chain(of_conf.transpose()?.flatten()).max_by_key(|limit| bytes(*limit))),
             },
@@ -123,13 +129,24 @@ impl StartLimits<'_> {
     }
 }
 
-/// A unit that runs as `user`.
-fn service_of(root: &Root, user: &str) -> Option<String> {
-    let (mut files, line) = (RootFiles::new(root), format!("User={user}"));
-    let names = files.names("/etc/systemd/system").ok()?.into_iter().filter(|name| name.ends_with(".service"));
-    names.map(|name| format!("/etc/systemd/system/{name}")).find(|path| {
-        matches!(files.read(path), Ok(Some(RootEntry::Text(text))) if text.lines().any(|found| found.trim() == line))
-    })
+/// A unit that runs as `owner`, or a drop-in.
+fn service_of(root: &Root, owner: &Account) -> Option<String> {
+    let (mut files, mut places) = (RootFiles::new(root), Vec::from(UNITS.map(str::to_owned)));
+    files.most = MAX_UNITS;
+    let is_owner = |line: &str| {
+        let user = line.split_once('=').filter(|(key, _)| key.trim() == "User").map(|(_, user)| user.trim());
+        user.is_some_and(|user| user == owner.name || user.parse() == Ok(owner.uid))
+    };
+    while let Some(place) = places.pop() {
+        for path in files.names(&place).ok()?.into_iter().map(|name| format!("{place}/{name}")) {
+            match files.read(&path) {
+                Ok(Some(RootEntry::Text(text))) if text.lines().any(is_owner) => return Some(path),
+                Ok(Some(RootEntry::Directory)) if path.ends_with(".service.d") => places.push(path),
+                _ => {}
+            }
+        }
+    }
+    None
 }
 
 /// The size of /dev/shm, which has to hold MEMORY_TARGET; `None` if unknown. The kernel shows it where it is not its default.

@@ -27,12 +27,14 @@ pub enum RootEntry {
 pub struct RootFiles<'a> {
     pub(crate) root: &'a Root,
     opened: usize,
+    /// How many are opened at most.
+    pub most: usize,
 }
 
 impl<'a> RootFiles<'a> {
     /// None was opened yet.
     pub fn new(root: &'a Root) -> Self {
-        Self { root, opened: 0 }
+        Self { root, opened: 0, most: MAX_FILES }
     }
 
     /// The names in the directory `path`, sorted; none if it is not there. The error is why it is not read, a clause.
@@ -59,7 +61,7 @@ impl<'a> RootFiles<'a> {
             () if !metadata.is_file() => "it is not a regular file",
             () if !self.is_of_root(metadata) => "others than root may write to it",
             () if metadata.len() > MAX_BYTES => "it is longer than 64 kB",
-            () if self.opened >= MAX_FILES => "200 files were read before it",
+            () if self.opened >= self.most => &*format!("{} files were read before it", self.most),
             () => {
                 self.opened += 1;
                 let mut bytes = Vec::new();
