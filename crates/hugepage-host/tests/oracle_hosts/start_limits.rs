@@ -278,3 +278,19 @@ fn errors_of_parameters() {
         }
     }
 }
+
+/// The files of a running instance are in /dev/shm as well, also of one whose MEMORY_TARGET only its parameter file has.
+#[test]
+fn dev_shm_holds_what_runs_too() {
+    for (size, is_told) in [("7g", true), ("9g", false)] {
+        let host = OracleHost::new(KERNELS[0], 16, (0, 0));
+        host.write("/etc/oratab", &format!("run:{DB_HOME}:Y\ndown:{DB_HOME}:Y\n"));
+        host.write("/proc/self/mountinfo", &format!("20 1 0:18 / /dev/shm rw - tmpfs tmpfs rw,size={size}\n"));
+        host.run(&Running { sid: "run", segments: vec![(2056 * MIB, 4)], ..Running::default() });
+        for sid in ["run", "down"] {
+            host.write(&format!("{DB_HOME}/dbs/init{sid}.ora"), "*.memory_target=4G\n");
+        }
+        let message = stopped(&host.survey(), "down").message();
+        assert_eq!(message.contains("too small for the 8 GB of all"), is_told, "{size}: {message}");
+    }
+}
