@@ -36,8 +36,7 @@ pub(super) type UnitDirectory = (String, Result<String, String>);
 
 /// The services that start PostgreSQL. `enabled` gets the units that others start.
 pub(super) fn units(root: &Root, enabled: &mut Vec<String>, notes: &mut Notes) -> Vec<UnitDirectory> {
-    let mut units = Units { files: RootFiles::new(root), names: BTreeMap::new() };
-    units.files.most = MAX_FILES;
+    let mut units = Units { files: RootFiles::new(root, MAX_FILES), names: BTreeMap::new() };
     let mut services = BTreeSet::new();
     for place in PLACES {
         let mut list = |path: &str| units.files.names(path).map_err(|why| notes.add(why)).unwrap_or_default();

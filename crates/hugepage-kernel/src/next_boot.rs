@@ -24,6 +24,8 @@ const WRITERS: &str = "/etc/tmpfiles.d /run/tmpfiles.d /usr/local/lib/tmpfiles.d
                        /etc/systemd/system.attached /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system";
 const WRITER_FILES: &str = "/etc/rc.local /etc/rc.d/rc.local /etc/crontab /etc/anacrontab /etc/cloud/cloud.cfg /etc/network/interfaces \
      /var/spool/cron/root /var/spool/cron/crontabs/root /etc/credstore/sysctl.extra /run/credstore/sysctl.extra";
+/// The files that are opened in all.
+const MAX_FILES: usize = 200;
 const USER_DATA: &str = "/var/lib/cloud/instance/user-data.txt";
 const VENDOR_UNITS: &str = "/usr/lib/systemd/system";
 const TUNED: &str = "/etc/tuned/profiles /etc/tuned /usr/lib/tuned/profiles /usr/lib/tuned";
@@ -56,7 +58,7 @@ pub struct NextBoot(Result<Pools, String>);
 impl NextBoot {
     /// Reads what sets the pools.
     pub fn read(root: &Root) -> Self {
-        Self(RootFiles::new(root).pools())
+        Self(RootFiles::new(root, MAX_FILES).pools())
     }
 
     /// The pool of `size`.

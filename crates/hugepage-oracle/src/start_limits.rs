@@ -131,8 +131,7 @@ impl StartLimits<'_> {
 
 /// A unit that runs as `owner`, or a drop-in.
 fn service_of(root: &Root, owner: &Account) -> Option<String> {
-    let (mut files, mut places) = (RootFiles::new(root), Vec::from(UNITS.map(str::to_owned)));
-    files.most = MAX_UNITS;
+    let (mut files, mut places) = (RootFiles::new(root, MAX_UNITS), Vec::from(UNITS.map(str::to_owned)));
     let is_owner = |line: &str| {
         let user = line.split_once('=').filter(|(key, _)| key.trim() == "User").map(|(_, user)| user.trim());
         user.is_some_and(|user| user == owner.name || user.parse() == Ok(owner.uid))

@@ -8,8 +8,6 @@ use std::time::{Duration, SystemTime};
 
 use crate::Root;
 
-/// The files that are opened in all.
-const MAX_FILES: usize = 200;
 /// The bytes of one of them.
 const MAX_BYTES: u64 = 64 << 10;
 
@@ -23,18 +21,16 @@ pub enum RootEntry {
     Directory,
 }
 
-/// The files of root's below a root, and how many of them were opened.
+/// The files of root's below a root, and how many more of them are opened.
 pub struct RootFiles<'a> {
     pub(crate) root: &'a Root,
-    opened: usize,
-    /// How many are opened at most.
-    pub most: usize,
+    left: usize,
 }
 
 impl<'a> RootFiles<'a> {
-    /// None was opened yet.
-    pub fn new(root: &'a Root) -> Self {
-        Self { root, opened: 0, most: MAX_FILES }
+    /// Of which at most `left` are opened.
+    pub fn new(root: &'a Root, left: usize) -> Self {
+        Self { root, left }
     }
 
     /// The names in the directory `path`, sorted; none if it is not there. The error is why it is not read, a clause.
@@ -61,9 +57,9 @@ impl<'a> RootFiles<'a> {
             () if !metadata.is_file() => "it is not a regular file",
             () if !self.is_of_root(metadata) => "others than root may write to it",
             () if metadata.len() > MAX_BYTES => "it is longer than 64 kB",
-            () if self.opened >= self.most => &*format!("{} files were read before it", self.most),
+            () if self.left == 0 => "too many files were read before it",
             () => {
-                self.opened += 1;
+                self.left -= 1;
                 let mut bytes = Vec::new();
                 let read = found.open().and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
                 read.map_err(|error| format!("{path} can't be read: {error}"))?;
