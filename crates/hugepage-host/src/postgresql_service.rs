@@ -116,13 +116,7 @@ impl Service {
         if let Err(why) = self.read_files(read) {
             return vec![Err(why)];
         }
-        let sets = |word: &str| {
-            let name = word.split('/').next().unwrap_or_default().replace('-', "_");
-            OPTIONS.iter().any(|part| name.contains(part)) || word.starts_with("-B") || word.starts_with("-N")
-        };
-        let arguments = command.iter().skip_while(|word| !starts_server(word));
-        let mut arguments = arguments.map(|word| self.expanded(word));
-        if let Some(word) = arguments.find(|word| word.split_whitespace().any(sets)) {
+        if let Some(word) = self.deciding_option(&command) {
             return vec![Err(format!("its unit has {word}, whose effect is not known here"))];
         }
         let told = command.iter().enumerate().filter_map(|(at, word)| {
@@ -147,6 +141,16 @@ impl Service {
         let untold = is_untold.then(|| "its unit names no data directory".to_owned());
         let untold = untold.or_else(|| (told.is_empty() && is_script).then(unknown)).map(Err);
         told.into_iter().map(understood).chain(untold).collect()
+    }
+
+    /// An option behind the server's program that changes the need.
+    fn deciding_option(&self, command: &[String]) -> Option<String> {
+        let sets = |word: &str| {
+            let name = word.split('/').next().unwrap_or_default().replace('-', "_");
+            OPTIONS.iter().any(|part| name.contains(part)) || word.starts_with("-B") || word.starts_with("-N")
+        };
+        let mut words = command.iter().skip_while(|word| !starts_server(word)).map(|word| self.expanded(word));
+        words.find(|word| word.split_whitespace().any(sets))
     }
 
     /// Sets what the files of EnvironmentFile= set, which need not be there.
