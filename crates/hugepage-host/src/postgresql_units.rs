@@ -466,7 +466,11 @@ mod tests {
                 "/etc/rc.local: the program of its ExecStart= is not known",
             ),
             ("etc/rc.local", "chown postgres /run/pg\n/opt/start_firewall\nsystemctl start postgresql\n", ""),
-            ("etc/cron.d/pg", "0 3 * * * postgres /usr/bin/pg_dump -f /a db\n0 4 * * * postgres pg_basebackup -D /b\n", ""),
+            (
+                "etc/cron.d/pg",
+                "0 3 * * * postgres /usr/bin/pg_dump -f /a db\n0 4 * * * postgres pg_basebackup -D /b\n",
+                "",
+            ),
         ] {
             let found: Vec<_> = Some(found).filter(|found| !found.is_empty()).into_iter().collect();
             assert_eq!(Host::new(&[(path, line)]).units(), found, "{line}");

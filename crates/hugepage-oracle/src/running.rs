@@ -3,9 +3,9 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::model::Product;
-use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
+use hugepage_kernel::{Bytes, InstanceFiles};
 use serde::{Deserialize, Serialize};
 
 use crate::readers::locate::Search;
