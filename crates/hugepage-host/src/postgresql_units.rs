@@ -27,6 +27,8 @@ const RUNTIME: &str = "/run/systemd/system";
 /// Scripts that start at boot what has no unit, and the directory of cron's files.
 const SCRIPTS: [&str; 4] = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/crontab", "/etc/anacrontab"];
 const CRON: &str = "/etc/cron.d";
+/// Root's own crontab (crontab(1)), in directories that only root and cron may search.
+const OF_ROOT: [&str; 2] = ["/var/spool/cron/crontabs/root", "/var/spool/cron/root"];
 /// Where the containers are of which systemd's generator makes units (podman-systemd.unit(5)).
 const QUADLETS: [&str; 3] = ["/etc/containers/systemd", "/run/containers/systemd", "/usr/share/containers/systemd"];
 /// Packages have some hundreds of units.
@@ -34,8 +36,23 @@ const MAX_FILES: usize = 2000;
 /// A unit, and a data directory or why it is unknown.
 pub(super) type UnitDirectory = (String, Result<String, String>);
 
-/// The services that start PostgreSQL. `enabled` gets the units that others start.
-pub(super) fn units(root: &Root, enabled: &mut Vec<String>, notes: &mut Notes) -> Vec<UnitDirectory> {
+/// The path and the text of root's crontab, which only root may read; none where that is not possible.
+pub(super) fn crontab_of_root(root: &Root) -> Vec<(&'static str, String)> {
+    let mut files = RootFiles::new(root, OF_ROOT.len());
+    let mut text = |path| match files.read(path) {
+        Ok(Some(RootEntry::Text(text))) => Some((path, text)),
+        _ => None,
+    };
+    OF_ROOT.into_iter().filter_map(&mut text).collect()
+}
+
+/// The services that start PostgreSQL. `enabled` gets the units that others start; `crontab` is [`crontab_of_root`].
+pub(super) fn units(
+    root: &Root,
+    crontab: &[(&str, String)],
+    enabled: &mut Vec<String>,
+    notes: &mut Notes,
+) -> Vec<UnitDirectory> {
     let mut units = Units { files: RootFiles::new(root, MAX_FILES), names: BTreeMap::new() };
     let mut services = BTreeSet::new();
     for place in PLACES {
@@ -65,6 +82,7 @@ pub(super) fn units(root: &Root, enabled: &mut Vec<String>, notes: &mut Notes) -
     }
     let crons = units.files.names(CRON).unwrap_or_default().into_iter().map(|name| format!("{CRON}/{name}"));
     found.extend(units.of_scripts(SCRIPTS.map(str::to_owned).into_iter().chain(crons)));
+    crontab.iter().for_each(|(path, text)| found.extend(units.of_lines(path, text)));
     found.extend(units.of_quadlets());
     found.sort();
     found.dedup();
@@ -84,19 +102,27 @@ impl Units<'_> {
         found.into_iter().map(|one| (name.to_owned(), one)).collect()
     }
 
-    /// What each line of a script or a crontab starts.
+    /// What scripts and crontabs start.
     fn of_scripts(&mut self, scripts: impl Iterator<Item = String>) -> Vec<UnitDirectory> {
         let mut found = Vec::new();
         for script in scripts {
-            let Ok(Some(RootEntry::Text(text))) = self.files.read(&script) else { continue };
-            for line in text.replace("\\\n", " ").lines().filter(|line| !line.trim().starts_with('#')) {
-                let is_time =
-                    |word: &&str| script.contains("cron") && word.starts_with(|c: char| "*@0123456789".contains(c));
-                let mut words = line.split_whitespace().skip_while(is_time).peekable();
-                let user = words.next_if(|_| script.starts_with("/etc/cron")).unwrap_or_default();
-                let command = words.collect::<Vec<_>>().join(" ").replace([';', '&', '|', '(', ')'], " ");
-                found.extend(self.directories(&script, &[format!("[Service]\nUser={user}\nExecStart={command}")]));
+            if let Ok(Some(RootEntry::Text(text))) = self.files.read(&script) {
+                found.extend(self.of_lines(&script, &text));
             }
+        }
+        found
+    }
+
+    /// What each line of a script or a crontab starts.
+    fn of_lines(&mut self, script: &str, text: &str) -> Vec<UnitDirectory> {
+        let mut found = Vec::new();
+        for line in text.replace("\\\n", " ").lines().filter(|line| !line.trim().starts_with('#')) {
+            let is_time =
+                |word: &&str| script.contains("cron") && word.starts_with(|c: char| "*@0123456789".contains(c));
+            let mut words = line.split_whitespace().skip_while(is_time).peekable();
+            let user = words.next_if(|_| script.starts_with("/etc/cron")).unwrap_or_default();
+            let command = words.collect::<Vec<_>>().join(" ").replace([';', '&', '|', '(', ')'], " ");
+            found.extend(self.directories(script, &[format!("[Service]\nUser={user}\nExecStart={command}")]));
         }
         found
     }
@@ -206,7 +232,8 @@ mod tests {
         /// `UNIT DIRECTORY`, or `UNIT: WHY`.
         fn units(&self) -> Vec<String> {
             let mut notes = Notes::default();
-            let units = units(&Root::at(self.0.path()), &mut Vec::new(), &mut notes).into_iter();
+            let root = Root::at(self.0.path());
+            let units = units(&root, &crontab_of_root(&root), &mut Vec::new(), &mut notes).into_iter();
             let units = units.map(|(name, found)| match found {
                 Ok(directory) => format!("{name} {directory}"),
                 Err(why) => format!("{name}: {why}"),
@@ -448,6 +475,12 @@ mod tests {
                 "@reboot postgres /home/postgres/start_db.sh\n",
                 "/etc/crontab: the program of its ExecStart= is not known",
             ),
+            (
+                "var/spool/cron/crontabs/root",
+                "@reboot su - postgres -c '/opt/pg_ctl -D /srv/f start'\n",
+                "/var/spool/cron/crontabs/root /srv/f",
+            ),
+            ("var/spool/cron/root", "0 4 * * * /opt/backup /srv/f\n", ""),
             ("etc/anacrontab", "1 5 db su - postgres -c 'pg_ctl -D /srv/c start'\n", "/etc/anacrontab /srv/c"),
             (
                 "etc/rc.local",

@@ -23,7 +23,7 @@ use super::identify::ServerIdentity;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::{Configured, requested_by_settings};
 use super::postgresql_service::IN_CONTAINER;
-use super::postgresql_units::{UnitDirectory, units};
+use super::postgresql_units::{UnitDirectory, crontab_of_root, units};
 use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 use super::stopped_readers::by_owners;
 use crate::readers::{self, Owner};
@@ -40,9 +40,10 @@ impl Snapshot {
     /// `ask` answers what a start of one asks for, as the user of the cluster.
     pub fn find_stopped_clusters(&mut self, root: &Root, given: &[PathBuf], ask: Option<&AskStart<'_>>) {
         let (mut unread, mut notes) = (Vec::new(), Notes::default());
+        let crontab = crontab_of_root(root);
         let read_units = || {
             let (mut notes, mut enabled) = (Notes::default(), Vec::new());
-            (units(root, &mut enabled, &mut notes), enabled, notes.into_vec())
+            (units(root, &crontab, &mut enabled, &mut notes), enabled, notes.into_vec())
         };
         let (mut units, enabled, noted) = readers::read_as(&Owner::nobody(root), read_units).unwrap_or_else(|why| {
             why.add_to(&mut unread);
