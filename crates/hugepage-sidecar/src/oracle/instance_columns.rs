@@ -33,7 +33,7 @@ data_file! {
         /// Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.
         page_size: Bytes,
         /// Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit,
-        /// shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown;
+        /// shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit or unknown;
         /// NULL if it is as configured.
         cause: Text(24),
         /// Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.

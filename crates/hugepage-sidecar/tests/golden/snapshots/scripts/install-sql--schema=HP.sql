@@ -385,7 +385,7 @@ COMMENT ON COLUMN HP.hp_instance.sga_in_huge_pages IS 'Whether the whole SGA (Po
 COMMENT ON COLUMN HP.hp_instance.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
 COMMENT ON COLUMN HP.hp_instance.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
-COMMENT ON COLUMN HP.hp_instance.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
+COMMENT ON COLUMN HP.hp_instance.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit or unknown; NULL if it is as configured.';
 COMMENT ON COLUMN HP.hp_instance.shared_memory IS 'Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.base_page_bytes IS 'Part of the SGA in base pages, in bytes; NULL if unknown.';
@@ -1818,7 +1818,7 @@ COMMENT ON COLUMN HP.hugepage_status.sga_in_huge_pages IS 'Whether the whole SGA
 COMMENT ON COLUMN HP.hugepage_status.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
 COMMENT ON COLUMN HP.hugepage_status.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
-COMMENT ON COLUMN HP.hugepage_status.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
+COMMENT ON COLUMN HP.hugepage_status.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit or unknown; NULL if it is as configured.';
 COMMENT ON COLUMN HP.hugepage_status.shared_memory IS 'Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.base_page_bytes IS 'Part of the SGA in base pages, in bytes; NULL if unknown.';
@@ -1928,7 +1928,7 @@ COMMENT ON COLUMN HP.hugepage_instances.sga_in_huge_pages IS 'Whether the whole 
 COMMENT ON COLUMN HP.hugepage_instances.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
-COMMENT ON COLUMN HP.hugepage_instances.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit, memory_limit or unknown; NULL if it is as configured.';
+COMMENT ON COLUMN HP.hugepage_instances.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit or unknown; NULL if it is as configured.';
 COMMENT ON COLUMN HP.hugepage_instances.shared_memory IS 'Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.base_page_bytes IS 'Part of the SGA in base pages, in bytes; NULL if unknown.';
