@@ -27,6 +27,8 @@ const RUNTIME: &str = "/run/systemd/system";
 /// Scripts that start at boot what has no unit, and the directory of cron's files.
 const SCRIPTS: [&str; 4] = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/crontab", "/etc/anacrontab"];
 const CRON: &str = "/etc/cron.d";
+/// Where the programs are that supervisord starts.
+const OF_SUPERVISORD: [&str; 2] = ["/etc/supervisor/conf.d", "/etc/supervisord.d"];
 /// Root's own crontab (crontab(1)), in directories that only root and cron may search.
 const OF_ROOT: [&str; 2] = ["/var/spool/cron/crontabs/root", "/var/spool/cron/root"];
 /// Where the containers are of which systemd's generator makes units (podman-systemd.unit(5)).
@@ -82,6 +84,7 @@ pub(super) fn units(
     }
     let crons = units.files.names(CRON).unwrap_or_default().into_iter().map(|name| format!("{CRON}/{name}"));
     found.extend(units.of_scripts(SCRIPTS.map(str::to_owned).into_iter().chain(crons)));
+    OF_SUPERVISORD.iter().for_each(|place| found.extend(units.of_supervisord(place)));
     crontab.iter().for_each(|(path, text)| found.extend(units.of_lines(path, text)));
     found.extend(units.of_quadlets());
     found.sort();
@@ -123,6 +126,22 @@ impl Units<'_> {
             let user = words.next_if(|_| script.starts_with("/etc/cron")).unwrap_or_default();
             let command = words.collect::<Vec<_>>().join(" ").replace([';', '&', '|', '(', ')'], " ");
             found.extend(self.directories(script, &[format!("[Service]\nUser={user}\nExecStart={command}")]));
+        }
+        found
+    }
+
+    /// What the programs start that are in a directory of supervisord's.
+    fn of_supervisord(&mut self, place: &str) -> Vec<UnitDirectory> {
+        let mut found = Vec::new();
+        for path in self.files.names(place).unwrap_or_default().iter().map(|name| format!("{place}/{name}")) {
+            let Ok(Some(RootEntry::Text(text))) = self.files.read(&path) else { continue };
+            let pairs: Vec<_> = text.lines().filter_map(|line| line.split_once('=')).collect();
+            let of_key =
+                |wanted| pairs.iter().filter(move |(key, _)| key.trim() == wanted).map(|(_, value)| value.trim());
+            let user = of_key("user").next().unwrap_or_default();
+            for command in of_key("command") {
+                found.extend(self.directories(&path, &[format!("[Service]\nUser={user}\nExecStart={command}")]));
+            }
         }
         found
     }
@@ -481,6 +500,17 @@ mod tests {
                 "/var/spool/cron/crontabs/root /srv/f",
             ),
             ("var/spool/cron/root", "0 4 * * * /opt/backup /srv/f\n", ""),
+            (
+                "etc/supervisor/conf.d/pg.conf",
+                "[program:postgres]\ncommand=/usr/lib/postgresql/15/bin/postgres -D /srv/g\nuser=postgres\n",
+                "/etc/supervisor/conf.d/pg.conf /srv/g",
+            ),
+            (
+                "etc/supervisord.d/pg.ini",
+                "[program:pg]\nuser = postgres\ncommand = /opt/run.sh -D /srv/g\n",
+                "/etc/supervisord.d/pg.ini: the program of its ExecStart= is not known",
+            ),
+            ("etc/supervisord.d/web.ini", "[program:web]\nuser=www\ncommand=/opt/web --port 5\n", ""),
             ("etc/anacrontab", "1 5 db su - postgres -c 'pg_ctl -D /srv/c start'\n", "/etc/anacrontab /srv/c"),
             (
                 "etc/rc.local",
