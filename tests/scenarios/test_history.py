@@ -84,7 +84,7 @@ def test_drop_damaged_lines(new_cluster):
         (whole[:0], 0, 0), (whole[:1], 0, 1), (whole[:second // 2], 0, 1), (whole[:second - 1], 1, 0),
         (whole[:second], 1, 0), (whole[:second + 8], 1, 1), (whole[:end - 2], 1, 1), (whole[:end - 1], 2, 0),
         (b"\0" * 5000, 0, 1), (os.urandom(70 * KB), 0, None), (b"garbage\n" + whole, 2, 1),
-        (whole[:second] + b"\xff" + whole[second:], 1, 1), (whole + b"\n\n{}\n", 2, 1),
+        (whole[:second] + b"\xff" + whole[second:], 1, 1), (whole + b"\n\n{}\n", 2, 3),
     ]
     create = True
     for content, survivors, damaged in cases:
