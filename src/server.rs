@@ -45,12 +45,6 @@ pub fn requested_memory() -> Requested {
     }
 }
 
-/// `shared_memory_size`, which the server rounds up to 1 MB; `None` before the segment was sized.
-pub fn shared_memory() -> Option<Bytes> {
-    let size: u64 = guc::running(c"shared_memory_size")?.parse().ok()?;
-    (size > 0).then_some(Bytes(size << 20))
-}
-
 /// Tells which files a look at waits for nobody, besides those of the data directory, in which this process works.
 pub fn local_paths(root: &Root) -> Result<LocalPaths, String> {
     let working = root.read_link("/proc/self/cwd").map_or_else(|_| data_directory(), PathBuf::from);
