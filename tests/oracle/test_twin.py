@@ -8,7 +8,6 @@ import psycopg2
 import pytest
 from harness import oracle_loader
 from harness.oracle_files import script, write
-from harness.oracle_plsql import views
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
