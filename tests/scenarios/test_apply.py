@@ -362,7 +362,7 @@ def test_persist(small, settings):
     try:
         later.write_text("vm.nr_hugepages = 3\n")
         overridden = apply("--pages", wanted, "--persist")
-        told = "the files of a container, not of the host" if is_container() else (
+        told = "the files of a container say nothing of the host's next boot" if is_container() else (
             f"At the next boot {later} sets 3 pages of 2 MB." if has_systemd() else "the next boot is unknown: systemd does not run")
         assert overridden.status == OK and told in overridden.stdout
     finally:
