@@ -152,7 +152,6 @@ def test_a_cancel_does_not_end_the_worker(new_cluster):
     assert "canceling statement" not in server.log() and "exited with exit code" not in server.log()
 
 
-@pytest.mark.any_major
 def test_a_library_that_is_gone(packages, new_cluster):
     """A package is removed or being updated: what the postmaster has loaded goes on, and logs nothing."""
     server = create_extension(new_cluster(install=packages, huge_pages=False, **WATCHED).start())
