@@ -67,7 +67,6 @@ fn assess(
             }
             pool
         });
-        // The scores of sessions say nothing about the postmaster.
         Facts {
             other_pools,
             pending,

@@ -17,13 +17,13 @@ use crate::server;
 pub const STUB_PREFIX: &str = "pgsql_tmp_hugepages.";
 
 /// The directory of the server's temporary files, created if it does not exist.
-pub fn parent(parent: PathBuf) -> io::Result<PathBuf> {
+pub fn parent(directory: PathBuf) -> io::Result<PathBuf> {
     // SAFETY: set when the server starts.
     #[allow(unsafe_code)]
     let mode = unsafe { pg_sys::data_directory_mode };
-    match DirBuilder::new().mode(mode.unsigned_abs()).create(&parent) {
+    match DirBuilder::new().mode(mode.unsigned_abs()).create(&directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(parent),
+        _ => Ok(directory),
     }
 }
 

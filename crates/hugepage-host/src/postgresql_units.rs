@@ -41,11 +41,11 @@ pub(super) type UnitDirectory = (String, Result<String, String>);
 /// The path and the text of root's crontab, which only root may read; none where that is not possible.
 pub(super) fn crontab_of_root(root: &Root) -> Vec<(&'static str, String)> {
     let mut files = RootFiles::new(root, OF_ROOT.len());
-    let mut text = |path| match files.read(path) {
+    let text = |path| match files.read(path) {
         Ok(Some(RootEntry::Text(text))) => Some((path, text)),
         _ => None,
     };
-    OF_ROOT.into_iter().filter_map(&mut text).collect()
+    OF_ROOT.into_iter().filter_map(text).collect()
 }
 
 /// The services that start PostgreSQL. `enabled` gets the units that others start; `crontab` is [`crontab_of_root`].
@@ -105,15 +105,18 @@ impl Units<'_> {
         found.into_iter().map(|one| (name.to_owned(), one)).collect()
     }
 
+    /// What `file` has `user` run, which is judged as in a unit.
+    fn of_command(&mut self, file: &str, user: &str, command: &str) -> Vec<UnitDirectory> {
+        self.directories(file, &[format!("[Service]\nUser={user}\nExecStart={command}")])
+    }
+
     /// What scripts and crontabs start.
     fn of_scripts(&mut self, scripts: impl Iterator<Item = String>) -> Vec<UnitDirectory> {
-        let mut found = Vec::new();
-        for script in scripts {
-            if let Ok(Some(RootEntry::Text(text))) = self.files.read(&script) {
-                found.extend(self.of_lines(&script, &text));
-            }
-        }
-        found
+        let of_script = |script: String| match self.files.read(&script) {
+            Ok(Some(RootEntry::Text(text))) => self.of_lines(&script, &text),
+            _ => Vec::new(),
+        };
+        scripts.flat_map(of_script).collect()
     }
 
     /// What each line of a script or a crontab starts.
@@ -125,7 +128,7 @@ impl Units<'_> {
             let mut words = line.split_whitespace().skip_while(is_time).peekable();
             let user = words.next_if(|_| script.starts_with("/etc/cron")).unwrap_or_default();
             let command = words.collect::<Vec<_>>().join(" ").replace([';', '&', '|', '(', ')'], " ");
-            found.extend(self.directories(script, &[format!("[Service]\nUser={user}\nExecStart={command}")]));
+            found.extend(self.of_command(script, user, &command));
         }
         found
     }
@@ -139,9 +142,7 @@ impl Units<'_> {
             let of_key =
                 |wanted| pairs.iter().filter(move |(key, _)| key.trim() == wanted).map(|(_, value)| value.trim());
             let user = of_key("user").next().unwrap_or_default();
-            for command in of_key("command") {
-                found.extend(self.directories(&path, &[format!("[Service]\nUser={user}\nExecStart={command}")]));
-            }
+            of_key("command").for_each(|command| found.extend(self.of_command(&path, user, command)));
         }
         found
     }

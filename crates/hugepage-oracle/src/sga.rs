@@ -17,8 +17,8 @@ pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) 
         && (mapping.is_sysv() || mapping.path.starts_with(SHM_FILES) || mapping.page_size > base || on_hugetlbfs())
 }
 
-/// Keeps the mappings of the SGA, and tells whether it is files of /dev/shm. Under Automatic Memory Management all of the SGA is files of /dev/shm but a segment of
-/// one page; else such files belong to the Managed Global Area, which may be larger than the SGA.
+/// Keeps the mappings of the SGA, and tells whether it is files of /dev/shm. Under Automatic Memory Management all of the SGA is but a
+/// segment of one page; else such files belong to the Managed Global Area, which may be larger than the SGA.
 pub fn keep_sga(mappings: &mut Vec<Mapping>) -> bool {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
     let sum = |of: &mut dyn Iterator<Item = &Mapping>| of.map(|mapping| mapping.size().0).sum::<u64>();
