@@ -10,15 +10,48 @@ as before.
 import os
 import subprocess
 import sys
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from harness.cluster import TEMPLATE, Install, template
+from harness.kernel import meminfo
+from harness.processes import run
+from harness.refusal import refusal
 from harness.signals import unwind_on_signals
 from harness.undisturbed import BESIDE, HOST, LANE, undisturbed
+from harness.units import GB
 
 TESTS = Path(__file__).parent
 NO_TESTS_COLLECTED = 5
+
+
+ENOUGH_MEMORY = 8 * GB
+"""Bytes of available memory from which on the clusters of all lanes, which take less than a tenth of it, may lie in memory."""
+
+
+@contextmanager
+def clusters_in_memory() -> Iterator[None]:
+    """Temporary files are in memory until the block ends, if this host has enough of it and lets us mount.
+
+    Thousands of clusters' files are made and deleted. ext4 takes no inode that was deleted minutes ago (recently_deleted in
+    fs/ext4/ialloc.c) and looks at each of them again: a copy of a data directory takes it a second, and a tmpfs a tenth of that.
+    """
+    if refusal() or os.geteuid() != 0 or meminfo()["MemAvailable"] < ENOUGH_MEMORY:
+        yield
+        return
+    directory = tempfile.mkdtemp(prefix="pg_hugepages-")
+    try:
+        run("mount", "-t", "tmpfs", "-o", "mode=1777", "none", directory)
+        try:
+            tempfile.tempdir = directory
+            yield
+        finally:
+            tempfile.tempdir = None
+            run("umount", directory)
+    finally:
+        os.rmdir(directory)
 
 
 def start(lane: str, results: Path, marks: str, arguments: list[str], output: int | None) -> subprocess.Popen:
@@ -26,7 +59,7 @@ def start(lane: str, results: Path, marks: str, arguments: list[str], output: in
         [sys.executable, "-m", "pytest", "-c", TESTS / "pytest.ini", "--rootdir", TESTS, "-m", marks, "--junitxml",
          results / f"{lane}.xml", *arguments],
         stdin=subprocess.DEVNULL, stdout=output, stderr=output and subprocess.STDOUT,
-        env={**os.environ, LANE: lane, TEMPLATE: str(template(Install.find().bindir))})
+        env={**os.environ, LANE: lane, "TMPDIR": tempfile.gettempdir(), TEMPLATE: str(template(Install.find().bindir))})
 
 
 def stop(process: subprocess.Popen) -> None:
@@ -41,6 +74,7 @@ def main(results: Path, marks: str, arguments: list[str]) -> int:
     statuses = []
     with ExitStack() as scope:
         scope.enter_context(undisturbed(lambda: print("Waiting for another run of tests on this host.", flush=True)))
+        scope.enter_context(clusters_in_memory())
         printed = {lane: scope.enter_context(open(results / f"{lane}.log", "w+")) for lane in BESIDE}
         running = {lane: start(lane, results, marks, arguments, output.fileno()) for lane, output in printed.items()}
         running = {HOST: start(HOST, results, marks, arguments, None), **running}

@@ -146,7 +146,7 @@ def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
         until("the regression", lambda: len(watch.messages(server.data)) == 5)
         watch.wait_for_surveys()
         levels, texts = zip(*watch.messages(server.data))
-        assert levels == ("LOG", "WARNING", "LOG", "WARNING", "WARNING")
+        assert levels == ("LOG", "WARNING", "LOG", "WARNING", "WARNING"), texts
         assert "landed in" in texts[0] and "huge pages of 2 MB" in texts[0]
         assert texts[1] == texts[3] == "the next start would lose huge pages (also after a crash) [restart_loses]"
         assert texts[2] == "the next start would get its huge pages again (also after a crash)"
