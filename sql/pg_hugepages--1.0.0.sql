@@ -328,7 +328,7 @@ GRANT EXECUTE ON FUNCTION hugepage_preflight(text, integer, text) TO pg_monitor;
 CREATE FUNCTION hugepage_recommendations() RETURNS TABLE (
     priority integer, -- 1 is the most urgent
     severity text, -- notice, warning or critical
-    area text, -- postgresql, kernel, boot, limits, cgroup or node
+    area text, -- postgresql, kernel, boot, limits or cgroup
     setting text, -- the setting to change
     current text, -- its current value, NULL if none or unknown
     recommended text, -- the recommended value, NULL if no value would help
@@ -352,7 +352,7 @@ GRANT SELECT ON hugepage_recommendations TO pg_monitor;
 COMMENT ON VIEW hugepage_recommendations IS 'settings to change, the most severe first; empty if there is nothing to change';
 COMMENT ON COLUMN hugepage_recommendations.priority IS '1 is the most urgent';
 COMMENT ON COLUMN hugepage_recommendations.severity IS 'notice, warning or critical';
-COMMENT ON COLUMN hugepage_recommendations.area IS 'postgresql, kernel, boot, limits, cgroup or node';
+COMMENT ON COLUMN hugepage_recommendations.area IS 'postgresql, kernel, boot, limits or cgroup';
 COMMENT ON COLUMN hugepage_recommendations.setting IS 'the setting to change';
 COMMENT ON COLUMN hugepage_recommendations.current IS 'its current value, NULL if none or unknown';
 COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the recommended value, NULL if no value would help';

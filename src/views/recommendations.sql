@@ -1,7 +1,7 @@
 CREATE FUNCTION hugepage_recommendations() RETURNS TABLE (
     priority integer, -- 1 is the most urgent
     severity text, -- notice, warning or critical
-    area text, -- postgresql, kernel, boot, limits, cgroup or node
+    area text, -- postgresql, kernel, boot, limits or cgroup
     setting text, -- the setting to change
     current text, -- its current value, NULL if none or unknown
     recommended text, -- the recommended value, NULL if no value would help

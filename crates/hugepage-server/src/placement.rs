@@ -34,10 +34,13 @@ pub fn placement(
         notes.add("the pool of huge pages is unknown, and so are its shares on NUMA nodes");
         return None;
     };
-    let pools = notes.keep(pool::node_pools(root, pool.page_size))?;
+    let mut pools = notes.keep(pool::node_pools(root, pool.page_size))?;
     if pools.is_empty() {
         notes.add("this kernel shows no NUMA nodes");
         return None;
+    }
+    for share in &mut pools {
+        share.memory = notes.keep(pool::node_memory(root, share.node)).flatten();
     }
     let process = postmaster.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
     let nodes = nodes::complete(root, pools, &process, |notes| memory_policy::own(root, notes), notes);

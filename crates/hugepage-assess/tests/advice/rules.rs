@@ -143,29 +143,17 @@ fn settings_of_the_server() {
 
 /// The pool of the host would be spread over a node that the server may not use.
 #[test]
-fn the_pool_of_a_node() {
+fn no_pool_for_a_server_that_may_not_use_all_nodes() {
     let share = |node, nr| NodePool {
         node,
         pool: super::pool(page_size(2 * MIB), [nr, nr, 0, 0, 0]),
         memory: Some(Bytes(8 * GIB)),
     };
-    let nodes =
-        NodePools { pools: vec![share(0, 0), share(1, 600)], allowed: Some(vec![0]), policy: MemoryPolicy::Any };
-    let host = Host { huge: false, pool: [600, 600, 0, 0, 9], nodes: Some(nodes.clone()), ..Host::default() };
-    let file = "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
-    // Four more at boot: the pool then has room for what may be on the other node.
-    let rows = host.recommendations();
-    let row = &rows[0];
-    assert_eq!((row.area.to_string().as_str(), row.setting.as_str()), ("node", file));
-    assert_eq!((row.current.as_deref(), row.recommended.as_deref()), (Some("0"), Some("534")));
-    assert_eq!(row.command.as_deref(), Some(format!("echo 534 > {file}").as_str()));
-    assert!(row.reason.contains("the NUMA nodes that it may use have only 0 of the 534 pages"), "{row:?}");
-    assert!(advice::hint(&host.context().status).unwrap().contains(row.command.as_ref().unwrap()));
-    assert!(!rows[1..].iter().any(|row| row.setting == "vm.nr_hugepages" && row.command.is_some()), "{rows:?}");
-    let short = NodePools { pools: vec![share(0, 10), share(1, 10)], ..nodes };
-    let rows = Host { pool: [20, 20, 0, 0, 9], nodes: Some(short), ..host }.recommendations();
-    let of_pools: Vec<_> = rows.iter().filter(|row| row.setting.contains("nr_hugepages")).collect();
-    assert_eq!((of_pools[0].setting.as_str(), of_pools.len()), (file, 1), "{rows:?}");
+    for (pool, shares) in [([600, 600, 0, 0, 9], [0, 600]), ([20, 20, 0, 0, 9], [10, 10])] {
+        let pools = (0..).zip(shares).map(|(node, nr)| share(node, nr)).collect();
+        let nodes = NodePools { pools, allowed: Some(vec![0]), policy: MemoryPolicy::Any };
+        check(&Host { huge: false, pool, nodes: Some(nodes), ..Host::default() }, &[]);
+    }
 }
 
 /// The hint names the pool as well as the setting, and so do the rows, in its order.

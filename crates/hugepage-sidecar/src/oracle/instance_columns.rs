@@ -124,7 +124,7 @@ data_file! {
         sid: Text(64) = one.instance,
         /// Severity: ok, notice, warning or critical.
         severity: Text(8),
-        /// Area of the setting: oracle, postgresql, kernel, boot, limits, cgroup or node.
+        /// Area of the setting: oracle, postgresql, kernel, boot, limits or cgroup.
         area: Text(12),
         /// Name of the setting, as in the file or command that sets it.
         setting: Text(100),

@@ -51,19 +51,6 @@ pub enum Step {
         /// What remains for base pages, where that is less than `reserve_percent`.
         leaves: Option<(Bytes, u32)>,
     },
-    /// Sets the pool of a NUMA node that the server may use.
-    SetNodePool {
-        /// The node.
-        node: u32,
-        /// The size of its pages.
-        size: PageSize,
-        /// The pages that it is to keep.
-        pages: Pages,
-        /// As in [`Step::SetPool`].
-        after_stop: bool,
-        /// As in [`Step::SetPool`], of the whole host.
-        leaves: Option<(Bytes, u32)>,
-    },
     /// Sets what the kernel allows of System V shared memory: the group that may have huge pages, or how much.
     SetShmLimit {
         /// The kernel parameter.
@@ -113,7 +100,7 @@ impl Step {
         match self {
             Self::RaiseLimit { .. } => 0,
             Self::Reduce { .. } => 1,
-            Self::FreePages { .. } | Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
+            Self::FreePages { .. } | Self::SetPool { .. } => 2,
             Self::SetShmLimit { .. } => 3,
             Self::RaiseMemlock { .. } => 4,
             Self::SetHugePagesTry
