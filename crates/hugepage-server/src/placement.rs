@@ -8,7 +8,7 @@ use hugepage_assess::assessment::Status;
 use hugepage_assess::assessment::placement::Placement;
 use hugepage_assess::model::PoolFact;
 use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::mapping::{memory_policy, numa_maps, page_nodes};
+use hugepage_kernel::mapping::{memory_policy, page_nodes};
 use hugepage_kernel::memory::pool::{self, Pool};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
@@ -62,18 +62,12 @@ fn pages_by_node(
     notes: &mut Notes,
 ) -> Option<BTreeMap<u32, Pages>> {
     let touched = pool.nr.saturating_sub(pool.free);
-    if root.is_live() {
-        match requested(root, mapping, (pool.page_size, touched), postmaster, pulse, notes) {
-            Ok(pages) if !pages.is_empty() => return Some(pages),
-            Ok(_) => {}
-            Err(error) => notes.add(format!("could not ask for the NUMA nodes of pages (move_pages): {error}")),
-        }
+    match requested(root, mapping, (pool.page_size, touched), postmaster, pulse, notes) {
+        Ok(pages) if !pages.is_empty() => return Some(pages),
+        Ok(_) => notes.add("the kernel does not say on which NUMA nodes the pages are (move_pages)"),
+        Err(error) => notes.add(format!("could not ask for the NUMA nodes of pages (move_pages): {error}")),
     }
-    let pages = notes.keep(numa_maps::pages_by_node(root, mapping))?;
-    if sum(&pages) < touched {
-        notes.add("the NUMA nodes are known only of those pages that this session has touched itself");
-    }
-    Some(pages)
+    None
 }
 
 /// Asks move_pages(2) about this process, the postmaster, and then its children, until all pages of the pool are found.
