@@ -331,7 +331,7 @@ CREATE FUNCTION hugepage_recommendations() RETURNS TABLE (
     area text, -- postgresql, kernel, boot, limits or cgroup
     setting text, -- the setting to change
     current text, -- its current value, NULL if none or unknown
-    recommended text, -- the recommended value, NULL if no value would help
+    recommended text, -- the recommended value, NULL if the hint of the finding has a bound instead
     reason text, -- the reason, with the numbers of this host
     command text, -- the command that sets it: SQL for the area postgresql, else for a root shell
     takes_effect text, -- when the change takes effect: now, server restart or reboot
@@ -355,7 +355,7 @@ COMMENT ON COLUMN hugepage_recommendations.severity IS 'notice, warning or criti
 COMMENT ON COLUMN hugepage_recommendations.area IS 'postgresql, kernel, boot, limits or cgroup';
 COMMENT ON COLUMN hugepage_recommendations.setting IS 'the setting to change';
 COMMENT ON COLUMN hugepage_recommendations.current IS 'its current value, NULL if none or unknown';
-COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the recommended value, NULL if no value would help';
+COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the recommended value, NULL if the hint of the finding has a bound instead';
 COMMENT ON COLUMN hugepage_recommendations.reason IS 'the reason, with the numbers of this host';
 COMMENT ON COLUMN hugepage_recommendations.command IS 'the command that sets it: SQL for the area postgresql, else for a root shell';
 COMMENT ON COLUMN hugepage_recommendations.takes_effect IS 'when the change takes effect: now, server restart or reboot';

@@ -82,16 +82,12 @@ fn what_does_not_fit() {
     // 80% of 16 GB are 6553 pages of 2 MB.
     assert!(reason.contains("exceeds the 6553 that this host can hold"), "{reason}");
     assert_eq!(rows[0].setting, "shared_buffers");
-    let megabytes: u64 = rows[0].recommended.as_ref().unwrap().strip_suffix("MB").unwrap().parse().unwrap();
-    let pages = |megabytes: u64| super::shared_memory(megabytes * MIB).div_ceil(2 * MIB);
-    // A bound, at most some hundredths below what would fit.
-    assert!(pages(megabytes) <= 6553 && pages(megabytes * 51 / 50) > 6553, "{megabytes}");
-    // Others hold it all.
-    let rows = Host { pool: [6500, 0, 0, 0, 0], ..host }.recommendations();
-    assert_eq!(
-        (rows[0].recommended.as_deref(), rows[0].command.as_deref()),
-        (Some("63MB"), Some("ALTER SYSTEM SET shared_buffers = '63MB';"))
-    );
+    assert_eq!((rows[0].recommended.as_deref(), rows[0].command.as_deref()), (None, None));
+    let hint = advice::hint(&host.context().status).unwrap();
+    assert!(hint.starts_with("Reduce shared_buffers until shared memory takes at most 12.7 GB, run "), "{hint}");
+    // Others hold nearly all.
+    let hint = advice::hint(&Host { pool: [6500, 0, 0, 0, 0], ..host }.context().status).unwrap();
+    assert!(hint.starts_with("Reduce shared_buffers until shared memory takes at most 106 MB, run "), "{hint}");
     let full =
         Host { huge: false, pool: [6553, 0, 0, 0, 0], shared_buffers: GIB, at_boot: Some(6553), ..Host::default() };
     assert_eq!(
@@ -114,19 +110,14 @@ fn what_is_on_disk_does_not_fit() {
     let rows = host.recommendations();
     let row = &rows[0];
     assert_eq!((row.setting.as_str(), row.current.as_deref()), ("shared_buffers", Some("30720MB")));
-    let fits = row.recommended.as_ref().unwrap();
-    let megabytes: u64 = fits.strip_suffix("MB").unwrap().parse().unwrap();
-    let pages = |megabytes: u64| super::shared_memory(megabytes * MIB).div_ceil(2 * MIB);
-    // 80% of 24 GB are 9830 pages.
-    assert!(pages(megabytes) <= 9830 && pages(megabytes * 51 / 50) > 9830, "{megabytes}");
     let hint = advice::hint(&host.context().status).unwrap();
-    assert!(
-        hint.starts_with(&format!("Reduce shared_buffers to at most {fits}, run \"sysctl -w vm.nr_hugepages=")),
-        "{hint}"
-    );
+    let reduced = "Reduce shared_buffers until shared memory takes at most 19.1 GB";
+    assert!(hint.starts_with(&format!("{reduced}, run \"sysctl -w vm.nr_hugepages=")), "{hint}");
     // In huge pages, the next start alone is in danger.
-    let rows = Host { huge: true, pool: [140, 140, 140, 0, 9], ..host }.recommendations();
-    assert_eq!((rows[0].current.as_deref(), rows[0].recommended.as_ref()), (Some("30720MB"), Some(fits)));
+    let host = Host { huge: true, pool: [140, 140, 140, 0, 9], ..host };
+    assert_eq!(host.recommendations()[0].current.as_deref(), Some("30720MB"));
+    let hint = advice::hint(&host.context().status).unwrap();
+    assert!(hint.starts_with(reduced), "{hint}");
 }
 
 #[test]

@@ -35,8 +35,6 @@ pub enum Step {
     Reduce {
         /// The most that it may take.
         to: Bytes,
-        /// The largest `shared_buffers` with which it certainly takes no more; `None` for Oracle.
-        shared_buffers: Option<Bytes>,
     },
     /// Sets a pool.
     SetPool {

@@ -74,9 +74,11 @@ impl PlannedStep<'_> {
             ..self.setting(terms.area, name, Some(current), value.to_owned())
         };
         Some(match step {
-            Step::Reduce { shared_buffers, .. } => {
-                row("shared_buffers", setting(asked.shared_buffers), &setting((*shared_buffers)?))
-            }
+            Step::Reduce { .. } if asked.has_shared_buffers() => Recommendation {
+                recommended: None,
+                command: None,
+                ..row("shared_buffers", setting(asked.shared_buffers), "")
+            },
             Step::SetHugePagesTry => {
                 let (name, off) = terms.setting(HugePages::Off).split_once(" = ")?;
                 row(name, off.to_owned(), terms.setting(HugePages::Try).split_once(" = ")?.1)

@@ -5,7 +5,7 @@ use hugepage_kernel::{Bytes, Pages};
 use super::{Plan, Step};
 use crate::advice::command;
 use crate::advice::message::product::ProductTerms;
-use crate::advice::recommendation::{counted, setting};
+use crate::advice::recommendation::counted;
 use crate::assessment::{Finding, Status};
 use crate::model::{HugePages, Landing};
 
@@ -120,10 +120,7 @@ impl Step {
                 let some = if *pages < all { format!("{pages} of ") } else { String::new() };
                 format!("free {some}the {all} huge pages that {holder} holds")
             }
-            Self::Reduce { shared_buffers: Some(buffers), .. } => {
-                format!("reduce shared_buffers to at most {}", setting(*buffers))
-            }
-            Self::Reduce { to, .. } => format!("reduce {} at most {to}", terms.reduce),
+            Self::Reduce { to } => format!("reduce {} at most {to}", terms.reduce),
             Self::SetPoolAtBoot { size, pages, file: Some(file), .. } if self.command().is_none() => {
                 format!("change the pages of {size} in {} to {pages}", command::quoted(file))
             }

@@ -4,7 +4,6 @@ use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
 use super::Step;
-use crate::advice::shared_buffers;
 use crate::assessment::limits::{Excess, excesses};
 use crate::assessment::{Capacity, Forecast, NodeRoom, Share, Status};
 use crate::model::{HugePages, LockLimit, NodePools, Pending, PoolState, Requested};
@@ -123,7 +122,8 @@ impl Start {
         if pages > capacity.most {
             let beside = pages.saturating_sub(needed);
             pages = capacity.comfortable(beside);
-            steps.push(self.reduced_to(size.times(pages.saturating_sub(beside)))?);
+            let to = size.times(pages.saturating_sub(beside));
+            steps.push((to > Bytes(0)).then_some(Step::Reduce { to })?);
             if lacks(pages.saturating_sub(beside)) <= freed {
                 return Some(steps);
             }
@@ -149,14 +149,6 @@ impl Start {
         let pool: &Pool = self.pool_state.pool.known()?;
         let is_own = status.facts.pool_state.huge_page_size == Some(pool.page_size);
         if is_own { status.capacity } else { status.facts.capacity(pool) }
-    }
-
-    fn reduced_to(&self, to: Bytes) -> Option<Step> {
-        let shared_buffers = shared_buffers::largest(to, self.requested.shared_buffers, self.size);
-        match self.requested.has_shared_buffers() {
-            true => Some(Step::Reduce { to, shared_buffers: Some(shared_buffers?) }),
-            false => (to > Bytes(0)).then_some(Step::Reduce { to, shared_buffers: None }),
-        }
     }
 }
 
