@@ -200,14 +200,11 @@ def test_full_disk(new_cluster, root):
         server.stop()
 
 
-def test_a_problem_that_comes_back_is_logged_again(new_cluster):
+def test_a_problem_that_comes_back_is_logged_again(new_cluster, pool):
     """Once while it lasts, and once more after a record could be written."""
+    borrowed = pool(2 * MB, 8)
     server = create_extension(new_cluster(**WATCHED, huge_pages=False).start())
     await_worker(server)
-
-    def reload(percent: int) -> None:
-        server.conf(**{"pg_hugepages.reserve_percent": percent})
-        server.sql("SELECT pg_reload_conf()")
 
     def failures() -> int:
         return len(logged(server, "^could not (open|write) history file"))
@@ -215,13 +212,13 @@ def test_a_problem_that_comes_back_is_logged_again(new_cluster):
     for turn in (1, 2):
         kept(server).unlink()
         kept(server).mkdir()
-        reload(turn)
+        borrowed.resize(8 + turn)
         until("the line in the log", lambda: failures() == turn)
-        reload(turn + 10)
+        borrowed.resize(10 + turn)
         await_samples(server, 2)
         assert failures() == turn
         kept(server).rmdir()
-        reload(turn + 20)
+        borrowed.resize(12 + turn)
         until("the record", lambda: history(server))
 
 

@@ -39,21 +39,14 @@ pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> Event
 }
 
 /// For a running server. `now`: the record of `status`. `before`: the last record of the same instance. `warned`: the
-/// [warnings](Status::warnings) that were logged and are not over. `also`: other changes, such as settings.
-pub fn update(
-    status: &Status,
-    mut now: Record,
-    before: Option<&Record>,
-    warned: &[Threat],
-    also: Vec<String>,
-) -> EventReport {
+/// [warnings](Status::warnings) that were logged and are not over.
+pub fn update(status: &Status, mut now: Record, before: Option<&Record>, warned: &[Threat]) -> EventReport {
     if before.is_some_and(|before| now.is_resize_of(before)) {
         now.event = Event::Resize;
     }
-    let mut changes = before.map(|before| now.changes_since(before)).unwrap_or_default();
+    let changes = before.map(|before| now.changes_since(before)).unwrap_or_default();
     let lost = before.filter(|_| !changes.is_empty()).and_then(|before| now.compare_with(before));
     let messages = entries(status, lost.as_ref(), warned);
-    changes.splice(0..0, also);
     if before.is_some() && changes.is_empty() {
         return EventReport { messages, record: None };
     }
