@@ -5,15 +5,6 @@ use crate::assessment::{Status, Threat};
 use crate::history::{Event, Record};
 use crate::model::{Lost, Pending};
 
-/// The level of a log entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogLevel {
-    /// Information.
-    Log,
-    /// Something is lost, or will be at the next start.
-    Warning,
-}
-
 /// The difference between a server and its last record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventReport {
@@ -21,13 +12,6 @@ pub struct EventReport {
     pub messages: Vec<LogMessage>,
     /// What to record; `None` if nothing changed.
     pub record: Option<Record>,
-}
-
-impl LogMessage {
-    /// The level of the entry.
-    pub const fn level(&self) -> LogLevel {
-        if self.is_bad { LogLevel::Warning } else { LogLevel::Log }
-    }
 }
 
 /// For a start that is not yet recorded: where shared memory landed, and what threatens it. `before`: the last record.
