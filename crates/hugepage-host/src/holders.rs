@@ -7,15 +7,16 @@ use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::proc::credentials::Credentials;
-use hugepage_kernel::proc::glance::ProcessGlance;
-use hugepage_kernel::{Bytes, PageSize, Pages, Root, escape};
+use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 
 use super::container::container;
 use super::context::InspectContext;
 use super::glances::Glances;
 use super::inspect::InspectedServer;
 use super::service_accounts::ServiceAccounts;
+use crate::escape;
+use crate::processes::credentials::Credentials;
+use crate::processes::glance::ProcessGlance;
 
 /// So many programs are named, those with the most pages.
 const MAX_HOLDERS: usize = 10;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use hugepage_kernel::escape;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::Owner;
+use crate::escape;
 
 /// The files of one user that were not read, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,4 +7,3 @@ pub mod page_nodes;
 pub mod procmap_query;
 pub mod shm_devices;
 pub mod smaps;
-pub mod sysvipc;

@@ -3,10 +3,10 @@
 use hugepage_host::Instance;
 use hugepage_host::host_advice::HostRecommendation;
 use hugepage_kernel::Bytes;
-use hugepage_kernel::mapping::sysvipc::SysvSegment;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_oracle::log_history::RememberedStart;
 use hugepage_oracle::readers::LastStart;
+use hugepage_oracle::readers::sysvipc::SysvSegment;
 
 use crate::oracle::record_line::seconds;
 use crate::oracle::schema::data_file;
