@@ -104,7 +104,7 @@ COMMENT ON COLUMN hugepage_findings.hint IS 'the steps that help, NULL if there 
 -- src/views/history.sql
 CREATE FUNCTION hugepage_history() RETURNS TABLE (
     recorded_at timestamp with time zone, -- time of the record
-    event text, -- start, crash restart, change, reload or resize
+    event text, -- start, crash restart, change or resize
     generation bigint, -- number of allocations of shared memory by that postmaster
     postmaster_start timestamp with time zone, -- start of the postmaster process
     server_version text, -- version of the server
@@ -143,7 +143,7 @@ GRANT EXECUTE ON FUNCTION hugepage_history() TO pg_monitor;
 REVOKE ALL ON hugepage_history FROM PUBLIC;
 GRANT SELECT ON hugepage_history TO pg_monitor;
 COMMENT ON COLUMN hugepage_history.recorded_at IS 'time of the record';
-COMMENT ON COLUMN hugepage_history.event IS 'start, crash restart, change, reload or resize';
+COMMENT ON COLUMN hugepage_history.event IS 'start, crash restart, change or resize';
 COMMENT ON COLUMN hugepage_history.generation IS 'number of allocations of shared memory by that postmaster';
 COMMENT ON COLUMN hugepage_history.postmaster_start IS 'start of the postmaster process';
 COMMENT ON COLUMN hugepage_history.server_version IS 'version of the server';
@@ -328,10 +328,10 @@ GRANT EXECUTE ON FUNCTION hugepage_preflight(text, integer, text) TO pg_monitor;
 CREATE FUNCTION hugepage_recommendations() RETURNS TABLE (
     priority integer, -- 1 is the most urgent
     severity text, -- notice, warning or critical
-    area text, -- postgresql, kernel, boot, limits, cgroup or node
+    area text, -- postgresql, kernel, boot, limits or cgroup
     setting text, -- the setting to change
     current text, -- its current value, NULL if none or unknown
-    recommended text, -- the recommended value, NULL if no value would help
+    recommended text, -- the recommended value, NULL if the hint of the finding has a bound instead
     reason text, -- the reason, with the numbers of this host
     command text, -- the command that sets it: SQL for the area postgresql, else for a root shell
     takes_effect text, -- when the change takes effect: now, server restart or reboot
@@ -352,10 +352,10 @@ GRANT SELECT ON hugepage_recommendations TO pg_monitor;
 COMMENT ON VIEW hugepage_recommendations IS 'settings to change, the most severe first; empty if there is nothing to change';
 COMMENT ON COLUMN hugepage_recommendations.priority IS '1 is the most urgent';
 COMMENT ON COLUMN hugepage_recommendations.severity IS 'notice, warning or critical';
-COMMENT ON COLUMN hugepage_recommendations.area IS 'postgresql, kernel, boot, limits, cgroup or node';
+COMMENT ON COLUMN hugepage_recommendations.area IS 'postgresql, kernel, boot, limits or cgroup';
 COMMENT ON COLUMN hugepage_recommendations.setting IS 'the setting to change';
 COMMENT ON COLUMN hugepage_recommendations.current IS 'its current value, NULL if none or unknown';
-COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the recommended value, NULL if no value would help';
+COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the recommended value, NULL if the hint of the finding has a bound instead';
 COMMENT ON COLUMN hugepage_recommendations.reason IS 'the reason, with the numbers of this host';
 COMMENT ON COLUMN hugepage_recommendations.command IS 'the command that sets it: SQL for the area postgresql, else for a root shell';
 COMMENT ON COLUMN hugepage_recommendations.takes_effect IS 'when the change takes effect: now, server restart or reboot';

@@ -1,6 +1,5 @@
-//! Waits on the process latch for a child, for its turn or for some time, without losing a wakeup that another waiter needs.
+//! Waits on the process latch, in an asker and in a session that waits for one.
 
-use std::cell::Cell;
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,26 +8,6 @@ use pgrx::bgworkers::BackgroundWorker;
 use pgrx::pg_sys;
 
 use crate::majors;
-
-thread_local! {
-    /// Whether the latch was set during a wait.
-    static LATCH_WAS_SET: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Permits [`wait`] while it exists. On drop it sets the latch again if a wait has reset it, for the worker's main loop.
-pub struct LatchGuard;
-
-impl Drop for LatchGuard {
-    fn drop(&mut self) {
-        if LATCH_WAS_SET.take() {
-            // SAFETY: the latch is this process's own.
-            #[allow(unsafe_code)]
-            unsafe {
-                pg_sys::SetLatch(pg_sys::MyLatch);
-            }
-        }
-    }
-}
 
 /// Whether this process is the worker and has to end: there SIGTERM raises no error.
 pub fn is_stopping() -> bool {
@@ -44,7 +23,7 @@ pub fn is_stopping() -> bool {
 
 /// Waits until `readable` has data, at most for `limit`; `event` is its name in pg_stat_activity. A cancel or timeout is an error.
 #[allow(unsafe_code)]
-pub fn wait(_guard: &LatchGuard, event: &'static CStr, readable: Option<c_int>, limit: Duration) {
+pub fn wait(event: &'static CStr, readable: Option<c_int>, limit: Duration) {
     let socket = readable.map_or(0, |_| pg_sys::WL_SOCKET_READABLE);
     let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH | socket;
     let limit = i64::try_from(limit.as_millis()).unwrap_or(i64::MAX).max(1);
@@ -61,7 +40,6 @@ pub fn wait(_guard: &LatchGuard, event: &'static CStr, readable: Option<c_int>, 
         );
         if happened.unsigned_abs() & pg_sys::WL_LATCH_SET != 0 {
             pg_sys::ResetLatch(pg_sys::MyLatch);
-            LATCH_WAS_SET.set(true);
         }
     }
     pgrx::check_for_interrupts!();

@@ -31,29 +31,6 @@ pub fn ask_server_program() -> bool {
     ASK_SERVER_PROGRAM.get()
 }
 
-/// The values of the settings that a reload can change, by name, as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingValues([(&'static str, String); 4]);
-
-impl SettingValues {
-    /// The settings that have another value than in `before`, one phrase each.
-    pub fn changes_since(&self, before: &Self) -> Vec<String> {
-        let pairs = before.0.iter().zip(&self.0);
-        let changed = pairs.filter(|(was, is)| was != is);
-        changed.map(|((name, was), (_, is))| format!("pg_hugepages.{name} from {was} to {is}")).collect()
-    }
-}
-
-/// The values now.
-pub fn reloadable() -> SettingValues {
-    SettingValues([
-        ("ask_server_program", if ask_server_program() { "on" } else { "off" }.to_owned()),
-        ("sample_interval", SAMPLE_INTERVAL.get().to_string()),
-        ("history_size", HISTORY_SIZE.get().to_string()),
-        ("reserve_percent", reserve_percent().to_string()),
-    ])
-}
-
 /// Registers the settings with the server.
 pub fn define() {
     GucRegistry::define_bool_guc(

@@ -24,8 +24,7 @@ use pgrx::prelude::*;
 use crate::answer::{Answer, Asked};
 use crate::asker;
 use crate::next_start::NextRestart;
-use crate::settings::{self, SettingValues};
-use crate::{assessment, found, history, latch, library, log, memory, shmem, startup};
+use crate::{assessment, found, history, latch, library, log, memory, settings, shmem, startup};
 
 /// The time that the postmaster waits before it starts a new worker is that between samples, within these bounds.
 const DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
@@ -62,16 +61,8 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         startup::repeat_unless_heard();
         history::trim();
     });
-    let mut worker = Worker {
-        last: None,
-        settings: settings::reloadable(),
-        added: 0,
-        asker: None,
-        boot: None,
-        question: None,
-        must_wait: false,
-    };
-    let mut event = Event::Change;
+    let mut worker = Worker { last: None, added: 0, asker: None, boot: None, question: None, must_wait: false };
+    let mut is_reloaded = false;
     while !latch::is_stopping() {
         let interval = settings::sample_interval();
         let mut pause = None;
@@ -81,10 +72,8 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
             if worker.must_wait || latch::is_stopping() {
                 return;
             }
-            match std::mem::replace(&mut event, Event::Change) {
-                Event::Reload => worker.reloaded(),
-                _ if interval.is_some() => worker.sample(Event::Change, Vec::new()),
-                _ => {}
+            if std::mem::take(&mut is_reloaded) || interval.is_some() {
+                worker.sample();
             }
         });
         if !BackgroundWorker::wait_latch(interval.into_iter().chain(pause).min()) {
@@ -92,7 +81,7 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
         }
         if BackgroundWorker::sighup_received() {
             reload();
-            event = Event::Reload;
+            is_reloaded = true;
         }
     }
     // SAFETY: the regular end of a process of the server.
@@ -123,7 +112,6 @@ struct OpenQuestion {
 struct Worker {
     /// The last record; `None` before the first sample.
     last: Option<Record>,
-    settings: SettingValues,
     /// Records that this worker has appended since the file was last trimmed.
     added: usize,
     /// The asker that runs.
@@ -173,15 +161,15 @@ impl Worker {
         is_open.then_some(if can_ask { pause } else { left })
     }
 
-    /// Assesses shared memory, and logs and records what has changed. `reloaded`: our settings that a reload changed.
-    fn sample(&mut self, event: Event, reloaded: Vec<String>) {
+    /// Assesses shared memory, and logs and records what has changed.
+    fn sample(&mut self) {
         let mut notes = Notes::default();
         let status = assessment::now(&Root::live(), &mut notes);
-        let record = history::record(event, &status, &mut notes);
+        let record = history::record(Event::Change, &status, &mut notes);
         let before = self.last.take().or_else(|| before_first_sample(&record));
         let warned = shmem::warned_threats();
         shmem::set_warned_threats(&events::standing(&status, &warned));
-        let update = events::update(&status, record, before.as_ref(), &warned, reloaded);
+        let update = events::update(&status, record, before.as_ref(), &warned);
         update.messages.into_iter().for_each(log::write);
         match update.record {
             Some(record) => self.append(record),
@@ -198,14 +186,6 @@ impl Worker {
             history::trim();
             self.added = 0;
         }
-    }
-
-    /// Records a reload if it changed one of our settings, or the outlook.
-    fn reloaded(&mut self) {
-        let settings = settings::reloadable();
-        let changes = settings.changes_since(&self.settings);
-        self.settings = settings;
-        self.sample(Event::Reload, changes);
     }
 }
 

@@ -17,15 +17,18 @@ use hugepage_start::child_output::{ChildOutput, MAX_BYTES};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::descendants;
 use super::first_steps::begin;
-use super::{descendants, environment};
-use crate::latch::{LatchGuard, is_stopping, wait};
+use crate::latch::{is_stopping, wait};
 
 /// The time between two checks whether the child has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The exit status of a child that has not come to run the program.
 const NOT_RUN: c_int = 255;
+
+/// Variables that the program must not have: the service manager waits for messages of the postmaster.
+const NOT_PASSED: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"];
 
 /// What this process has to clean up when it ends, also after a FATAL error, which ends it without unwinding.
 #[derive(Default)]
@@ -58,7 +61,6 @@ impl RunningChild {
 
     /// Reads `output` until the child has ended or the deadline has come.
     fn wait(self, output: OwnedFd, deadline: Instant) -> io::Result<ChildEnd> {
-        let latch = LatchGuard;
         let mut output = ChildOutput::new(output)?;
         // A process that the child leaves behind may hold the pipe, so that its end is not waited for.
         while !descendants::has_ended(self.0)? {
@@ -70,7 +72,7 @@ impl RunningChild {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             let pipe = output.pipe().map(|pipe| pipe.as_raw_fd());
-            wait(&latch, c"HugepagesAsker", pipe, left.min(PAUSE));
+            wait(c"HugepagesAsker", pipe, left.min(PAUSE));
             output.read()?;
         }
         let status = end_child().ok_or_else(|| io::Error::other("the child does not end"))?;
@@ -89,8 +91,9 @@ fn end_child() -> Option<ExitStatus> {
     descendants::end(CLEANUP.with_borrow_mut(|cleanup| cleanup.child.take())?)
 }
 
-/// Runs `program` in `directory` with the environment of a start. The child creates that directory, and waits for the file of the
-/// program to be read, as `Command::spawn` would do here.
+/// Runs `program` in `directory`, which the child creates. The child waits for the file of the program to be read, as `Command::spawn`
+/// would do here. Its environment is the postmaster's, which this process has inherited: LOCPATH, TZDIR and the like decide which
+/// values are valid. `LC_ALL` makes errors English, and the server removes it before it reads any setting (main.c).
 pub fn run(
     program: &Path,
     arguments: &[OsString],
@@ -100,7 +103,8 @@ pub fn run(
 ) -> io::Result<Ending> {
     let mut errors = file_for_errors(directory)?;
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).env_clear().envs(environment::of_a_start());
+    command.args(arguments).current_dir(directory).env("LC_ALL", "C");
+    NOT_PASSED.iter().for_each(|name| _ = command.env_remove(name));
     command.stdin(Stdio::null()).stderr(errors.try_clone()?);
     let (child, output) = fork(true, |output| {
         let created = create();

@@ -12,7 +12,6 @@ pub mod arguments;
 mod boot;
 mod child;
 mod descendants;
-mod environment;
 mod first_steps;
 mod message;
 mod program;
@@ -30,9 +29,8 @@ use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use crate::answer::{Asked, IS_OFF, Overrides};
-use crate::latch::{self, LatchGuard};
 use crate::next_start::NextRestart;
-use crate::{found, library, log, memory, server, settings, shmem};
+use crate::{found, latch, library, log, memory, server, settings, shmem};
 use message::Message;
 
 /// The time limit for all that the server's program is asked. What takes longer waits for something, as a start would.
@@ -99,11 +97,9 @@ pub fn ask(overrides: Overrides) -> Asked {
         unreachable!("an error ends the call");
     };
     message.ends(&asker);
-    let latch = LatchGuard;
     while !asker.has_ended() {
-        latch::wait(&latch, c"HugepagesAsker", None, PAUSE);
+        latch::wait(c"HugepagesAsker", None, PAUSE);
     }
-    drop(latch);
     message.answer().unwrap_or_else(|| Asked::unknown("the background process ended without an answer".to_owned()))
 }
 
@@ -122,7 +118,7 @@ pub extern "C-unwind" fn pg_hugepages_asker_main(handle: pg_sys::Datum) {
     log::catch_errors("ask what a start needs", memory::USUAL, || answer(handle));
     // An orphan that ends by a signal would be a server process that has crashed, to a postmaster that is process 1.
     while server::postmaster_pid() == 1 && descendants::are_left() && !latch::is_stopping() {
-        latch::wait(&LatchGuard, c"HugepagesAsker", None, PAUSE);
+        latch::wait(c"HugepagesAsker", None, PAUSE);
     }
     // SAFETY: the regular end of a process of the server; with 0 the asker is not started again.
     unsafe { pg_sys::proc_exit(0) };

@@ -31,9 +31,8 @@ pub fn parent(directory: PathBuf) -> io::Result<PathBuf> {
 pub struct Stub(PathBuf);
 
 impl Stub {
-    /// The place of this process's stub, in `parent` from [`parent`]; those that nobody uses are removed.
+    /// The place of this process's stub, in `parent` from [`parent`].
     pub fn new(parent: &Path) -> Self {
-        remove_stale(parent, server::own_pid());
         let path = parent.join(format!("{STUB_PREFIX}{}", server::own_pid()));
         clean_up_at_exit(&path);
         Self(path)
@@ -62,26 +61,7 @@ impl Stub {
 
 impl Drop for Stub {
     fn drop(&mut self) {
-        // If this fails, the next call or the next start removes it.
+        // If this fails, the next start removes it.
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-/// Removes the stubs of processes that no longer exist, and of an earlier process with this pid.
-fn remove_stale(parent: &Path, own: i32) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(STUB_PREFIX)?.parse::<i32>().ok());
-        if pid.is_some_and(|pid| pid == own || !exists(pid)) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// Whether a process with that number exists, whether or not /proc shows it.
-fn exists(pid: i32) -> bool {
-    // SAFETY: no pointer, and no signal is sent.
-    #[allow(unsafe_code)]
-    let result = unsafe { libc::kill(pid, 0) };
-    result == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }

@@ -1,10 +1,10 @@
 CREATE FUNCTION hugepage_recommendations() RETURNS TABLE (
     priority integer, -- 1 is the most urgent
     severity text, -- notice, warning or critical
-    area text, -- postgresql, kernel, boot, limits, cgroup or node
+    area text, -- postgresql, kernel, boot, limits or cgroup
     setting text, -- the setting to change
     current text, -- its current value, NULL if none or unknown
-    recommended text, -- the recommended value, NULL if no value would help
+    recommended text, -- the recommended value, NULL if the hint of the finding has a bound instead
     reason text, -- the reason, with the numbers of this host
     command text, -- the command that sets it: SQL for the area postgresql, else for a root shell
     takes_effect text, -- when the change takes effect: now, server restart or reboot

@@ -30,16 +30,16 @@ SECONDS = 1
 
 
 @contextmanager
-def locked_process(directory: Path) -> Iterator[int]:
+def locked_process(directory: Path) -> Iterator[None]:
     """A process of the user postgres: whoever reads its command line waits for ever."""
     mount = directory / "mount"
     mount.mkdir()
-    with silent_fuse.mounted(mount, pwd.getpwnam("postgres").pw_uid, "fault") as silent:
-        yield silent.pid
+    with silent_fuse.mounted(mount, pwd.getpwnam("postgres").pw_uid, "fault"):
+        yield
 
 
 @contextmanager
-def silent_include(directory: Path) -> Iterator[int]:
+def silent_include(directory: Path) -> Iterator[None]:
     """A server of the user postgres whose configuration includes a file that does not answer."""
     mount = directory / "mount"
     mount.mkdir()
@@ -49,31 +49,30 @@ def silent_include(directory: Path) -> Iterator[int]:
         (directory / "PG_VERSION").write_text("15\n")
         (directory / "postgresql.conf").write_text(f"include '{silent.file}'\n")
         with fake(directory, size=64 * MB, uid=postgres):
-            yield silent.pid
+            yield
 
 
-ATTACKS = [(locked_process, "/proc/{pid}/cmdline"), (silent_include, "{directory}/mount/silent.conf")]
+ATTACKS = [locked_process, silent_include]
 
 
-def expected(attack_path: str, pid: int, directory: Path) -> str:
-    """What is said of the user's reader: its user, and what it reads."""
-    path = attack_path.format(pid=pid, directory=directory)
-    return rf'the files of uid {pwd.getpwnam("postgres").pw_uid} were not read: process \d+ (?:had no answer in time|still waits for an answer) \(reading "{path}"\)'
+def expected() -> str:
+    """What is said of the user's reader."""
+    return rf'the files of uid {pwd.getpwnam("postgres").pw_uid} were not read: process \d+ (?:had no answer in time|still waits for an answer)'
 
 
-@pytest.mark.parametrize("attack, path", ATTACKS)
-def test_a_command_ends_in_time(home, attack, path):
-    with attack(home) as pid:
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_command_ends_in_time(home, attack):
+    with attack(home):
         for command in ("check", "status", "size"):
             begun = time.monotonic()
             answer = sidecar.run("--timeout", f"{SECONDS}s", command)
             assert time.monotonic() - begun < 2 * SECONDS + 1.5
             assert answer.status == UNKNOWN
-            assert re.search(expected(path, pid, home), " ".join(answer.stdout.split())), answer
+            assert re.search(expected(), " ".join(answer.stdout.split())), answer
 
 
-@pytest.mark.parametrize("attack, path", ATTACKS)
-def test_watch_goes_on(home, tmp_path, attack, path):
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_watch_goes_on(home, tmp_path, attack):
     written, log = tmp_path / "status.json", tmp_path / "log"
 
     def look() -> dict:
@@ -89,9 +88,9 @@ def test_watch_goes_on(home, tmp_path, attack, path):
                               stderr=stderr)
         try:
             look()
-            with attack(home) as pid:
+            with attack(home):
                 answer = until("the note", lambda: next((one for one in [look()] if unread(one)), None))
-                assert len(unread(answer)) == 1 and re.search(expected(path, pid, home), unread(answer)[0]) and answer["verdict"] == "unknown"
+                assert len(unread(answer)) == 1 and re.search(expected(), unread(answer)[0]) and answer["verdict"] == "unknown"
                 assert all(unread(look()) for _ in range(3)), "it goes on with what answers"
             until("its return", lambda: not unread(look()))
         finally:

@@ -136,17 +136,17 @@ def test_reject_a_file_of_another_kind(new_cluster):
         kept(server).rmdir() if kept(server).is_dir() else kept(server).unlink()
 
 
-def test_read_only_directory(new_cluster):
+def test_read_only_directory(new_cluster, pool):
     """The file can be appended to but not trimmed: logged once, and the server runs on."""
-    server = create_extension(new_cluster(**PRELOADED, huge_pages=False, **{"pg_hugepages.history_size": 1}).start())
+    borrowed = pool(2 * MB, 8)
+    server = create_extension(new_cluster(**WATCHED, huge_pages=False, **{"pg_hugepages.history_size": 1}).start())
     await_worker(server)
     try:
-        for value in (90, 80, 70):
-            server.data.chmod(0o700)
-            server.conf(**{"pg_hugepages.reserve_percent": value})
-            server.data.chmod(0o500)
-            server.sql("SELECT pg_reload_conf()")
-            until("the record", lambda: f"to {value}" in kept(server).read_text())
+        server.data.chmod(0o500)
+        for count in (9, 10, 11):
+            before = len(kept(server).read_text())
+            borrowed.resize(count)
+            until("the record", lambda: len(kept(server).read_text()) > before)
         [line] = [message.text for message in messages(server.log())[1:]]
         assert line.startswith("could not rewrite history file") and "Permission denied" in line
         assert len(history(server)) == 1
@@ -157,12 +157,12 @@ def test_read_only_directory(new_cluster):
     assert len(kept(server).read_text().splitlines()) == 1
 
 
-def test_cut_file_is_durable(new_cluster):
+def test_cut_file_is_durable(new_cluster, pool):
     """Before the file gets its name its content is on the disk, and afterwards the name."""
-    server = create_extension(new_cluster(**PRELOADED, huge_pages=False, **{"pg_hugepages.history_size": 1}).start())
+    borrowed = pool(2 * MB, 8)
+    server = create_extension(new_cluster(**WATCHED, huge_pages=False, **{"pg_hugepages.history_size": 1}).start())
     with traced(await_worker(server), "rename,renameat,renameat2,fsync,fdatasync") as trace:
-        server.conf(**{"pg_hugepages.reserve_percent": 90})
-        server.sql("SELECT pg_reload_conf()")
+        borrowed.resize(9)
         until("the cut", lambda: trace.lines("rename") and trace.lines(f"sync.*/{server.data.name}>"))
         # Each call with the name of the last file that it has, a descriptor's or a text.
         calls = [(line.split("(")[0], Path(re.findall(r'[<"]([^<>"]+)[>"]', line)[-1]).name) for line in trace.lines("^[a-z]")]
@@ -200,14 +200,11 @@ def test_full_disk(new_cluster, root):
         server.stop()
 
 
-def test_a_problem_that_comes_back_is_logged_again(new_cluster):
+def test_a_problem_that_comes_back_is_logged_again(new_cluster, pool):
     """Once while it lasts, and once more after a record could be written."""
+    borrowed = pool(2 * MB, 8)
     server = create_extension(new_cluster(**WATCHED, huge_pages=False).start())
     await_worker(server)
-
-    def reload(percent: int) -> None:
-        server.conf(**{"pg_hugepages.reserve_percent": percent})
-        server.sql("SELECT pg_reload_conf()")
 
     def failures() -> int:
         return len(logged(server, "^could not (open|write) history file"))
@@ -215,13 +212,13 @@ def test_a_problem_that_comes_back_is_logged_again(new_cluster):
     for turn in (1, 2):
         kept(server).unlink()
         kept(server).mkdir()
-        reload(turn)
+        borrowed.resize(8 + turn)
         until("the line in the log", lambda: failures() == turn)
-        reload(turn + 10)
+        borrowed.resize(10 + turn)
         await_samples(server, 2)
         assert failures() == turn
         kept(server).rmdir()
-        reload(turn + 20)
+        borrowed.resize(12 + turn)
         until("the record", lambda: history(server))
 
 

@@ -1,6 +1,7 @@
 """hugepage_recommendations: doing what a row says brings what it promises, and the numbers of other tools would not."""
 
 import math
+import re
 
 import pytest
 
@@ -96,7 +97,7 @@ def test_others_are_counted(new_cluster, pool):
 
 @pytest.mark.any_major
 def test_what_does_not_fit_is_never_recommended(new_cluster, pool):
-    """By how much it does not, and the largest shared_buffers that leaves the reserve to base pages, to the megabyte."""
+    """By how much it does not, and what shared memory may take so that the reserve is left to base pages."""
     reserve, memory = 90, meminfo()
     room = memory["MemTotal"] * (100 - reserve) // 100
     server = new_cluster(shared_buffers=f"{memory['MemTotal'] * 96 // 100 // MB}MB",
@@ -106,15 +107,18 @@ def test_what_does_not_fit_is_never_recommended(new_cluster, pool):
     assert recommended(server, "vm.nr_hugepages", "kernel") is None
     row = recommended(server, "shared_buffers")
     assert "that this host can hold" in row["reason"]
-    megabytes = int(row["recommended"].removesuffix("MB"))
-    # A bound, which is at most 2% below what only the server's program knows.
-    [fits, too_large] = [server.sql("SELECT shared_memory s FROM hugepage_preflight(%s)", f"{size}MB")[0]["s"]
-                         for size in (megabytes, megabytes * 51 // 50 + 1)]
+    assert (row["recommended"], row["command"]) == (None, None)
     most = room // (2 * MB)
-    assert pages(fits, 2 * MB) <= most < pages(too_large, 2 * MB)
-    do(server, row)
+    hint = server.sql("SELECT hint FROM hugepage_status")[0]["hint"]
+    number, unit = re.search("shared memory takes at most ([0-9.]+) (MB|GB)", hint).groups()
+    assert float(number) == pytest.approx(most * 2 * MB / {"MB": MB, "GB": GB}[unit], abs=0.1)
+
+    def needed(megabytes: int) -> int:
+        return pages(server.sql("SELECT shared_memory s FROM hugepage_preflight(%s)", f"{megabytes}MB")[0]["s"], 2 * MB)
+
+    fits = next(size for size in range(2 * most, 0, -max(1, most // 50)) if needed(size) <= most)
     borrowed.resize(pool_numbers(2 * MB).held + most)
-    server.conf(shared_buffers=None)
+    server.conf(shared_buffers=f"{fits}MB")
     server.restart()
     assert main_mapping(server.postmaster).landed_in == "hugetlb"
 

@@ -142,7 +142,7 @@ def test_compare_after_other_shutdowns(new_cluster, pool):
 
 def test_repeat_for_the_logging_collector(new_cluster, pool):
     """The collector's file has each message once: the first from the worker, later ones from the postmaster."""
-    server = new_cluster(**WATCHED, logging_collector=True, log_filename="collected.log")
+    server = new_cluster(**PRELOADED, logging_collector=True, log_filename="collected.log")
     borrowed = pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(server.start())
     collected = server.data / "log" / "collected.log"
@@ -151,9 +151,6 @@ def test_repeat_for_the_logging_collector(new_cluster, pool):
     until("the block in the collector's file", lambda: messages(collected.read_text()))
     [block] = messages(collected.read_text())
     assert block.level == "LOG" and re.search(LANDED, block.text)
-    server.conf(**{"pg_hugepages.sample_interval": 0})
-    server.sql("SELECT pg_reload_conf()")
-    until("the worker to stop looking", lambda: events(server)[-1][0] == "reload")
     borrowed.resize(0)
     assert server.crash(), server.log()
     await_worker(server, other_than=pid)

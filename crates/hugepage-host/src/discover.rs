@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_kernel::Root;
-use hugepage_kernel::proc::credentials::Credentials;
-use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
 use hugepage_kernel::proc::program;
 use hugepage_oracle::equal_sids::Pmons;
@@ -13,6 +11,8 @@ use hugepage_oracle::readers::{OracleInstance, OracleProcess, OracleRole};
 use super::glances::{Candidate, may_be_in_server};
 use super::server_names::{Seen, arguments};
 use super::service_accounts::ServiceAccounts;
+use crate::processes::credentials::Credentials;
+use crate::processes::glance::ProcessGlance;
 
 /// The kind of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,6 +203,7 @@ mod tests {
 
     use super::*;
     use crate::glances::Glances;
+    use crate::processes::glance::glance;
     use crate::strangers::Strangers;
 
     /// Writes processes as (pid, parent, command line, VmPTE in kB).
@@ -313,7 +314,7 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let root = Root::at(tree.path());
-        let seen = Processes::open(&root).glance(7).unwrap().unwrap();
+        let seen = glance(&Processes::open(&root), 7).unwrap().unwrap();
         assert_eq!((&*seen.name, seen.status.hugetlb_pages), ("thief", Some(Bytes(2 << 20))));
     }
 

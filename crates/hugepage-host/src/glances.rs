@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::proc::credentials::Credentials;
-use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::proc::process::{self, Processes};
 use hugepage_kernel::{Bytes, Root};
 
@@ -12,6 +10,8 @@ use super::container::container;
 use super::server_names::ServerName;
 use super::service_accounts::ServiceAccounts;
 use super::strangers::Strangers;
+use crate::processes::credentials::Credentials;
+use crate::processes::glance::{self, ProcessGlance};
 
 /// The most processes beside servers of which it is kept that they have huge pages.
 const MAX_HOLDERS: usize = 1000;
@@ -49,7 +49,7 @@ impl Glances {
         let all = Processes::open(root);
         let mut found = Self::default();
         // A process that ends meanwhile, or is hidden, belongs to no server.
-        for (pid, glance) in pids.into_iter().filter_map(|pid| Some((pid, all.glance(pid).ok()??))) {
+        for (pid, glance) in pids.into_iter().filter_map(|pid| Some((pid, glance::glance(&all, pid).ok()??))) {
             found.add(root, accounts, pid, glance);
         }
         found

@@ -3,7 +3,6 @@
 use hugepage_assess::model::Past;
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::proc::credentials::Credentials;
 use serde::{Deserialize, Serialize};
 
 use super::context::InspectContext;
@@ -11,6 +10,7 @@ use super::discover::DiscoveredServer;
 use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
 use super::request::ServerRequest;
+use crate::processes::credentials::Credentials;
 
 /// All that a server shows by itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -7,7 +7,6 @@ use hugepage_assess::model::{
 };
 use hugepage_assess::pools;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::cgroups::memory_limit;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
@@ -25,6 +24,7 @@ use super::next_start::{ServerFiles, StartProgram};
 use super::observe::ObservedMemory;
 use super::postgresql::PostgreSqlSettings;
 use super::real_need;
+use crate::processes::memory_limit;
 
 /// What a server asked for and has, and what its next start asks for.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -9,14 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::proc::credentials::{self, Credentials};
-use hugepage_kernel::proc::{namespace, process, program, user_namespace};
+use hugepage_kernel::proc::{namespace, process, program};
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{ReadError, Root};
 use hugepage_oracle::readers::oratab;
 use hugepage_oracle::readers::process::home_of;
 
 use super::container::{Container, container};
+use crate::processes::credentials::{self, Credentials};
+use crate::processes::user_namespace;
 use crate::readers::Owner;
 
 /// Names and uids of more service accounts, one a line; `#` begins a comment.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use hugepage_kernel::proc::glance::ProcessGlance;
 use hugepage_kernel::{Bytes, Root};
 use serde::{Deserialize, Serialize};
 
 use super::service_accounts::ServiceAccounts;
+use crate::processes::glance::ProcessGlance;
 
 /// As many are shown; any user can start as many as it may have processes.
 const MAX_SHOWN: usize = 10;

@@ -17,7 +17,6 @@
 
 pub mod cgroups;
 pub mod error;
-pub mod escape;
 pub mod fields;
 pub mod host;
 pub mod mapping;

@@ -25,3 +25,4 @@ pub mod sga;
 pub mod sga_size;
 pub mod start_limits;
 pub mod stopped;
+pub mod stopped_state;

@@ -5,7 +5,6 @@ use hugepage_assess::model::LockLimit;
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::host::mounts;
-use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::rlimit::Rlimit;
@@ -13,7 +12,7 @@ use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 use hugepage_kernel::{Bytes, Notes, Root};
 
 use crate::readers::oratab::HostOratab;
-use crate::readers::{LastStart, OracleKind, limits_conf, size};
+use crate::readers::{LastStart, OracleKind, limits_conf, size, sysvipc};
 
 /// The file that names the local registry of Grid Infrastructure, in a cluster and under Oracle Restart.
 pub(crate) const GRID_REGISTRY: &str = "/etc/oracle/olr.loc";

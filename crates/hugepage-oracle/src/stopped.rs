@@ -1,6 +1,6 @@
 //! The Oracle instances that oratab has and that do not run: what their next start will ask for, and what it would get.
 
-use hugepage_assess::assessment::stopped::{StoppedState, severity};
+use crate::stopped_state::{StoppedState, severity};
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
 use hugepage_assess::model::{PoolFact, PoolState};
 use hugepage_assess::pools::{self, PoolRow};

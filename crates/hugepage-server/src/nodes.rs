@@ -25,17 +25,14 @@ pub fn of_process(
     Some(complete(root, pools, pid, policy, notes))
 }
 
-/// The shares of a pool with the memory of their nodes, and with the nodes that the process `pid` may use.
+/// The shares of a pool, with the nodes that the process `pid` may use.
 pub fn complete(
     root: &Root,
-    mut pools: Vec<NodePool>,
+    pools: Vec<NodePool>,
     pid: &str,
     policy: impl FnOnce(&mut Notes) -> MemoryPolicy,
     notes: &mut Notes,
 ) -> NodePools {
-    for share in &mut pools {
-        share.memory = notes.keep(pool::node_memory(root, share.node)).flatten();
-    }
     let allowed = notes.keep(allowed_nodes(root, pid)).flatten();
     NodePools { pools, allowed, policy: policy(notes) }
 }

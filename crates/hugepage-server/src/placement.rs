@@ -8,7 +8,7 @@ use hugepage_assess::assessment::Status;
 use hugepage_assess::assessment::placement::Placement;
 use hugepage_assess::model::PoolFact;
 use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::mapping::{memory_policy, numa_maps, page_nodes};
+use hugepage_kernel::mapping::{memory_policy, page_nodes};
 use hugepage_kernel::memory::pool::{self, Pool};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
@@ -34,10 +34,13 @@ pub fn placement(
         notes.add("the pool of huge pages is unknown, and so are its shares on NUMA nodes");
         return None;
     };
-    let pools = notes.keep(pool::node_pools(root, pool.page_size))?;
+    let mut pools = notes.keep(pool::node_pools(root, pool.page_size))?;
     if pools.is_empty() {
         notes.add("this kernel shows no NUMA nodes");
         return None;
+    }
+    for share in &mut pools {
+        share.memory = notes.keep(pool::node_memory(root, share.node)).flatten();
     }
     let process = postmaster.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
     let nodes = nodes::complete(root, pools, &process, |notes| memory_policy::own(root, notes), notes);
@@ -59,18 +62,12 @@ fn pages_by_node(
     notes: &mut Notes,
 ) -> Option<BTreeMap<u32, Pages>> {
     let touched = pool.nr.saturating_sub(pool.free);
-    if root.is_live() {
-        match requested(root, mapping, (pool.page_size, touched), postmaster, pulse, notes) {
-            Ok(pages) if !pages.is_empty() => return Some(pages),
-            Ok(_) => {}
-            Err(error) => notes.add(format!("could not ask for the NUMA nodes of pages (move_pages): {error}")),
-        }
+    match requested(root, mapping, (pool.page_size, touched), postmaster, pulse, notes) {
+        Ok(pages) if !pages.is_empty() => return Some(pages),
+        Ok(_) => notes.add("the kernel does not say on which NUMA nodes the pages are (move_pages)"),
+        Err(error) => notes.add(format!("could not ask for the NUMA nodes of pages (move_pages): {error}")),
     }
-    let pages = notes.keep(numa_maps::pages_by_node(root, mapping))?;
-    if sum(&pages) < touched {
-        notes.add("the NUMA nodes are known only of those pages that this session has touched itself");
-    }
-    Some(pages)
+    None
 }
 
 /// Asks move_pages(2) about this process, the postmaster, and then its children, until all pages of the pool are found.

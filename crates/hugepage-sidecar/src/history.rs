@@ -217,7 +217,7 @@ fn report(status: &Status, record: Record, before: Option<&Record>) -> EventRepo
     if warned.iter().any(|threat| threat.is_of_restart()) && status.warnings().contains(&Threat::CrashLoses) {
         warned.push(Threat::CrashLoses);
     }
-    worker_events::update(status, record, before, &warned, Vec::new())
+    worker_events::update(status, record, before, &warned)
 }
 
 /// Whether a record is of the postmaster or PMON that runs now. The kernel counts process ages in hundredths of a second.

@@ -2,7 +2,8 @@
 #![no_main]
 
 use hugepage_fuzz::with_files;
-use hugepage_kernel::mapping::{maps, sysvipc};
+use hugepage_kernel::mapping::maps;
+use hugepage_oracle::readers::sysvipc;
 use hugepage_kernel::proc::rlimit::memlock;
 use libfuzzer_sys::fuzz_target;
 

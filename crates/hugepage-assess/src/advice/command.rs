@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use hugepage_kernel::memory::pool;
 use hugepage_kernel::{PageSize, Pages};
 
 /// Sets the pool of `size` to `pages` until the next boot.
@@ -13,11 +12,6 @@ pub fn set_pool(size: PageSize, is_default: bool, pages: Pages) -> String {
     } else {
         format!("echo {pages} > /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name())
     }
-}
-
-/// Sets the pool of `size` on one NUMA node to `pages` until the next boot.
-pub fn set_node_pool(node: u32, size: PageSize, pages: Pages) -> String {
-    format!("echo {pages} > {}", pool::node_file(node, size))
 }
 
 /// Sets the limit of a systemd service on locked memory from its next start on (systemd.exec(5), systemd.unit(5)).
@@ -134,7 +128,6 @@ mod tests {
         let mut commands = Vec::new();
         for (size, is_default) in sizes.into_iter().flat_map(|size| [(size, true), (size, false)]) {
             commands.push(set_pool(size, is_default, Pages(7)));
-            commands.push(set_node_pool(1, size, Pages(7)));
             commands.push(reserve_at_boot(size, Pages(7)));
             for word in WORDS {
                 let file = format!("/etc/sysctl.d/99-{word}.conf");

@@ -5,15 +5,6 @@ use crate::assessment::{Status, Threat};
 use crate::history::{Event, Record};
 use crate::model::{Lost, Pending};
 
-/// The level of a log entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogLevel {
-    /// Information.
-    Log,
-    /// Something is lost, or will be at the next start.
-    Warning,
-}
-
 /// The difference between a server and its last record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventReport {
@@ -21,13 +12,6 @@ pub struct EventReport {
     pub messages: Vec<LogMessage>,
     /// What to record; `None` if nothing changed.
     pub record: Option<Record>,
-}
-
-impl LogMessage {
-    /// The level of the entry.
-    pub const fn level(&self) -> LogLevel {
-        if self.is_bad { LogLevel::Warning } else { LogLevel::Log }
-    }
 }
 
 /// For a start that is not yet recorded: where shared memory landed, and what threatens it. `before`: the last record.
@@ -39,21 +23,14 @@ pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> Event
 }
 
 /// For a running server. `now`: the record of `status`. `before`: the last record of the same instance. `warned`: the
-/// [warnings](Status::warnings) that were logged and are not over. `also`: other changes, such as settings.
-pub fn update(
-    status: &Status,
-    mut now: Record,
-    before: Option<&Record>,
-    warned: &[Threat],
-    also: Vec<String>,
-) -> EventReport {
+/// [warnings](Status::warnings) that were logged and are not over.
+pub fn update(status: &Status, mut now: Record, before: Option<&Record>, warned: &[Threat]) -> EventReport {
     if before.is_some_and(|before| now.is_resize_of(before)) {
         now.event = Event::Resize;
     }
-    let mut changes = before.map(|before| now.changes_since(before)).unwrap_or_default();
+    let changes = before.map(|before| now.changes_since(before)).unwrap_or_default();
     let lost = before.filter(|_| !changes.is_empty()).and_then(|before| now.compare_with(before));
     let messages = entries(status, lost.as_ref(), warned);
-    changes.splice(0..0, also);
     if before.is_some() && changes.is_empty() {
         return EventReport { messages, record: None };
     }

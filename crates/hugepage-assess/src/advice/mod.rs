@@ -8,7 +8,6 @@ pub mod plan;
 pub mod pool;
 pub mod recommendation;
 mod rules;
-pub mod shared_buffers;
 
 pub use message::{findings, hint, message};
 pub use plan::Plan;

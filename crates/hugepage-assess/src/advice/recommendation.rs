@@ -21,8 +21,6 @@ pub enum Area {
     Oracle,
     /// Limits of the server's owner (limits.conf(5)).
     Limits,
-    /// The pool of a NUMA node.
-    Node,
 }
 
 shown_as_serialized!(Area);
@@ -86,8 +84,7 @@ impl Recommendation {
 
     /// With whom it counts in its reason, if it sets a number of pages.
     pub fn counting(mut self, others_lack: Option<Pages>) -> Self {
-        let is_of_pool =
-            matches!(self.area, Area::Kernel | Area::Boot | Area::Node) && self.setting.contains("hugepages");
+        let is_of_pool = matches!(self.area, Area::Kernel | Area::Boot) && self.setting.contains("hugepages");
         if is_of_pool && self.recommended.is_some() {
             self.reason = format!("{} ({}).", self.reason.trim_end_matches('.'), counted(others_lack));
         }

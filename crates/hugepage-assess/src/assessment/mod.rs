@@ -19,7 +19,6 @@ pub mod page_tables;
 pub mod placement;
 pub mod pool_share;
 pub mod status;
-pub mod stopped;
 
 pub use at_boot::AtBoot;
 pub use capacity::Capacity;

@@ -2,10 +2,9 @@
 //!
 //! The kernel refuses a reservation that exceeds the free pages of the allowed nodes (`hugetlb_acct_memory` in mm/hugetlb.c).
 
+use hugepage_kernel::Pages;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
-use hugepage_kernel::{Bytes, Pages};
 
-use crate::assessment::Share;
 use crate::model::{Facts, NodePools, PoolFact, PoolState};
 
 /// What the allowed nodes have for a server once it has stopped.
@@ -17,19 +16,6 @@ pub enum NodeRoom {
     Short(Pages),
     /// Enough or not, by where other processes have their pages, or on a policy that can't be seen.
     Unknown,
-}
-
-/// A node's pool to set, for a server that may not use all nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodeTarget {
-    /// The node.
-    pub node: u32,
-    /// The pages to set its pool to.
-    pub pages: Pages,
-    /// How many more than the node has.
-    pub more: Pages,
-    /// Whether the node's memory can hold them.
-    pub fits: bool,
 }
 
 impl NodePools {
@@ -74,30 +60,6 @@ impl NodePools {
         let here = sum(shares, |pool| pool.nr.saturating_sub(pool.free));
         all.min(here.saturating_add(pool.promised().unwrap_or(pool.nr)))
     }
-
-    /// The pool of one usable node with which the server certainly lands; `None` if it may use all nodes.
-    /// `reserve_percent`: the hundredths of the node's memory that stay in base pages.
-    pub fn target(&self, pool: &Pool, needed: Pages, own: Pages, reserve_percent: u32) -> Option<NodeTarget> {
-        let usable = self.usable();
-        if !self.is_restricted() {
-            return None;
-        }
-        let wanted = needed.saturating_add(self.others(pool, own, &usable));
-        // More pages for the whole host would be spread over all nodes.
-        let Share { others, persistent, .. } = Share::of_server(pool, own)?;
-        let of_host = needed.saturating_add(others).saturating_sub(persistent);
-        let more = wanted.saturating_sub(sum(&usable, Pool::persistent)).max(of_host);
-        let roomy = |share: &&&NodePool| share.memory.map(|memory| memory.saturating_sub(size_of(share)));
-        let share = usable.iter().max_by_key(|share| (roomy(share), std::cmp::Reverse(share.node)))?;
-        // Never fewer than its users have.
-        let touched = share.pool.nr.saturating_sub(share.pool.free);
-        let pages = share.pool.persistent().saturating_add(more);
-        let pages = if more > Pages(0) { pages.max(touched) } else { pages };
-        let more = pages.saturating_sub(share.pool.persistent());
-        let holds =
-            |memory: Bytes| share.pool.page_size.times(pages) <= memory.saturating_sub(memory.percent(reserve_percent));
-        Some(NodeTarget { node: share.node, pages, more, fits: share.memory.is_none_or(holds) })
-    }
 }
 
 impl PoolState {
@@ -119,8 +81,4 @@ impl Facts {
 
 fn sum(shares: &[&NodePool], count: impl Fn(&Pool) -> Pages) -> Pages {
     shares.iter().fold(Pages(0), |sum, share| sum.saturating_add(count(&share.pool)))
-}
-
-fn size_of(share: &NodePool) -> Bytes {
-    share.pool.page_size.times(share.pool.nr)
 }

@@ -21,8 +21,6 @@ pub enum Event {
     CrashRestart,
     /// The state changed while the server ran.
     Change,
-    /// The configuration was reloaded, and that changed a setting or the state.
-    Reload,
     /// The main segment grew or shrank while the server ran.
     Resize,
 }
@@ -34,7 +32,6 @@ impl Event {
             Self::Start => "start",
             Self::CrashRestart => "crash restart",
             Self::Change => "change",
-            Self::Reload => "reload",
             Self::Resize => "resize",
         }
     }

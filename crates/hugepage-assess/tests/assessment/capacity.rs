@@ -120,7 +120,10 @@ fn beyond_the_reserve_a_number_comes_with_a_caution() {
     // Other programs have it.
     let full = Server { shmem: 0, ..touched }.status();
     assert!(full.does_not_fit() && full.recommended < Some(Pages(2048)), "{full:?}");
-    assert!(advice::hint(&full).unwrap().starts_with("Reduce shared_buffers to at most "), "{full:?}");
+    assert!(
+        advice::hint(&full).unwrap().starts_with("Reduce shared_buffers until shared memory takes at most "),
+        "{full:?}"
+    );
 }
 
 /// What is to be reduced fits into the reserve, unless nothing of it does.

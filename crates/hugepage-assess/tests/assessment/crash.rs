@@ -237,7 +237,7 @@ fn said(states: &[Status]) -> Vec<Vec<String>> {
     };
     let logged = |pair: &[Status]| {
         let record = Record::new(Event::Change, String::new(), instance.clone(), &pair[1]);
-        let update = events::update(&pair[1], record, None, &pair[0].warnings(), Vec::new());
+        let update = events::update(&pair[1], record, None, &pair[0].warnings());
         update.messages.into_iter().map(|message| message.message).collect()
     };
     states.windows(2).map(logged).collect()

@@ -59,22 +59,6 @@ pub fn apply(step: &Step, mut facts: Facts) -> Facts {
             _ => {}
         },
         Step::SetPool { size, pages, .. } => on_each_pool(&mut facts, *size, |pool, _| set_pool(pool, *pages)),
-        Step::SetNodePool { node, size, pages, .. } => on_each_pool(&mut facts, *size, |pool, nodes| {
-            let Some(share) = nodes.iter_mut().flat_map(|nodes| &mut nodes.pools).find(|share| share.node == *node)
-            else {
-                return;
-            };
-            let more = pages.saturating_sub(share.pool.persistent());
-            // Surplus pages are kept first (set_max_huge_pages in mm/hugetlb.c).
-            let kept = more.min(share.pool.surplus.unwrap_or_default());
-            let promised = pool.promised();
-            for pool in [&mut share.pool, pool] {
-                pool.nr = pool.nr.saturating_add(more.saturating_sub(kept));
-                pool.free = pool.free.saturating_add(more.saturating_sub(kept));
-                pool.surplus = pool.surplus.map(|surplus| surplus.saturating_sub(kept));
-            }
-            pool.resv = promised;
-        }),
         Step::SetShmLimit { .. } => in_each(&mut facts, |pool_state| pool_state.lock_limit = None),
         Step::RaiseMemlock { to } => in_each(&mut facts, |pool_state| {
             if let Some(LockLimit::Memlock { limit, .. }) = &mut pool_state.lock_limit {

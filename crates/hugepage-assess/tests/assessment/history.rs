@@ -1,6 +1,6 @@
 //! The history of an instance: its lines, whose they are, what changed, and what was lost.
 
-use hugepage_assess::advice::events::{self, LogLevel};
+use hugepage_assess::advice::events;
 use hugepage_assess::assessment::{Outlook, Status, Threat};
 use hugepage_assess::history::record::{Before, HistoryLine, InstanceIdentity, MAX_LINE_BYTES, VERSION};
 use hugepage_assess::history::regression::regression;
@@ -122,9 +122,9 @@ fn changes() {
     ] {
         assert_eq!(before.is_of_same_start_as(&other), is_same);
     }
-    let events = [Event::Start, Event::CrashRestart, Event::Change, Event::Reload, Event::Resize];
-    assert_eq!(events.map(Event::is_start), [true, true, false, false, false]);
-    assert_eq!(events.map(Event::name), ["start", "crash restart", "change", "reload", "resize"]);
+    let events = [Event::Start, Event::CrashRestart, Event::Change, Event::Resize];
+    assert_eq!(events.map(Event::is_start), [true, true, false, false]);
+    assert_eq!(events.map(Event::name), ["start", "crash restart", "change", "resize"]);
 }
 
 /// Landing, page size and outlook before and now, and what is said of it.
@@ -183,40 +183,36 @@ fn what_a_start_is_logged_as() {
     let before = record(&well());
     let said = |status: &Status, before| {
         let report = events::start(status, record(status), before);
-        let lines: Vec<_> = report.messages.into_iter().map(|message| (message.level(), message.message)).collect();
+        let lines: Vec<_> = report.messages.into_iter().map(|message| (message.is_bad, message.message)).collect();
         (lines, report.record.unwrap().lost.is_some())
     };
     let line = |level, text: &str| (level, text.to_owned());
     let landed = "shared memory landed in 512 huge pages of 2 MB";
-    assert_eq!(said(&well(), Some(&before)), (vec![line(LogLevel::Log, landed)], false));
-    let warning = line(LogLevel::Warning, "the next start would lose huge pages (also after a crash) [restart_loses]");
-    assert_eq!(said(&lowered(), None), (vec![line(LogLevel::Log, landed), warning.clone()], false));
+    assert_eq!(said(&well(), Some(&before)), (vec![line(false, landed)], false));
+    let warning = line(true, "the next start would lose huge pages (also after a crash) [restart_loses]");
+    assert_eq!(said(&lowered(), None), (vec![line(false, landed), warning.clone()], false));
     let base = "shared memory did not land in huge pages [base_pages]";
-    assert_eq!(said(&in_base_pages(), None), (vec![line(LogLevel::Warning, base)], false));
+    assert_eq!(said(&in_base_pages(), None), (vec![line(true, base)], false));
     let regressed = "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages [regressed]";
-    assert_eq!(said(&in_base_pages(), Some(&before)), (vec![line(LogLevel::Warning, regressed)], true));
+    assert_eq!(said(&in_base_pages(), Some(&before)), (vec![line(true, regressed)], true));
 }
 
 #[test]
 fn what_a_change_is_logged_and_recorded_as() {
     let before = record(&well());
-    let update = |status: &Status, before: Option<&Record>, also: &[&str]| {
-        let also = also.iter().map(|also| (*also).to_owned()).collect();
-        let report = events::update(status, record(status), before, &status.warnings(), also);
-        let lines: Vec<_> = report.messages.into_iter().map(|message| (message.level(), message.message)).collect();
+    let update = |status: &Status, before: Option<&Record>| {
+        let report = events::update(status, record(status), before, &status.warnings());
+        let lines: Vec<_> = report.messages.into_iter().map(|message| (message.is_bad, message.message)).collect();
         (lines, report.record.and_then(|record| record.detail))
     };
-    assert_eq!(events::update(&well(), record(&well()), Some(&before), &[], Vec::new()).record, None);
-    assert!(events::update(&well(), record(&well()), None, &[], Vec::new()).record.is_some());
-    let setting = update(&well(), Some(&before), &["work_mem"]);
-    assert_eq!(setting, (vec![], Some("work_mem".to_owned())));
-    let (messages, detail) = update(&lowered(), Some(&before), &["a"]);
-    let lost = "would have kept huge pages of 2 MB at a restart, and would lose them now; a; restart_outlook from hugetlb \
-                to base; nr_hugepages from 512 to 100; threats from none to restart_loses";
+    assert_eq!(events::update(&well(), record(&well()), Some(&before), &[]).record, None);
+    assert!(events::update(&well(), record(&well()), None, &[]).record.is_some());
+    let (messages, detail) = update(&lowered(), Some(&before));
+    let lost = "would have kept huge pages of 2 MB at a restart, and would lose them now; restart_outlook from hugetlb to base; nr_hugepages from 512 to 100; threats from none to restart_loses";
     assert_eq!((messages, detail.as_deref()), (vec![], Some(lost)));
-    let (messages, _) = update(&in_base_pages(), Some(&before), &[]);
+    let (messages, _) = update(&in_base_pages(), Some(&before));
     let regressed = "shared memory regressed: it was in huge pages of 2 MB, is in 4 kB pages [regressed]".to_owned();
-    assert_eq!(messages, [(LogLevel::Warning, regressed)]);
+    assert_eq!(messages, [(true, regressed)]);
 }
 
 /// While nobody knows what the next start asks for, what was logged of it stands.

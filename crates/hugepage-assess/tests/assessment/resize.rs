@@ -76,7 +76,7 @@ fn a_resize_is_an_event_of_its_own() {
     let plenty = || Server { pool: known(pool(1024, 1000, 0)), ..Server::default() };
     let [small, large] = [128, 192].map(|mib| Status::assess(of_current(mib * MIB, plenty())));
     let update = |status: &Status, before: &Record| {
-        events::update(status, record_of(status, before.generation), Some(before), &[], Vec::new()).record
+        events::update(status, record_of(status, before.generation), Some(before), &[]).record
     };
     let before = record_of(&small, 1);
     let grown = update(&large, &before).unwrap();
@@ -101,7 +101,7 @@ fn a_resize_that_loses_the_outlook_is_a_regression() {
     };
     let before = record_of(&with(128, 64), 1);
     let now = with(512, 0);
-    let record = events::update(&now, record_of(&now, 1), Some(&before), &[], Vec::new()).record.unwrap();
+    let record = events::update(&now, record_of(&now, 1), Some(&before), &[]).record.unwrap();
     assert_eq!((record.event, record.restart_outlook), (Event::Resize, Outlook::Base));
     assert!(record.lost.is_some() && record.detail.unwrap().contains("shared_memory from 128 MB to 512 MB"));
 }

@@ -22,7 +22,7 @@ fn messages_and_hints() {
              7680 are needed, and a pool of 7680 pages exceeds the 6553 that this host can hold with 20% of memory in base \
              pages.",
             Some(
-                "Reduce shared_buffers to at most 11232MB, run \"sysctl -w vm.nr_hugepages=6553\" (once that is reduced, all servers \
+                "Reduce shared_buffers until shared memory takes at most 12.7 GB, run \"sysctl -w vm.nr_hugepages=6553\" (once that is reduced, all servers \
                  seen here; `hugepage-sidecar size` counts all of the host) and restart the server, or set huge_pages = off.",
             ),
         ),

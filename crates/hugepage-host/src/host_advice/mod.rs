@@ -65,20 +65,14 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
     all
 }
 
-/// The step that gives a pool the pages that servers lack: of the node that a server may use, else of the host.
+/// The step that gives a pool the pages that servers lack.
 pub fn pool_step(survey: &Survey, sizing: &Sizing) -> Option<Step> {
-    let size = sizing.page_size;
-    let of_node = survey
-        .instances
-        .iter()
-        .flat_map(steps)
-        .find(|step| matches!(step, Step::SetNodePool { size: of, .. } if *of == size));
-    of_node.or_else(|| sizing.step(survey.host.pool(size)?, survey.is_default(size)))
+    sizing.step(survey.host.pool(sizing.page_size)?, survey.is_default(sizing.page_size))
 }
 
 fn of_pool(survey: &Survey, sizing: &Sizing) -> Option<HostRecommendation> {
     let (pool, is_default) = (survey.host.pool(sizing.page_size)?, survey.is_default(sizing.page_size));
-    let Some(step @ Step::SetPool { .. }) = pool_step(survey, sizing) else { return None };
+    let step = pool_step(survey, sizing)?;
     // As severe as the most severe that lacks pages.
     let lacking = survey.instances.iter().filter(|instance| steps(instance).any(|of| sets_pool(&of, sizing.page_size)));
     let severity = lacking.map(|instance| instance.status.verdict().0).max().unwrap_or(Severity::Notice);

@@ -2,11 +2,11 @@
 
 use std::time::UNIX_EPOCH;
 
-use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Finding, Outlook};
 use hugepage_assess::model::{Cause, Landing};
 use hugepage_assess::pools::PoolRow;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_oracle::stopped_state::StoppedState;
 
 use super::openmetrics::{Families, Measured};
 use super::{InstanceMetrics, MetricsSnapshot, StoppedMetrics};

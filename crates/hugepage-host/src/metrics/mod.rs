@@ -13,14 +13,15 @@ use std::time::{Duration, SystemTime};
 
 use hugepage_assess::assessment::find::MIN_WARNING_SIZE;
 use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_assess::assessment::stopped::{StoppedState, severity};
 use hugepage_assess::assessment::{Outlook, Severity, Status};
 use hugepage_assess::model::Landing;
 use hugepage_assess::pools::PoolRow;
+use hugepage_kernel::Pages;
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::{Pages, escape};
 use hugepage_oracle::stopped::StoppedOracle;
+use hugepage_oracle::stopped_state::{StoppedState, severity};
 
+use crate::escape;
 use crate::status_row::status_row;
 use crate::{Instance, StoppedCluster, Survey};
 

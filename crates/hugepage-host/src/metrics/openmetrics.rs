@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use hugepage_kernel::escape;
+use crate::escape;
 
 /// The units that a metric's name can end with.
 const UNITS: [&str; 3] = ["bytes", "hugepages", "seconds"];

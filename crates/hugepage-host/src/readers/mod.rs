@@ -20,7 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use hugepage_kernel::source::current_read::CurrentRead;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -68,7 +67,6 @@ fn is_in_the_way(of: &Question, one: &Question) -> bool {
 struct Stuck {
     pid: Pid,
     question: Question,
-    path: String,
 }
 
 /// `None` before the first survey, and in a reader: it starts none.
@@ -166,16 +164,15 @@ impl Readers {
                     continue;
                 }
                 let reader = running.swap_remove(at);
-                let (owner, number, pid, path) =
-                    (&owners[reader.number], reader.number, reader.pid, reader.current.path());
+                let (owner, number, pid) = (&owners[reader.number], reader.number, reader.pid);
                 answers[number] = match is_over {
-                    true => Err(Unread::of(owner, pid, &path, "had no answer in time")),
+                    true => Err(Unread::of(owner, pid, "had no answer in time")),
                     false => reader.answer(owner),
                 };
                 self.silent.extend(is_over.then(|| question(owner)));
                 // A file system of its user's may keep it from its end.
                 if !has_ended(pid, grace) {
-                    self.stuck.push(Stuck { pid, question: question(owner), path });
+                    self.stuck.push(Stuck { pid, question: question(owner) });
                 }
             }
         }
@@ -183,8 +180,8 @@ impl Readers {
 
     /// An error where no reader is started for `owner`, because one had no answer to this question before.
     fn may_ask(&self, owner: &Owner, asked: &Question) -> Result<(), Unread> {
-        if let Some(Stuck { pid, path, .. }) = self.stuck.iter().find(|stuck| is_in_the_way(asked, &stuck.question)) {
-            return Err(Unread::of(owner, *pid, path, "still waits for an answer"));
+        if let Some(Stuck { pid, .. }) = self.stuck.iter().find(|stuck| is_in_the_way(asked, &stuck.question)) {
+            return Err(Unread::of(owner, *pid, "still waits for an answer"));
         }
         match self.silent.iter().any(|silent| is_in_the_way(asked, silent)) {
             true => Err(Unread::of_none(owner, "there was no answer before")),
@@ -200,7 +197,6 @@ struct StartedReader {
     begun: Instant,
     from: File,
     bytes: Vec<u8>,
-    current: CurrentRead,
 }
 
 fn start<T: Serialize>(
@@ -209,7 +205,7 @@ fn start<T: Serialize>(
     until: Instant,
     work: impl FnOnce() -> T,
 ) -> io::Result<StartedReader> {
-    let (current, parent) = (CurrentRead::new()?, getpid());
+    let parent = getpid();
     let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
     // SAFETY: this process has one thread, so that the child may do all that this one may (fork(2)).
     #[allow(unsafe_code)]
@@ -217,7 +213,6 @@ fn start<T: Serialize>(
     match Pid::from_raw(pid) {
         None => {
             drop(from);
-            current.use_in_this_process();
             *of(&UNTIL) = Some(until);
             // Nothing of this process goes on in it: neither its handlers of signals nor, after a panic, its work.
             let answer = become_owner(owner, parent).map_err(|error| error.to_string());
@@ -232,7 +227,7 @@ fn start<T: Serialize>(
         Some(_) if pid < 0 => Err(io::Error::last_os_error()),
         Some(pid) => {
             rustix::fs::fcntl_setfl(&from, OFlags::NONBLOCK)?;
-            Ok(StartedReader { number, pid, begun: Instant::now(), from: from.into(), bytes: Vec::new(), current })
+            Ok(StartedReader { number, pid, begun: Instant::now(), from: from.into(), bytes: Vec::new() })
         }
     }
 }
@@ -280,7 +275,7 @@ impl StartedReader {
 
     /// The answer of a reader that has sent all.
     fn answer<T: DeserializeOwned>(self, owner: &Owner) -> Result<T, Unread> {
-        let failed = |how: &str| Unread::of(owner, self.pid, &self.current.path(), how);
+        let failed = |how: &str| Unread::of(owner, self.pid, how);
         if self.bytes.len() > MAX_ANSWER {
             return Err(failed("sent more than 8 MB"));
         }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
-use hugepage_kernel::proc::credentials::Credentials;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 use serde::{Deserialize, Serialize};
+
+use crate::processes::credentials::Credentials;
 
 /// A user that has no files, no account and no process. Whoever runs as `nobody` could end a reader that did.
 pub(super) const NOBODY: u32 = 0x7fff_fffd;

@@ -14,7 +14,7 @@ const HOST_NAMESPACE: &str = "cgroup:[4026531835]";
 /// The mount option with which memory cgroups count huge pages, too (Linux 6.7).
 const ACCOUNTING: &str = "memory_hugetlb_accounting";
 /// The lowest number that means "no limit": v1 has no word for it and shows the largest page counter, rounded to pages.
-pub(super) const MIN_UNLIMITED: u64 = 1 << 62;
+pub const MIN_UNLIMITED: u64 = 1 << 62;
 
 /// Where the hugetlb controller is mounted, as this process sees it. It rarely changes, so callers may keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,7 +230,7 @@ impl Hierarchy {
 }
 
 /// The part of `path`, as /proc/PID/cgroup has it, below a mount point where `mount_root` stands; `None` if it is outside.
-pub(super) fn below(mount_root: &str, path: &str) -> Option<String> {
+pub fn below(mount_root: &str, path: &str) -> Option<String> {
     let below = match mount_root {
         "/" => path,
         // A container that shares the host's cgroup namespace sees the host's path, and its own part mounted; one that does not sees
@@ -242,7 +242,7 @@ pub(super) fn below(mount_root: &str, path: &str) -> Option<String> {
 }
 
 /// `a/b`, `a` and the topmost, which is empty.
-pub(super) fn levels(path: &str) -> impl Iterator<Item = &str> {
+pub fn levels(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |level| {
         (!level.is_empty()).then(|| level.rsplit_once('/').map_or("", |(parent, _)| parent))
     })

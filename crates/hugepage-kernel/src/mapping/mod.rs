@@ -2,10 +2,8 @@
 
 pub mod maps;
 pub mod memory_policy;
-pub mod numa_maps;
 pub mod own_mapping;
 pub mod page_nodes;
 pub mod procmap_query;
 pub mod shm_devices;
 pub mod smaps;
-pub mod sysvipc;

@@ -139,11 +139,6 @@ pub fn node_memory(root: &Root, node: u32) -> Result<Option<Bytes>, ReadError> {
     Ok(if_there(root.read_short(&format!("{NODES}/node{node}/meminfo"), take))?.flatten())
 }
 
-/// The file of a node's pool that sets it.
-pub fn node_file(node: u32, page_size: PageSize) -> String {
-    format!("{NODES}/node{node}/hugepages/{}/nr_hugepages", page_size.sysfs_name())
-}
-
 /// The shares of all NUMA nodes in the pool of one size; empty on a kernel without nodes.
 pub fn node_pools(root: &Root, page_size: PageSize) -> Result<Vec<NodePool>, ReadError> {
     let nodes = nodes(root)?;

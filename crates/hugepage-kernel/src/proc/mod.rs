@@ -2,10 +2,7 @@
 
 pub(crate) mod auxv;
 mod counters;
-pub mod credentials;
-pub mod glance;
 pub mod namespace;
 pub mod process;
 pub mod program;
 pub mod rlimit;
-pub mod user_namespace;

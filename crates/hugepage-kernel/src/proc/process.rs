@@ -47,11 +47,17 @@ impl<'a> Processes<'a> {
         self.read(pid, "cmdline", |text| as_text(text, take))
     }
 
-    pub(super) fn threads(&self, pid: i32) -> Vec<i32> {
+    /// Gives `take` the text of the status of `pid`; `Ok(None)` if the process is gone.
+    pub fn status_text<T>(&self, pid: i32, take: impl FnOnce(&str) -> T) -> Result<Option<T>, ReadError> {
+        self.read(pid, "status", |text| as_text(text, take))
+    }
+
+    /// The threads of `pid`, ascending; none if it is gone.
+    pub fn threads(&self, pid: i32) -> Vec<i32> {
         numbers(self.root, &format!("/proc/{pid}/task")).unwrap_or_default()
     }
 
-    pub(super) fn read<T>(&self, pid: i32, file: &str, parse: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, ReadError> {
+    fn read<T>(&self, pid: i32, file: &str, parse: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, ReadError> {
         const LONGEST: usize = "-2147483648/cmdline".len();
         let (mut name, pid) = ([0; LONGEST], DecInt::new(pid));
         let parts = [pid.as_bytes(), b"/", file.as_bytes()];

@@ -1,6 +1,5 @@
 //! Where files are read: the live host or a tree of files, with what is remembered of it.
 
-pub mod current_read;
 #[expect(clippy::disallowed_methods, reason = "the kernel's files, by name")]
 mod live_files;
 pub mod root;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::ReadError;
-use crate::source::{current_read, live_files, source_tree};
+use crate::source::{live_files, source_tree};
 use crate::stranger::beneath::{self, BeneathFile};
 
 /// How long the machine has been running, including suspended time (proc(5)).
@@ -76,7 +76,6 @@ impl Root {
     pub fn open(&self, path: &str) -> Result<File, ReadError> {
         let failed = |source| self.error("open", path, source);
         if self.is_live() {
-            current_read::begin(&[path]);
             return live_files::open(path).map_err(failed);
         }
         let found = self.find(path, true).map_err(failed)?;
@@ -106,10 +105,7 @@ impl Root {
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
         let target = match self.is_live() {
-            true => {
-                current_read::begin(&[path]);
-                live_files::link(path)
-            }
+            true => live_files::link(path),
             false => self.find(path, false).and_then(|found| found.target()),
         };
         let target = target.map_err(|source| self.error("read", path, source))?;
@@ -119,10 +115,7 @@ impl Root {
     /// Calls `each` with every name in the directory `path`, in the kernel's order.
     pub fn each_name(&self, path: &str, mut each: impl FnMut(&str)) -> Result<(), ReadError> {
         let listed = match self.is_live() {
-            true => {
-                current_read::begin(&[path]);
-                live_files::names(path, &mut each)
-            }
+            true => live_files::names(path, &mut each),
             false => {
                 self.find(path, true).and_then(|found| found.names()?.try_for_each(|name| name.map(|name| each(&name))))
             }
@@ -160,13 +153,11 @@ impl Root {
         if !self.is_live() {
             return Ok(self.find(path, true)?.metadata);
         }
-        current_read::begin(&[path]);
         live_files::metadata(Path::new(path))
     }
 
     /// What `path` names, which nothing leads out of.
     pub(crate) fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
-        current_read::begin(&[&self.prefix, path]);
         beneath::find(self.top()?, path, follow)
     }
 

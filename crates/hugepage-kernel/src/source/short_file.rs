@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
+use crate::source::live_files;
 use crate::source::root::BUFFER_BYTES;
-use crate::source::{current_read, live_files};
 use crate::{ReadError, Root};
 
 impl Root {
@@ -88,7 +88,6 @@ impl Directory<'_> {
     fn open(&self, name: &str, path: &dyn Fn() -> String) -> Result<File, ReadError> {
         match self.root.is_live() {
             true => {
-                current_read::begin(&[&self.path, "/", name]);
                 live_files::open_in(&self.descriptor, name).map_err(|error| self.root.error("open", &path(), error))
             }
             false => self.root.open(&path()),

@@ -133,12 +133,8 @@ impl BeneathFile {
         /// PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC (magic.h).
         const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163];
         // What can't be told is not opened.
-        self.file_system().is_none_or(|kind| KERNEL.contains(&kind))
-    }
-
-    /// The type of its file system (statfs(2)); `None` if unknown.
-    pub fn file_system(&self) -> Option<u64> {
-        fstatfs(&self.descriptor).ok().and_then(|system| u64::try_from(system.f_type).ok())
+        let kind = fstatfs(&self.descriptor).ok().and_then(|system| u64::try_from(system.f_type).ok());
+        kind.is_none_or(|kind| KERNEL.contains(&kind))
     }
 
     /// The names in it, if it is a directory, without `.` and `..`; bytes that are not UTF-8 are replaced.

@@ -1,8 +1,8 @@
 //! One sentence on an Oracle instance that does not run, and one on what to do.
 
+use crate::stopped_state::StoppedState;
 use hugepage_assess::advice::message::{Shortfall, is_of_pool};
 use hugepage_assess::advice::recommendation::counted;
-use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Forecast, Outlook, Sizing};
 use hugepage_assess::model::{Cause, LockLimit, PoolFact, Product};
 use hugepage_assess::stopped_databases::Wants;

@@ -17,6 +17,7 @@ pub mod size;
 mod spfile;
 pub mod startup;
 mod startup_parser;
+pub mod sysvipc;
 pub mod timestamp;
 
 pub use alert_log::last_start;

@@ -208,7 +208,6 @@ fn print_pools(pools: &[PoolOutput]) {
 fn print_holder(holder: &PoolHolder) {
     let pages = holder.pages.map_or(String::new(), |pages| format!("{pages} pages, "));
     let processes = match holder.processes {
-        0 => "no process has mapped them".to_owned(),
         1 => "1 process".to_owned(),
         count => format!("{count} processes"),
     };

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_assess::advice::events::LogLevel;
 use hugepage_assess::advice::log::LogMessage;
 use hugepage_assess::assessment::Sizing;
 use hugepage_host::host_advice::verdict::HostVerdict;
@@ -26,8 +25,9 @@ use crate::notify::Notify;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::host_rows::HostOutput;
+use crate::output::journal::{self, LogLevel};
+use crate::output::json_text;
 use crate::output::stream::complain;
-use crate::output::{journal, json_text};
 use crate::privileges::{self, Needs};
 use crate::signals::SignalTimer;
 use crate::{atomic_file, state};
@@ -217,7 +217,7 @@ fn write_files(
 }
 
 fn log_message(instance: &str, message: &LogMessage) {
-    let level = message.level();
+    let level = if message.is_bad { LogLevel::Warning } else { LogLevel::Log };
     let parts = [("DETAIL", &message.detail), ("HINT", &message.hint)];
     let mut lines = vec![format!("{}:  {instance}: {}", journal::name(level), message.message)];
     for (name, text) in parts {

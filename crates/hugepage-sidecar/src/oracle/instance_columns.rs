@@ -3,10 +3,10 @@
 use hugepage_host::Instance;
 use hugepage_host::host_advice::HostRecommendation;
 use hugepage_kernel::Bytes;
-use hugepage_kernel::mapping::sysvipc::SysvSegment;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_oracle::log_history::RememberedStart;
 use hugepage_oracle::readers::LastStart;
+use hugepage_oracle::readers::sysvipc::SysvSegment;
 
 use crate::oracle::record_line::seconds;
 use crate::oracle::schema::data_file;
@@ -124,7 +124,7 @@ data_file! {
         sid: Text(64) = one.instance,
         /// Severity: ok, notice, warning or critical.
         severity: Text(8),
-        /// Area of the setting: oracle, postgresql, kernel, boot, limits, cgroup or node.
+        /// Area of the setting: oracle, postgresql, kernel, boot, limits or cgroup.
         area: Text(12),
         /// Name of the setting, as in the file or command that sets it.
         setting: Text(100),

@@ -11,10 +11,10 @@ use hugepage_assess::status_row::beside;
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::{Instance, Survey};
 use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::mapping::sysvipc;
 use hugepage_kernel::proc::namespace;
 use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_oracle::readers::LastStart;
+use hugepage_oracle::readers::sysvipc;
 use hugepage_oracle::stopped::StoppedOracle;
 
 use crate::oracle::columns::{host_record, pool_record};

@@ -1,9 +1,16 @@
 //! Messages on standard error, for the journal with priorities (sd-daemon(3)).
 
-use hugepage_assess::advice::events::LogLevel;
-
 use crate::output::escape;
 use crate::output::stream::complain;
+
+/// The level of a message.
+#[derive(Clone, Copy)]
+pub enum LogLevel {
+    /// Information.
+    Log,
+    /// Something is lost, or will be at the next start.
+    Warning,
+}
 
 /// Writes one message.
 pub fn log(level: LogLevel, text: &str) {

@@ -6,7 +6,7 @@ pub mod rows;
 pub mod stream;
 pub mod table;
 
-pub use hugepage_kernel::escape;
+pub use hugepage_host::escape;
 
 use clap::ValueEnum;
 

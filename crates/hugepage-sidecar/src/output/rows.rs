@@ -3,7 +3,6 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::StatusRow;
-use hugepage_assess::assessment::stopped::StoppedState;
 use hugepage_assess::assessment::{Outlook, Severity, Sizing};
 use hugepage_assess::columns;
 use hugepage_assess::model::Cause;
@@ -14,6 +13,7 @@ use hugepage_host::{Instance, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_oracle::stopped::StoppedOracle;
+use hugepage_oracle::stopped_state::StoppedState;
 use serde::Serialize;
 
 /// The last second of the year 9999.

@@ -12,7 +12,8 @@ use askama::Template;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
 use hugepage_host::Survey;
-use hugepage_kernel::{Bytes, escape};
+use hugepage_host::escape;
+use hugepage_kernel::Bytes;
 use page_tables_chart::PageTableChart;
 use timeline::{InstanceHistory, recorded_at};
 

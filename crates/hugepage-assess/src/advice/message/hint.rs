@@ -37,8 +37,9 @@ impl StatusText<'_> {
                 "Correct the configuration on disk as the message says.".to_owned()
             }
             (_, Some(cause)) if is_of_nodes(cause, nodes.as_ref()) => format!(
-                "Let the {} use more NUMA nodes (cpuset.mems, numactl) and restart it, or reduce {} what these nodes hold.",
-                terms.server, terms.reduce
+                "Before its next start give the NUMA nodes that the {} may use more huge pages (/sys/devices/system/node), or let it \
+                 use more nodes (cpuset.mems, numactl).",
+                terms.server
             ),
             (_, Some(Cause::PageSizeUnsupported))
                 if facts.pool_state.pool == PoolFact::Unsupported(Vec::new()) =>

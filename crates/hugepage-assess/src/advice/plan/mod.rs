@@ -35,8 +35,6 @@ pub enum Step {
     Reduce {
         /// The most that it may take.
         to: Bytes,
-        /// The largest `shared_buffers` with which it certainly takes no more; `None` for Oracle.
-        shared_buffers: Option<Bytes>,
     },
     /// Sets a pool.
     SetPool {
@@ -49,19 +47,6 @@ pub enum Step {
         /// Whether the host has the memory only when the server has stopped.
         after_stop: bool,
         /// What remains for base pages, where that is less than `reserve_percent`.
-        leaves: Option<(Bytes, u32)>,
-    },
-    /// Sets the pool of a NUMA node that the server may use.
-    SetNodePool {
-        /// The node.
-        node: u32,
-        /// The size of its pages.
-        size: PageSize,
-        /// The pages that it is to keep.
-        pages: Pages,
-        /// As in [`Step::SetPool`].
-        after_stop: bool,
-        /// As in [`Step::SetPool`], of the whole host.
         leaves: Option<(Bytes, u32)>,
     },
     /// Sets what the kernel allows of System V shared memory: the group that may have huge pages, or how much.
@@ -113,7 +98,7 @@ impl Step {
         match self {
             Self::RaiseLimit { .. } => 0,
             Self::Reduce { .. } => 1,
-            Self::FreePages { .. } | Self::SetPool { .. } | Self::SetNodePool { .. } => 2,
+            Self::FreePages { .. } | Self::SetPool { .. } => 2,
             Self::SetShmLimit { .. } => 3,
             Self::RaiseMemlock { .. } => 4,
             Self::SetHugePagesTry

@@ -1,6 +1,5 @@
 //! Steps as rows: the setting, its value and the command of each step that a finding leads to.
 
-use hugepage_kernel::memory::pool as kernel_pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::{Plan, Step};
@@ -38,7 +37,6 @@ struct PlannedStep<'a> {
 impl PlannedStep<'_> {
     /// The row of the step; `None` for a step that sets nothing, and for Oracle's memlock, of which its own rules know more.
     fn row(&self) -> Option<Recommendation> {
-        let facts = &self.status.facts;
         Some(match self.step {
             Step::RaiseLimit { path, to } => {
                 let current = limit_of(self.status, path).map(|Bytes(limit)| limit.to_string());
@@ -54,12 +52,6 @@ impl PlannedStep<'_> {
                     Some(reason) => Recommendation { reason, ..row },
                     None => Recommendation { saving, ..row },
                 }
-            }
-            Step::SetNodePool { node, size, pages, .. } => {
-                let shares = facts.pool_state.nodes.iter().flat_map(|nodes| &nodes.pools);
-                let now = shares.into_iter().find(|share| share.node == *node).map(|share| share.pool.persistent())?;
-                let file = kernel_pool::node_file(*node, *size);
-                self.setting(Area::Node, &file, Some(now.to_string()), pages.to_string())
             }
             Step::SetPoolAtBoot { size, is_default, pages, file } => {
                 let current = self.status.at_boot().filter(|_| file.is_some()).map(|boot| boot.pages.to_string());
@@ -82,9 +74,11 @@ impl PlannedStep<'_> {
             ..self.setting(terms.area, name, Some(current), value.to_owned())
         };
         Some(match step {
-            Step::Reduce { shared_buffers, .. } => {
-                row("shared_buffers", setting(asked.shared_buffers), &setting((*shared_buffers)?))
-            }
+            Step::Reduce { .. } if asked.has_shared_buffers() => Recommendation {
+                recommended: None,
+                command: None,
+                ..row("shared_buffers", setting(asked.shared_buffers), "")
+            },
             Step::SetHugePagesTry => {
                 let (name, off) = terms.setting(HugePages::Off).split_once(" = ")?;
                 row(name, off.to_owned(), terms.setting(HugePages::Try).split_once(" = ")?.1)

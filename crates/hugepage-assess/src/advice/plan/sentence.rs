@@ -5,7 +5,7 @@ use hugepage_kernel::{Bytes, Pages};
 use super::{Plan, Step};
 use crate::advice::command;
 use crate::advice::message::product::ProductTerms;
-use crate::advice::recommendation::{counted, setting};
+use crate::advice::recommendation::counted;
 use crate::assessment::{Finding, Status};
 use crate::model::{HugePages, Landing};
 
@@ -87,7 +87,6 @@ impl Step {
     pub fn command(&self) -> Option<String> {
         Some(match self {
             Self::SetPool { size, is_default, pages, .. } => command::set_pool(*size, *is_default, *pages),
-            Self::SetNodePool { node, size, pages, .. } => command::set_node_pool(*node, *size, *pages),
             Self::SetPoolAtBoot { size, is_default, pages, file } => {
                 return command::set_pool_at_boot(*size, *is_default, *pages, file.as_deref());
             }
@@ -99,17 +98,17 @@ impl Step {
 
     const fn leaves(&self) -> Option<(Bytes, u32)> {
         match self {
-            Self::SetPool { leaves, .. } | Self::SetNodePool { leaves, .. } => *leaves,
+            Self::SetPool { leaves, .. } => *leaves,
             _ => None,
         }
     }
 
     const fn sets_pages(&self) -> bool {
-        matches!(self, Self::SetPool { .. } | Self::SetNodePool { .. } | Self::SetPoolAtBoot { .. })
+        matches!(self, Self::SetPool { .. } | Self::SetPoolAtBoot { .. })
     }
 
     const fn waits(&self) -> bool {
-        matches!(self, Self::SetPool { after_stop: true, .. } | Self::SetNodePool { after_stop: true, .. })
+        matches!(self, Self::SetPool { after_stop: true, .. })
     }
 
     fn text(&self, terms: &ProductTerms) -> String {
@@ -121,14 +120,11 @@ impl Step {
                 let some = if *pages < all { format!("{pages} of ") } else { String::new() };
                 format!("free {some}the {all} huge pages that {holder} holds")
             }
-            Self::Reduce { shared_buffers: Some(buffers), .. } => {
-                format!("reduce shared_buffers to at most {}", setting(*buffers))
-            }
-            Self::Reduce { to, .. } => format!("reduce {} at most {to}", terms.reduce),
+            Self::Reduce { to } => format!("reduce {} at most {to}", terms.reduce),
             Self::SetPoolAtBoot { size, pages, file: Some(file), .. } if self.command().is_none() => {
                 format!("change the pages of {size} in {} to {pages}", command::quoted(file))
             }
-            Self::SetPool { .. } | Self::SetNodePool { .. } | Self::SetPoolAtBoot { .. } | Self::SetShmLimit { .. } => {
+            Self::SetPool { .. } | Self::SetPoolAtBoot { .. } | Self::SetShmLimit { .. } => {
                 format!("run \"{}\"", self.command().unwrap_or_default())
             }
             Self::RaiseMemlock { to } => {

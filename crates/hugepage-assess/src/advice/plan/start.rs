@@ -4,10 +4,9 @@ use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
 use super::Step;
-use crate::advice::shared_buffers;
 use crate::assessment::limits::{Excess, excesses};
-use crate::assessment::{Capacity, Forecast, Share, Status};
-use crate::model::{HugePages, LockLimit, Pending, PoolState, Requested};
+use crate::assessment::{Capacity, Forecast, NodeRoom, Share, Status};
+use crate::model::{HugePages, LockLimit, NodePools, Pending, PoolState, Requested};
 
 /// A start of the server: what it asks for, and what it finds.
 #[derive(Clone, Debug)]
@@ -98,19 +97,14 @@ impl Start {
         raise(&found).into_iter().chain(on_reservations).collect()
     }
 
-    /// The pages that the start lacks, of its node or of its pool.
+    /// The pages that the start lacks; `None` if no number of them is certain to help.
     pub fn pages(&self, status: &Status) -> Option<Vec<Step>> {
         let (pool, share, needed) = (self.pool_state.pool.known()?, self.share()?, self.forecast().needed?);
         let (facts, size) = (&status.facts, pool.page_size);
-        let nodes = self.pool_state.nodes.as_ref();
-        let target = nodes.and_then(|nodes| nodes.target(pool, needed, self.own, facts.reserve_percent));
-        if let Some(target) = target.filter(|target| target.more > Pages(0)) {
-            let capacity = self.capacity(status)?;
-            let all = pool.persistent().saturating_add(target.more);
-            let (after_stop, leaves) = (all > capacity.now, capacity.leaves_less(all, size));
-            let (node, pages) = (target.node, target.pages);
-            let step = Step::SetNodePool { node, size, pages, after_stop, leaves };
-            return (target.fits && all <= capacity.most).then(|| vec![step]);
+        // More pages of the host would be spread over nodes that the server may not use.
+        let is_restricted = self.pool_state.nodes.as_ref().is_some_and(NodePools::is_restricted);
+        if is_restricted && self.pool_state.node_room(needed, self.own) != NodeRoom::Enough {
+            return None;
         }
         let mut steps = Vec::new();
         let is_own = facts.pool_state.huge_page_size == Some(size);
@@ -128,7 +122,8 @@ impl Start {
         if pages > capacity.most {
             let beside = pages.saturating_sub(needed);
             pages = capacity.comfortable(beside);
-            steps.push(self.reduced_to(size.times(pages.saturating_sub(beside)))?);
+            let to = size.times(pages.saturating_sub(beside));
+            steps.push((to > Bytes(0)).then_some(Step::Reduce { to })?);
             if lacks(pages.saturating_sub(beside)) <= freed {
                 return Some(steps);
             }
@@ -154,14 +149,6 @@ impl Start {
         let pool: &Pool = self.pool_state.pool.known()?;
         let is_own = status.facts.pool_state.huge_page_size == Some(pool.page_size);
         if is_own { status.capacity } else { status.facts.capacity(pool) }
-    }
-
-    fn reduced_to(&self, to: Bytes) -> Option<Step> {
-        let shared_buffers = shared_buffers::largest(to, self.requested.shared_buffers, self.size);
-        match self.requested.has_shared_buffers() {
-            true => Some(Step::Reduce { to, shared_buffers: Some(shared_buffers?) }),
-            false => (to > Bytes(0)).then_some(Step::Reduce { to, shared_buffers: None }),
-        }
     }
 }
 

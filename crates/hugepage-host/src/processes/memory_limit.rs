@@ -1,8 +1,8 @@
 //! The memory besides huge pages that control groups allow a process: `memory.max` (cgroup v2), or `memory.limit_in_bytes` (v1).
 
-use crate::cgroups::cgroup::{MIN_UNLIMITED, below, levels};
-use crate::host::mounts::{self, Mount};
-use crate::{Bytes, Root};
+use hugepage_kernel::cgroups::cgroup::{MIN_UNLIMITED, below, levels};
+use hugepage_kernel::host::mounts::{self, Mount};
+use hugepage_kernel::{Bytes, Root};
 
 /// The lowest limit of the groups that `pid` is in; `None` if there is none, or none can be seen. `mounted`: the lines of [`mounts::PATH`].
 pub fn of_process(root: &Root, pid: i32, mounted: &str) -> Option<Bytes> {

@@ -1,9 +1,9 @@
 //! Which user a process is of, from /proc/PID/status (proc(5)), which everybody may read. In a user namespace the numbers
 //! are those of this program's own namespace (user_namespaces(7)).
 
-use crate::fields::value;
-use crate::proc::process::unless_gone;
-use crate::{ReadError, Root};
+use hugepage_kernel::fields::value;
+use hugepage_kernel::proc::process::unless_gone;
+use hugepage_kernel::{ReadError, Root};
 
 /// User and groups of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,11 +1,10 @@
 //! A first look at a process, by its status alone: reading that file waits for no lock of the process.
 
-use crate::fields::value;
-use crate::proc::counters::ProcessStatus;
-use crate::proc::credentials::Credentials;
-use crate::proc::process::Processes;
-use crate::source::short_file::as_text;
-use crate::{Bytes, ReadError};
+use hugepage_kernel::fields::value;
+use hugepage_kernel::proc::process::{ProcessStatus, Processes};
+use hugepage_kernel::{Bytes, ReadError};
+
+use crate::processes::credentials::Credentials;
 
 /// What tells whether a process is worth a second look, of a file that needs no lock of the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,16 +35,13 @@ impl ProcessGlance {
     }
 }
 
-impl Processes<'_> {
-    /// What the status of `pid` says of it; `Ok(None)` if it is gone. After the end of its first thread another one tells its memory.
-    pub fn glance(&self, pid: i32) -> Result<Option<ProcessGlance>, ReadError> {
-        let has_others = |text: &str| value(text, "Threads").is_some_and(|count| count.trim() != "1");
-        let look = |text: &str| (ProcessGlance::parse(text), has_others(text));
-        let of = |thread| self.read(thread, "status", |text| as_text(text, look));
-        let is_alive = |seen: &ProcessGlance| seen.status.rss_anon.is_some();
-        let Some((first, has_others)) = of(pid)? else { return Ok(None) };
-        let threads = if has_others && !is_alive(&first) { self.threads(pid) } else { Vec::new() };
-        let alive = threads.into_iter().filter_map(|thread| Some(of(thread).ok()??.0)).find(is_alive);
-        Ok(Some(alive.unwrap_or(first)))
-    }
+/// What the status of `pid` says of it; `Ok(None)` if it is gone. After the end of its first thread another one tells its memory.
+pub fn glance(processes: &Processes<'_>, pid: i32) -> Result<Option<ProcessGlance>, ReadError> {
+    let has_others = |text: &str| value(text, "Threads").is_some_and(|count| count.trim() != "1");
+    let of = |thread| processes.status_text(thread, |text| (ProcessGlance::parse(text), has_others(text)));
+    let is_alive = |seen: &ProcessGlance| seen.status.rss_anon.is_some();
+    let Some((first, has_others)) = of(pid)? else { return Ok(None) };
+    let threads = if has_others && !is_alive(&first) { processes.threads(pid) } else { Vec::new() };
+    let alive = threads.into_iter().filter_map(|thread| Some(of(thread).ok()??.0)).find(is_alive);
+    Ok(Some(alive.unwrap_or(first)))
 }

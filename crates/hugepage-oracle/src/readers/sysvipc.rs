@@ -2,7 +2,7 @@
 //!
 //! The file does not show which of them are in huge pages. Its column `rss` is not read: for huge pages it is too large.
 
-use crate::{Bytes, ReadError, Root};
+use hugepage_kernel::{Bytes, ReadError, Root};
 
 const PATH: &str = "/proc/sysvipc/shm";
 

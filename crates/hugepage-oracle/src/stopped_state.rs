@@ -1,8 +1,9 @@
 //! How severe it is that an Oracle instance does not run.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
 
-use crate::assessment::{Outlook, Severity};
+use hugepage_assess::assessment::{Outlook, Severity};
+use serde::{Deserialize, Serialize};
 
 /// Why an instance does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +20,11 @@ impl StoppedState {
     pub const ALL: [Self; 2] = [Self::Stopped, Self::Failed];
 }
 
-shown_as_serialized!(StoppedState);
+impl fmt::Display for StoppedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
 
 /// `outlook`: what its next start would get; `None` if it asks for no huge pages or its need is unknown. An instance
 /// that nobody starts at boot is often a line that was left in oratab, so it is no warning.

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 
-use crate::Root;
-use crate::proc::namespace;
+use hugepage_kernel::Root;
+use hugepage_kernel::proc::namespace;
 
 /// The most levels that the kernel lets namespaces have (`32` in create_user_ns).
 const MAX_LEVELS: usize = 32;
