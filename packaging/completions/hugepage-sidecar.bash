@@ -25,9 +25,6 @@ _hugepage__sidecar() {
             hugepage__sidecar,check)
                 cmd="hugepage__sidecar__subcmd__check"
                 ;;
-            hugepage__sidecar,completions)
-                cmd="hugepage__sidecar__subcmd__completions"
-                ;;
             hugepage__sidecar,explain)
                 cmd="hugepage__sidecar__subcmd__explain"
                 ;;
@@ -60,9 +57,6 @@ _hugepage__sidecar() {
                 ;;
             hugepage__sidecar__subcmd__help,check)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__check"
-                ;;
-            hugepage__sidecar__subcmd__help,completions)
-                cmd="hugepage__sidecar__subcmd__help__subcmd__completions"
                 ;;
             hugepage__sidecar__subcmd__help,explain)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__explain"
@@ -155,7 +149,7 @@ _hugepage__sidecar() {
 
     case "${cmd}" in
         hugepage__sidecar)
-            opts="-h -V --root --timeout --help --version status size check watch metrics report apply capture explain completions oracle help"
+            opts="-h -V --root --timeout --help --version status size check watch metrics report apply capture explain oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -177,7 +171,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__apply)
-            opts="-h --pages --recommended --page-size --reserve-percent --service-account --persist --yes --dry-run --timeout --help"
+            opts="-h --pages --recommended --page-size --reserve-percent --service-account --persist --yes --dry-run --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -196,6 +190,10 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --service-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -286,27 +284,21 @@ _hugepage__sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__sidecar__subcmd__completions)
-            opts="-h --help bash elvish fish powershell zsh"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         hugepage__sidecar__subcmd__explain)
-            opts="-h --help"
+            opts="-h --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -315,7 +307,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help)
-            opts="status size check watch metrics report apply capture explain completions oracle help"
+            opts="status size check watch metrics report apply capture explain oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -357,20 +349,6 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help__subcmd__check)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__sidecar__subcmd__help__subcmd__completions)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -623,12 +601,20 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle)
-            opts="-h --help prepare write print install-sql uninstall-sql columns help"
+            opts="-h --root --timeout --help prepare write print install-sql uninstall-sql columns help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -637,7 +623,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__columns)
-            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --help"
+            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -656,6 +642,14 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -779,7 +773,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__install__subcmd__sql)
-            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --help"
+            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -801,6 +795,14 @@ _hugepage__sidecar() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -809,7 +811,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__prepare)
-            opts="-h --owner --group --mode --help"
+            opts="-h --owner --group --mode --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -824,6 +826,14 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --mode)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -869,7 +879,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__uninstall__subcmd__sql)
-            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --help"
+            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -891,6 +901,14 @@ _hugepage__sidecar() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -899,7 +917,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__write)
-            opts="-h --owner --group --mode --reserve-percent --state-dir --service-account --root --timeout --records --help"
+            opts="-h --owner --group --mode --reserve-percent --state-dir --service-account --records --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1034,7 +1052,7 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json" -- "${cur}"))
                     return 0
                     ;;
                 --root)

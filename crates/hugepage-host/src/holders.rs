@@ -6,11 +6,9 @@ use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::shm_devices::Devices;
-use hugepage_kernel::memory::hugetlb_files::{self, HugetlbFile};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::proc::credentials::Credentials;
 use hugepage_kernel::proc::glance::ProcessGlance;
-use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root, escape};
 
 use super::container::container;
@@ -35,7 +33,7 @@ pub(super) fn holders(
 ) -> Vec<PoolHolder> {
     let mut found: BTreeMap<(String, String, bool), (u64, Bytes, bool)> = BTreeMap::new();
     let is_looked_at = processes.len() <= MAX_PROCESSES;
-    let mut mapped = Mapped { is_incomplete: !is_looked_at, ..Mapped::default() };
+    let mut mapped = Mapped::default();
     let in_use = |row: &PoolRow| row.pool.page_size.times(row.pool.nr.saturating_sub(row.pool.free));
     let in_use = pools::of_host(pools).map(in_use).fold(Bytes(0), Bytes::saturating_add);
     for (pid, process, counts) in processes {
@@ -61,61 +59,28 @@ pub(super) fn holders(
         is_bound,
         counts,
     };
-    let files = mapped.files_of_others(root).into_iter().map(|(point, memory)| PoolHolder {
-        name: format!("files in {}", escape::line(&point)),
-        user: "hugetlbfs".to_owned(),
-        processes: 0,
-        memory,
-        pages: size.map(|size| size.pages_within(memory)),
-        is_bound: false,
-        counts: false,
-    });
-    let mut holders: Vec<_> = found.into_iter().map(holder).chain(files).collect();
+    let mut holders: Vec<_> = found.into_iter().map(holder).collect();
     holders.sort_by_key(|holder| std::cmp::Reverse(holder.memory));
     holders.truncate(MAX_HOLDERS);
     holders
 }
 
-/// The files and shared memory that these processes have mapped.
+/// The files and shared memory that these processes have mapped, by device and inode.
 #[derive(Default)]
-struct Mapped {
-    /// By device and inode.
-    all: BTreeSet<((u32, u32), u64)>,
-    /// Whether one of the processes may not be looked at.
-    is_incomplete: bool,
-}
+struct Mapped(BTreeSet<((u32, u32), u64)>);
 
 impl Mapped {
     /// Adds what `pid` has mapped. Returns what that is of huge pages that a process before it has mapped, too.
     fn add(&mut self, root: &Root, devices: &Devices, pid: i32) -> Bytes {
-        let Ok(mapped) = if_there(maps::read(root, &maps::path(pid), |mapping| mapping.inode > 0)) else {
-            self.is_incomplete = true;
-            return Bytes(0);
-        };
-        let mapped = mapped.unwrap_or_default();
+        let mapped = maps::read(root, &maps::path(pid), |mapping| mapping.inode > 0).unwrap_or_default();
         let is_huge = |one: &&Mapping| {
             let size = devices.page_size(one.device);
             size.is_some_and(|size| size > PageSize::base()) || one.path.starts_with("/anon_hugepage")
         };
-        let before = mapped.iter().filter(|one| self.all.contains(&(one.device, one.inode))).filter(is_huge);
+        let before = mapped.iter().filter(|one| self.0.contains(&(one.device, one.inode))).filter(is_huge);
         let before = before.map(Mapping::size).fold(Bytes(0), Bytes::saturating_add);
-        self.all.extend(mapped.iter().map(|one| (one.device, one.inode)));
+        self.0.extend(mapped.iter().map(|one| (one.device, one.inode)));
         before
-    }
-
-    /// The memory of files at each mount point of hugetlbfs that none of these processes has mapped: all that have huge pages, but
-    /// for database servers, which map no such files. Empty where a process may not be looked at.
-    fn files_of_others(mut self, root: &Root) -> Vec<(String, Bytes)> {
-        if self.is_incomplete {
-            return Vec::new();
-        }
-        // A file system may be mounted at several points.
-        let mut unmapped = |files: Vec<HugetlbFile>| {
-            let files = files.into_iter().filter(|file| self.all.insert(file.id));
-            files.fold(Bytes(0), |sum, file| sum.saturating_add(file.memory))
-        };
-        let sums = hugetlb_files::mounted(root).into_iter().map(|(point, files)| (point, unmapped(files)));
-        sums.filter(|(_, memory)| *memory > Bytes(0)).collect()
     }
 }
 

@@ -7,12 +7,11 @@ use hugepage_assess::model::PoolHolder;
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::host::identity;
-use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::host::mounts;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
 use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::memory::{sysctl, thp};
+use hugepage_kernel::memory::thp;
 use hugepage_kernel::next_boot::NextBoot;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, process};
@@ -84,12 +83,10 @@ impl Snapshot {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,
             boot_id: notes.keep(identity::boot_id(root)).flatten(),
-            kernel_release: KernelRelease::text(root),
             next_boot: NextBoot::read(root),
             base_page_size: host.base,
             pools: host.pools,
             transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
-            hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             processes_are_hidden,
             holders,
             is_in_container,

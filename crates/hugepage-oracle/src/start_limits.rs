@@ -90,9 +90,8 @@ impl StartLimits<'_> {
 
     /// Whether the last start got huge pages.
     fn was_let(&self) -> bool {
-        let rows = self.start.iter().flat_map(|start| &start.page_sizes).filter(|row| !row.is_base);
-        let of_block = self.start.and_then(|start| start.large_pages.as_ref()?.used);
-        rows.filter_map(|row| row.allocated).chain(of_block).any(|pages| pages.0 > 0)
+        let mut rows = self.start.into_iter().flat_map(LastStart::huge_pages);
+        rows.any(|row| row.allocated.is_some_and(|pages| pages.0 > 0))
     }
 
     /// The account that owns its program. A tree has the owners of whoever made it, so there it is the one that manuals name.

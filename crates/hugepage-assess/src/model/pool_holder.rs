@@ -12,7 +12,7 @@ pub struct PoolHolder {
     pub name: String,
     /// Their user.
     pub user: String,
-    /// How many; none of files that no process has mapped.
+    /// How many.
     pub processes: u64,
     /// What they have mapped of pools of all sizes.
     pub memory: Bytes,
@@ -66,18 +66,14 @@ impl PoolHolder {
 }
 
 impl PoolHolder {
-    /// `holds`, of files `hold`.
+    /// `holds`, or what bounds that.
     pub const fn verb(&self) -> &'static str {
-        match (self.processes, self.is_bound) {
-            (0, _) => "hold",
-            (_, true) => "holds up to",
-            (_, false) => "holds",
-        }
+        if self.is_bound { "holds up to" } else { "holds" }
     }
 }
 
 impl fmt::Display for PoolHolder {
-    /// `qemu-system-x86 (libvirt-qemu)`, `files in /dev/hugepages (hugetlbfs)`. Without the quotes that a command has in a hint.
+    /// `qemu-system-x86 (libvirt-qemu)`. Without the quotes that a command has in a hint.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.name.replace('"', "'"), self.user)
     }

@@ -32,8 +32,8 @@ pub struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The alert log: the text if it exists, else log.xml. Of several, the one that was written last. `None` if there
-    /// is none or none is visible. A directory that cannot be listed is a note.
+    /// The alert log; of several, the one that was written last. `None` if there is none or none is visible. A directory that cannot
+    /// be listed is a note.
     pub fn alert_log(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
         let sid = &self.instance.sid;
         if let Some(log) = self.opened_home().and_then(|home| log_in(files, &home, sid)) {
@@ -55,15 +55,15 @@ impl Search<'_> {
         logs.into_iter().max().map(|(_, path)| path)
     }
 
-    /// The last start in its alert log, and the path of that log. If the text was cut or removed, log.xml or a
-    /// rotated log still has the start. What cannot be read is a note.
+    /// The last start in its alert log, and the path of that log. If it was cut, a rotated log still has the start. What cannot be read
+    /// is a note.
     pub fn last_start(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<(String, LastStart)> {
         let log = self.alert_log(files, notes)?;
         let start = notes.keep(last_start(files, &log)).flatten();
         if start.as_ref().is_some_and(|start| start.mode.is_some()) {
             return Some((log, start?));
         }
-        let complete = others(files, &log, MAX_ROTATED_LOGS).into_iter().find_map(|other| {
+        let complete = rotated(files, &log, MAX_ROTATED_LOGS).into_iter().find_map(|other| {
             let start = notes.keep(last_start(files, &other)).flatten()?;
             start.mode.is_some().then_some((other, start))
         });
@@ -145,29 +145,18 @@ impl Search<'_> {
     }
 }
 
-/// The other files of a log, which may have what was cut from it: log.xml, then what was rotated (`log_1.xml`,
-/// `alert_SID.log.1`, `alert_SID.log-20240101`), the last written first.
-pub fn others(files: &InstanceFiles, log: &str, most: usize) -> Vec<String> {
-    let home = log.rsplit_once("/trace/").or_else(|| log.rsplit_once("/alert/")).map_or("", |(home, _)| home);
-    let name = log.rsplit('/').next().unwrap_or_default();
-    let xml = format!("{home}/alert/log.xml");
+/// The rotated files of a log (`alert_SID.log.1`, `alert_SID.log-20240101`), the last written first.
+pub fn rotated(files: &InstanceFiles, log: &str, most: usize) -> Vec<String> {
+    let Some((directory, name)) = log.rsplit_once('/') else { return Vec::new() };
     let is_rotated = |file: &String| {
-        let number = file.strip_prefix("log_").and_then(|rest| rest.strip_suffix(".xml"));
         let behind = file.strip_prefix(name).and_then(|rest| rest.strip_prefix(['.', '-', '_']));
-        number.or(behind).is_some_and(is_number)
+        behind.is_some_and(is_number)
     };
-    let mut rotated: Vec<_> = ["alert", "trace"]
-        .into_iter()
-        .flat_map(|directory| {
-            let names = files.list(&format!("{home}/{directory}")).unwrap_or_default();
-            names.into_iter().filter(is_rotated).map(|name| format!("{home}/{directory}/{name}")).collect::<Vec<_>>()
-        })
-        .filter_map(|path| Some((files.root().modified(&path)?, path)))
-        .collect();
+    let names = files.list(directory).unwrap_or_default().into_iter().filter(is_rotated);
+    let paths = names.map(|name| format!("{directory}/{name}"));
+    let mut rotated: Vec<_> = paths.filter_map(|path| Some((files.root().modified(&path)?, path))).collect();
     rotated.sort_by(|one, other| other.cmp(one));
-    let rotated = rotated.into_iter().take(most).map(|(_, path)| path);
-    let xml = Some(xml).filter(|xml| xml != log && files.root().modified(xml).is_some());
-    xml.into_iter().chain(rotated).collect()
+    rotated.into_iter().take(most).map(|(_, path)| path).collect()
 }
 
 /// Whether `sid` is that of an instance of a cluster's database with this name.
@@ -184,8 +173,8 @@ pub fn database_of(log: &str) -> Option<&str> {
 
 /// The alert log in an ADR home, and when it was last written.
 fn log_in(files: &InstanceFiles, home: &str, sid: &str) -> Option<(SystemTime, String)> {
-    let paths = [format!("{home}/trace/alert_{sid}.log"), format!("{home}/alert/log.xml")];
-    paths.into_iter().find_map(|path| Some((files.root().modified(&path)?, path)))
+    let path = format!("{home}/trace/alert_{sid}.log");
+    Some((files.root().modified(&path)?, path))
 }
 
 /// Candidates for ORACLE_BASE of this ORACLE_HOME, the most likely first: the installer's record (orabasetab), the

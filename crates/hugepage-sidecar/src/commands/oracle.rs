@@ -9,7 +9,6 @@ use hugepage_kernel::Root;
 
 use crate::commands::survey::{self, SurveyOptions};
 use crate::exit::{self, Exit};
-use crate::host_options::HostOptions;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::scripts::{self, Script, ScriptSettings};
@@ -36,8 +35,6 @@ pub enum OracleCommand {
         access: WriterOptions,
         #[command(flatten)]
         survey: SurveyOptions,
-        #[command(flatten)]
-        host: HostOptions,
         /// Write snapshots from standard input instead: one JSON object per line
         #[arg(long, hide = true)]
         records: bool,
@@ -48,8 +45,6 @@ pub enum OracleCommand {
         file: String,
         #[command(flatten)]
         survey: SurveyOptions,
-        #[command(flatten)]
-        host: HostOptions,
     },
     /// Print the SQL*Plus script that creates all objects, or upgrades an older installation
     InstallSql(ScriptSettings),
@@ -60,14 +55,6 @@ pub enum OracleCommand {
 }
 
 impl OracleCommand {
-    /// The options of the host that it surveys; `None` if it surveys none.
-    pub const fn host(&self) -> Option<&HostOptions> {
-        match self {
-            Self::Write { host, records: false, .. } | Self::Print { host, .. } => Some(host),
-            _ => None,
-        }
-    }
-
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match self {

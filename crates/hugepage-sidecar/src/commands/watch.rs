@@ -104,7 +104,7 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
         std::fs::create_dir_all(directory)
             .with_context(|| format!("could not create the directory {} of --state-dir", directory.display()))?;
     }
-    privileges::notes().iter().for_each(|note| journal::log(LogLevel::Log, note));
+    privileges::note().into_iter().for_each(|note| journal::log(LogLevel::Log, note));
     let mut timer = SignalTimer::new(has_signal).context("could not catch signals")?;
     let notify = Notify::from_environment();
     notify.tell("READY=1");

@@ -16,8 +16,8 @@ use hugepage_server::safe_directory::UnsafeDirectory;
 use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown};
 
 use crate::oracle::account;
-use crate::oracle::columns::{FILES, columns};
 use crate::oracle::record_line::header;
+use crate::oracle::schema::FILES;
 
 /// Read and write for root, read for the group of the Oracle installation.
 const DEFAULT_MODE: u32 = 0o640;
@@ -69,13 +69,13 @@ impl Writer {
     /// Writes missing files with a header line only.
     pub fn prepare(&self) -> Result<()> {
         let mut missing = Vec::new();
-        for file in FILES {
-            match self.directory.open_file(file.file, OFlags::PATH, 0) {
+        for file in FILES.iter() {
+            match self.directory.open_file(&*file.file, OFlags::PATH, 0) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    missing.push((file.file, header(columns(file))));
+                    missing.push((&*file.file, header(&file.columns)));
                 }
-                Err(error) => return Err(error).with_context(|| self.failed("look for", file.file)),
+                Err(error) => return Err(error).with_context(|| self.failed("look for", &file.file)),
             }
         }
         self.replace(&missing)

@@ -1,13 +1,11 @@
 //! Text files for Oracle Database on this host, and the SQL that defines views of them.
 //!
-//! [`columns`] defines the files; the writer and the SQL are derived from it. [`write()`] converts a [`snapshot`] (typed) to
+//! sql/files.txt defines the files ([`schema`]); the writer and the SQL are derived from it. [`write()`] converts a [`snapshot`] to
 //! text with [`record_line`] and replaces the [`files`]. Oracle runs no program of this project, and this program does not
 //! connect to Oracle: see docs/oracle.md for the reasons.
 
 pub mod account;
-pub mod columns;
 pub mod files;
-mod instance_columns;
 pub mod log_starts;
 pub mod names;
 mod record_line;

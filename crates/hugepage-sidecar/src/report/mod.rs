@@ -4,17 +4,17 @@
 //! here compute the charts; the templates render text and charts. Templates escape all values (askama, by the extension
 //! .html), because directories and process titles are not trusted.
 
+mod instance_history;
 mod page_tables_chart;
 mod scale;
-mod timeline;
 
 use askama::Template;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
 use hugepage_host::Survey;
 use hugepage_kernel::{Bytes, escape};
+use instance_history::{InstanceHistory, recorded_at};
 use page_tables_chart::PageTableChart;
-use timeline::{InstanceHistory, recorded_at};
 
 use crate::history::stored::StoredHistory;
 use crate::output::host_rows::HostOutput;
@@ -50,7 +50,7 @@ pub fn render(
             .instances
             .iter()
             .zip(histories)
-            .map(|(row, stored)| InstanceHistory::new(survey.host.taken_at, row, stored))
+            .map(|(row, stored)| InstanceHistory::new(row, stored))
             .collect(),
     }
     .render()
@@ -65,11 +65,6 @@ fn size(bytes: &u64) -> String {
 /// A timestamp of RFC 3339 for people.
 fn moment(at: &str) -> String {
     at.replacen('T', " ", 1).replace('Z', " UTC")
-}
-
-/// A timestamp of RFC 3339 for people, without seconds.
-fn day_and_minute(at: &str) -> String {
-    moment(at).chars().take("2026-11-21 10:00".len()).collect()
 }
 
 /// The symbol of a verdict.

@@ -98,7 +98,7 @@ const REFUSED: &[&[&str]] = &[
     &["size", "--snapshot", "host.json", "--shared-buffers", "8GB", "--major", "17"],
     &["capture", "--snapshot", "host.json"],
     &["explain", "nothing"],
-    &["completions", "tcsh"],
+    &["size", "--format", "csv"],
     &["oracle", "print", "nothing"],
     &["oracle", "install-sql", "--schema", "a; drop user sys"],
 ];
