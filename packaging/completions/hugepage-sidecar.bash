@@ -811,16 +811,12 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__prepare)
-            opts="-h --owner --group --mode --root --timeout --help"
+            opts="-h --group --mode --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --owner)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --group)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -917,16 +913,12 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__write)
-            opts="-h --owner --group --mode --reserve-percent --state-dir --service-account --records --root --timeout --help"
+            opts="-h --group --mode --reserve-percent --state-dir --service-account --records --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --owner)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --group)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1113,7 +1105,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__watch)
-            opts="-h --reserve-percent --interval --state-dir --service-account --history-size --json --textfile --oracle-dir --owner --group --mode --once --root --timeout --help"
+            opts="-h --reserve-percent --interval --state-dir --service-account --history-size --json --textfile --oracle-dir --group --mode --once --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1148,10 +1140,6 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --oracle-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --owner)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -80,7 +80,6 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch"
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l json -d 'Write the output of `status --format json` to FILE after each survey' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l textfile -d 'Write the output of `metrics` to FILE after each survey, for node_exporter\'s textfile collector' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l oracle-dir -d 'Write the files for Oracle Database to DIR after each survey, see docs/oracle.md; may be repeated' -r -F
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l owner -d 'Owner of the files, a name or a number [default: the current user]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l group -d 'Group of the files, a name or a number [default: the group of the directory]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l mode -d 'Permissions of the files, octal [default: 640]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand watch" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
@@ -134,13 +133,11 @@ complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and not __fish_seen_subcommand_from prepare write print install-sql uninstall-sql columns help" -f -a "uninstall-sql" -d 'Print the SQL*Plus script that removes all objects'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and not __fish_seen_subcommand_from prepare write print install-sql uninstall-sql columns help" -f -a "columns" -d 'Print the columns of all views as Markdown'
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and not __fish_seen_subcommand_from prepare write print install-sql uninstall-sql columns help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from prepare" -l owner -d 'Owner of the files, a name or a number [default: the current user]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from prepare" -l group -d 'Group of the files, a name or a number [default: the group of the directory]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from prepare" -l mode -d 'Permissions of the files, octal [default: 640]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from prepare" -l root -d 'Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc' -r -F
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from prepare" -l timeout -d 'Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from prepare" -s h -l help -d 'Print help'
-complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l owner -d 'Owner of the files, a name or a number [default: the current user]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l group -d 'Group of the files, a name or a number [default: the group of the directory]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l mode -d 'Permissions of the files, octal [default: 640]' -r
 complete -c hugepage-sidecar -n "__fish_hugepage_sidecar_using_subcommand oracle; and __fish_seen_subcommand_from write" -l reserve-percent -d 'Keep this much of the host\'s memory for 4 kB pages, in percent' -r

@@ -126,7 +126,7 @@ impl InspectContext<'_> {
             }
             DiscoveredKind::Oracle(instance) => {
                 let pmon = PmonProcess { pid, started };
-                let (oracle, settings) = RunningOracle::read(&self.oratab, pmon, files, instance, is_in_shm, notes);
+                let (oracle, settings) = RunningOracle::read(root, pmon, files, instance, is_in_shm, notes);
                 let version = oracle.version().map(str::to_owned);
                 let product = ServerProduct::Oracle(Box::new(oracle));
                 (instance.sid.clone(), version, product, ServerSettings::Oracle(settings))

@@ -16,7 +16,6 @@ use hugepage_kernel::next_boot::NextBoot;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, Root};
-use hugepage_oracle::readers::oratab::HostOratab;
 use hugepage_oracle::stopped::{HostOfStarts, StoppedOracle};
 use hugepage_server::CgroupView;
 
@@ -123,7 +122,6 @@ impl<'a> InspectContext<'a> {
             default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
             base: notes.keep(root.base_page_size()),
             accounts: ServiceAccounts::read(root, service_accounts, notes),
-            oratab: HostOratab::new(root),
             devices: notes.keep(Devices::find(root)).unwrap_or_default(),
             hierarchy,
             meminfo: with_hugetlb(meminfo, &pools),
@@ -150,7 +148,7 @@ impl<'a> InspectContext<'a> {
             of_user.map(InspectedServer::held).fold(Bytes(0), Bytes::saturating_add)
         };
         let (meminfo, pools) = (self.meminfo.as_ref(), &self.pools);
-        let of_starts = HostOfStarts { oratab: &self.oratab, meminfo, pools, held: &held };
+        let of_starts = HostOfStarts { root: self.root, meminfo, pools, held: &held };
         // This host's oratab has nothing of a container.
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();

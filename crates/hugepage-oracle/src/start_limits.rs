@@ -12,7 +12,6 @@ use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 use hugepage_kernel::{Bytes, Notes, Root};
 
-use crate::readers::oratab::HostOratab;
 use crate::readers::{LastStart, OracleKind, limits_conf, size};
 
 /// The file that names the local registry of Grid Infrastructure, in a cluster and under Oracle Restart.
@@ -29,7 +28,7 @@ const MAX_UNITS: usize = 2000;
 
 /// An instance that does not run, as far as the kernel cares.
 pub(crate) struct StartLimits<'a> {
-    pub oratab: &'a HostOratab<'a>,
+    pub root: &'a Root,
     /// The owner of its program; `None` if unknown.
     pub owner: Option<u32>,
     pub kind: OracleKind,
@@ -42,7 +41,7 @@ pub(crate) struct StartLimits<'a> {
 impl StartLimits<'_> {
     /// What refuses a start with segments of at least `size` bytes; `None` if nothing is known to. What is unknown is a note.
     pub fn lock_limit(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
-        let root = self.oratab.root();
+        let root = self.root;
         of_host(root, size, Bytes(0)).or_else(|| self.permission(root, size, notes))
     }
 

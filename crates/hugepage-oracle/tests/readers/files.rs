@@ -3,9 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use hugepage_kernel::{Bytes, Notes};
-use hugepage_oracle::readers::{
-    self, OracleInstance, OracleKind, OracleProcess, OracleRole, Parameters, Search, locate, oratab,
-};
+use hugepage_oracle::readers::{self, OracleInstance, OracleKind, Parameters, Search, locate, oratab};
 
 use super::*;
 
@@ -17,7 +15,7 @@ fn instance(kind: OracleKind, sid: &str) -> OracleInstance {
 }
 
 fn search<'a>(instance: &'a OracleInstance, home: &'a str) -> Search<'a> {
-    Search { instance, home: Some(home), diagnostic_dest: None, pmon: None }
+    Search { instance, home: Some(home), diagnostic_dest: None }
 }
 
 /// The alert log that is found, and the notes.
@@ -98,26 +96,6 @@ fn of_two_logs_of_one_sid_the_later_counts() {
         let instance = instance(OracleKind::Database, "x");
         assert_eq!(alert_log_of(&root, &search(&instance, HOME)).0.unwrap(), format!("/{BASE}/{new}"));
     }
-}
-
-/// To root, what PMON has open tells the place.
-#[test]
-fn an_open_file_leads_to_a_log_anywhere() {
-    let (directory, root) = tree(&[
-        ("proc/77/fd/", ""),
-        ("proc/77/cmdline", "ora_pmon_my_db\0"),
-        ("odd/place/diag/rdbms/q/my_db/trace/alert_my_db.log", ""),
-    ]);
-    for (name, target) in [("0", "/dev/null"), ("5", "/odd/place/diag/rdbms/q/my_db/trace/my_db_pmon_77.trc")] {
-        symlink(target, directory.path().join("proc/77/fd").join(name)).unwrap();
-    }
-    let process = OracleProcess::read(&root, 77).unwrap().unwrap();
-    assert_eq!(process.role, OracleRole::Pmon);
-    let search = Search { instance: &process.instance, home: None, diagnostic_dest: None, pmon: Some((&root, 77)) };
-    let (found, notes) = alert_log_of(&root, &search);
-    assert_eq!(found.unwrap(), "/odd/place/diag/rdbms/q/my_db/trace/alert_my_db.log");
-    assert_eq!(notes, [""; 0]);
-    assert_eq!(OracleProcess::read(&root, 78).unwrap(), None);
 }
 
 #[test]
