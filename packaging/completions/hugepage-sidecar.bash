@@ -88,9 +88,6 @@ _hugepage__sidecar() {
             hugepage__sidecar__subcmd__help__subcmd__oracle,install-sql)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__install__subcmd__sql"
                 ;;
-            hugepage__sidecar__subcmd__help__subcmd__oracle,prepare)
-                cmd="hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__prepare"
-                ;;
             hugepage__sidecar__subcmd__help__subcmd__oracle,print)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__print"
                 ;;
@@ -109,9 +106,6 @@ _hugepage__sidecar() {
             hugepage__sidecar__subcmd__oracle,install-sql)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__install__subcmd__sql"
                 ;;
-            hugepage__sidecar__subcmd__oracle,prepare)
-                cmd="hugepage__sidecar__subcmd__oracle__subcmd__prepare"
-                ;;
             hugepage__sidecar__subcmd__oracle,print)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__print"
                 ;;
@@ -129,9 +123,6 @@ _hugepage__sidecar() {
                 ;;
             hugepage__sidecar__subcmd__oracle__subcmd__help,install-sql)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__install__subcmd__sql"
-                ;;
-            hugepage__sidecar__subcmd__oracle__subcmd__help,prepare)
-                cmd="hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__prepare"
                 ;;
             hugepage__sidecar__subcmd__oracle__subcmd__help,print)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__print"
@@ -405,7 +396,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help__subcmd__oracle)
-            opts="prepare write print install-sql uninstall-sql columns"
+            opts="write print install-sql uninstall-sql columns"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -433,20 +424,6 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__install__subcmd__sql)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__prepare)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -601,7 +578,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle)
-            opts="-h --root --timeout --help prepare write print install-sql uninstall-sql columns help"
+            opts="-h --root --timeout --help write print install-sql uninstall-sql columns help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -661,7 +638,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__help)
-            opts="prepare write print install-sql uninstall-sql columns help"
+            opts="write print install-sql uninstall-sql columns help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -703,20 +680,6 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__install__subcmd__sql)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__prepare)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -810,36 +773,6 @@ _hugepage__sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__sidecar__subcmd__oracle__subcmd__prepare)
-            opts="-h --group --mode --root --timeout --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --group)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --mode)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --root)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --timeout)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         hugepage__sidecar__subcmd__oracle__subcmd__print)
             opts="-h --reserve-percent --state-dir --service-account --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -913,16 +846,12 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__write)
-            opts="-h --group --mode --reserve-percent --state-dir --service-account --records --root --timeout --help"
+            opts="-h --mode --reserve-percent --state-dir --service-account --records --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --group)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --mode)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1105,7 +1034,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__watch)
-            opts="-h --reserve-percent --interval --state-dir --service-account --history-size --json --textfile --oracle-dir --group --mode --once --root --timeout --help"
+            opts="-h --reserve-percent --interval --state-dir --service-account --history-size --json --textfile --oracle-dir --mode --once --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1140,10 +1069,6 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --oracle-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --group)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -47,7 +47,7 @@ def test_rows_match_the_loader_for_any_snapshot(twin, snapshot):
 
 
 def test_files_without_rows(twin):
-    run(binary(), "oracle", "prepare", twin.directory, "--mode", "644")
+    write(twin.directory, {})
     assert_same_rows(twin)
     assert all(twin.rows(function) == [] for function in MEMBERS)
     assert twin.run("SELECT is_stale() AS stale") == [{"stale": "Y"}]

@@ -48,7 +48,7 @@ pub enum Command {
     /// Print metrics as OpenMetrics text, for node_exporter's textfile collector
     #[command(after_help = examples!("metrics", "metrics --textfile /var/lib/prometheus/node-exporter/hugepages.prom"))]
     Metrics(metrics::MetricsOptions),
-    /// Write an HTML report with charts and the history
+    /// Write an HTML report with page tables and the history
     #[command(after_help = examples!("report --html huge-pages.html"))]
     Report(report::ReportOptions),
     /// Set the size of a pool; restore it if the kernel does not provide all pages

@@ -20,13 +20,6 @@ use crate::privileges::Needs;
 /// Commands for Oracle Database.
 #[derive(Debug, Subcommand)]
 pub enum OracleCommand {
-    /// Create files without rows in DIR, so that the first SELECT works
-    Prepare {
-        /// A directory owned by root, without symbolic links in its path and not below ORACLE_BASE
-        dir: PathBuf,
-        #[command(flatten)]
-        access: WriterOptions,
-    },
     /// Write the files once; `watch --oracle-dir DIR` updates them continuously
     Write {
         /// A directory owned by root, without symbolic links in its path and not below ORACLE_BASE
@@ -58,7 +51,7 @@ impl OracleCommand {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match self {
-            Self::Prepare { dir, .. } | Self::Write { dir, .. } => Needs::default().directory(dir).owners(),
+            Self::Write { dir, .. } => Needs::default().directory(dir).owners(),
             _ => Needs::default(),
         }
     }
@@ -67,7 +60,6 @@ impl OracleCommand {
 /// Runs the command.
 pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
     match command {
-        OracleCommand::Prepare { dir, access } => oracle::prepare(dir, access)?,
         OracleCommand::Write { dir, access, records: true, .. } => {
             for line in io::stdin().lock().lines() {
                 let snapshot_id = oracle::write(dir, &OracleSnapshot::from_json(&line?)?, access)?;

@@ -13,22 +13,15 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use hugepage_server::SafeDirectory;
 use hugepage_server::safe_directory::{NewFile, UnsafeDirectory};
-use rustix::fs::{Gid, Mode, OFlags, fchmod, fchown};
-
-use crate::oracle::account;
-use crate::oracle::record_line::header;
-use crate::oracle::schema::FILES;
+use rustix::fs::{Gid, Mode, fchmod, fchown};
 
 /// Read and write for root, read for the group of the Oracle installation.
 const DEFAULT_MODE: u32 = 0o640;
 const LOCK_FILE: &str = ".hugepage-sidecar.lock";
 
-/// Group and permissions of the files.
+/// Permissions of the files.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct WriterOptions {
-    /// Group of the files, a name or a number [default: the group of the directory]
-    #[arg(long, value_name = "GROUP", value_parser = account::group)]
-    group: Option<Gid>,
     /// Permissions of the files, octal [default: 640]
     #[arg(long, value_parser = file_mode)]
     mode: Option<u32>,
@@ -63,21 +56,6 @@ impl Writer {
         Ok(Self { path: path.to_owned(), directory, options: *options, _lock: lock })
     }
 
-    /// Writes missing files with a header line only.
-    pub fn prepare(&self) -> Result<()> {
-        let mut missing = Vec::new();
-        for file in FILES.iter() {
-            match self.directory.open_file(&*file.file, OFlags::PATH, 0) {
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    missing.push((&*file.file, header(&file.columns)));
-                }
-                Err(error) => return Err(error).with_context(|| self.failed("look for", &file.file)),
-            }
-        }
-        self.replace(&missing)
-    }
-
     /// Replaces files, each with its name and its text. An error before the first rename leaves the old ones.
     pub fn replace(&self, files: &[(&str, String)]) -> Result<()> {
         let mut new = Vec::new();
@@ -97,7 +75,7 @@ impl Writer {
         new.file.write_all(text.as_bytes())?;
         // In this order: another user's mode only CAP_FOWNER can change.
         fchmod(&new.file, Mode::from_bits_truncate(self.options.mode.unwrap_or(DEFAULT_MODE)))?;
-        fchown(&new.file, None, self.options.group.or(Some(of_directory)))?;
+        fchown(&new.file, None, Some(of_directory))?;
         new.file.sync_all()?;
         Ok(new)
     }

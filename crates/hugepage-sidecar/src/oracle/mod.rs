@@ -4,7 +4,6 @@
 //! text with [`record_line`] and replaces the [`files`]. Oracle runs no program of this project, and this program does not
 //! connect to Oracle: see docs/oracle.md for the reasons.
 
-pub mod account;
 pub mod files;
 pub mod log_starts;
 pub mod names;
@@ -35,9 +34,4 @@ pub fn write(directory: &Path, snapshot: &OracleSnapshot, options: &WriterOption
 /// The text of one file, such as `hp_pool.dat`; `None` if there is no file of that name.
 pub fn text(name: &str, snapshot: &OracleSnapshot) -> Option<String> {
     snapshot.files(&new_id()).into_iter().find(|(file, _)| *file == name).map(|(_, text)| text)
-}
-
-/// Writes missing files with a header line only, so that the first SELECT works.
-pub fn prepare(directory: &Path, options: &WriterOptions) -> Result<()> {
-    privileges::write(|| Writer::new(directory, options)?.prepare())
 }

@@ -72,7 +72,7 @@ fn scripts() {
         };
         format!("{}.{extension}", call.concat())
     }
-    let others = ["prepare", "write", "print"];
+    let others = ["write", "print"];
     for script in commands(&tree.path, &["oracle"]).iter().filter(|name| !others.contains(&name.as_str())) {
         compare(&[script], &[]);
     }
