@@ -25,9 +25,6 @@ _hugepage__sidecar() {
             hugepage__sidecar,check)
                 cmd="hugepage__sidecar__subcmd__check"
                 ;;
-            hugepage__sidecar,completions)
-                cmd="hugepage__sidecar__subcmd__completions"
-                ;;
             hugepage__sidecar,explain)
                 cmd="hugepage__sidecar__subcmd__explain"
                 ;;
@@ -61,9 +58,6 @@ _hugepage__sidecar() {
             hugepage__sidecar__subcmd__help,check)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__check"
                 ;;
-            hugepage__sidecar__subcmd__help,completions)
-                cmd="hugepage__sidecar__subcmd__help__subcmd__completions"
-                ;;
             hugepage__sidecar__subcmd__help,explain)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__explain"
                 ;;
@@ -94,9 +88,6 @@ _hugepage__sidecar() {
             hugepage__sidecar__subcmd__help__subcmd__oracle,install-sql)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__install__subcmd__sql"
                 ;;
-            hugepage__sidecar__subcmd__help__subcmd__oracle,prepare)
-                cmd="hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__prepare"
-                ;;
             hugepage__sidecar__subcmd__help__subcmd__oracle,print)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__print"
                 ;;
@@ -114,9 +105,6 @@ _hugepage__sidecar() {
                 ;;
             hugepage__sidecar__subcmd__oracle,install-sql)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__install__subcmd__sql"
-                ;;
-            hugepage__sidecar__subcmd__oracle,prepare)
-                cmd="hugepage__sidecar__subcmd__oracle__subcmd__prepare"
                 ;;
             hugepage__sidecar__subcmd__oracle,print)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__print"
@@ -136,9 +124,6 @@ _hugepage__sidecar() {
             hugepage__sidecar__subcmd__oracle__subcmd__help,install-sql)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__install__subcmd__sql"
                 ;;
-            hugepage__sidecar__subcmd__oracle__subcmd__help,prepare)
-                cmd="hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__prepare"
-                ;;
             hugepage__sidecar__subcmd__oracle__subcmd__help,print)
                 cmd="hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__print"
                 ;;
@@ -155,7 +140,7 @@ _hugepage__sidecar() {
 
     case "${cmd}" in
         hugepage__sidecar)
-            opts="-h -V --root --timeout --help --version status size check watch metrics report apply capture explain completions oracle help"
+            opts="-h -V --root --timeout --help --version status size check watch metrics report apply capture explain oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -177,7 +162,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__apply)
-            opts="-h --pages --recommended --page-size --reserve-percent --service-account --persist --yes --dry-run --timeout --help"
+            opts="-h --pages --recommended --page-size --reserve-percent --service-account --persist --yes --dry-run --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -196,6 +181,10 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --service-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -286,27 +275,21 @@ _hugepage__sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        hugepage__sidecar__subcmd__completions)
-            opts="-h --help bash elvish fish powershell zsh"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         hugepage__sidecar__subcmd__explain)
-            opts="-h --help"
+            opts="-h --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -315,7 +298,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help)
-            opts="status size check watch metrics report apply capture explain completions oracle help"
+            opts="status size check watch metrics report apply capture explain oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -357,20 +340,6 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help__subcmd__check)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__sidecar__subcmd__help__subcmd__completions)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -427,7 +396,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help__subcmd__oracle)
-            opts="prepare write print install-sql uninstall-sql columns"
+            opts="write print install-sql uninstall-sql columns"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -455,20 +424,6 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__install__subcmd__sql)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__sidecar__subcmd__help__subcmd__oracle__subcmd__prepare)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -623,12 +578,20 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle)
-            opts="-h --help prepare write print install-sql uninstall-sql columns help"
+            opts="-h --root --timeout --help write print install-sql uninstall-sql columns help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -637,7 +600,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__columns)
-            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --help"
+            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -659,6 +622,14 @@ _hugepage__sidecar() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -667,7 +638,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__help)
-            opts="prepare write print install-sql uninstall-sql columns help"
+            opts="write print install-sql uninstall-sql columns help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -709,20 +680,6 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__install__subcmd__sql)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__sidecar__subcmd__oracle__subcmd__help__subcmd__prepare)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -779,7 +736,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__install__subcmd__sql)
-            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --help"
+            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -801,29 +758,11 @@ _hugepage__sidecar() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        hugepage__sidecar__subcmd__oracle__subcmd__prepare)
-            opts="-h --owner --group --mode --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --owner)
+                --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --group)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --mode)
+                --timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -869,7 +808,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__uninstall__subcmd__sql)
-            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --help"
+            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -891,6 +830,14 @@ _hugepage__sidecar() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -899,20 +846,12 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__write)
-            opts="-h --owner --group --mode --reserve-percent --state-dir --service-account --root --timeout --records --help"
+            opts="-h --mode --reserve-percent --state-dir --service-account --records --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --owner)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --group)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --mode)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1034,7 +973,7 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json" -- "${cur}"))
                     return 0
                     ;;
                 --root)
@@ -1095,7 +1034,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__watch)
-            opts="-h --reserve-percent --interval --state-dir --service-account --history-size --json --textfile --oracle-dir --owner --group --mode --once --root --timeout --help"
+            opts="-h --reserve-percent --interval --state-dir --service-account --history-size --json --textfile --oracle-dir --mode --once --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1130,14 +1069,6 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --oracle-dir)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --owner)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --group)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -7,7 +7,6 @@ import os
 import pwd
 import re
 import signal
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -108,24 +107,6 @@ def test_watch_ends_while_a_read_hangs(home, tmp_path):
         watch.send_signal(signal.SIGTERM)
         assert watch.wait(5) == OK
         until("the end of the readers", lambda: not any(Path(f"/proc/{reader}").exists() for reader in readers))
-
-
-def test_systemd_is_told(tmp_path):
-    """The protocol of sd_notify(3): that it is ready, and while it waits for the next survey that it goes on."""
-    address = tmp_path / "notify"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-        listener.bind(str(address))
-        listener.settimeout(10)
-        environment = {**os.environ, "NOTIFY_SOCKET": str(address), "WATCHDOG_USEC": "400000"}
-        watch = sidecar.start("watch", "--state-dir", tmp_path / "state", env=environment)
-        try:
-            assert "READY=1" in [listener.recv(100).decode() for _ in range(2)]
-            begun = time.monotonic()
-            assert [listener.recv(100).decode() for _ in range(10)] == ["WATCHDOG=1"] * 10
-            assert time.monotonic() - begun < 4
-        finally:
-            watch.terminate()
-            assert watch.wait(10) == OK
 
 
 def test_the_caller_may_ignore_its_children():

@@ -9,18 +9,15 @@ from hypothesis import strategies as st
 
 TABLES = tables(script("install-sql"))
 COMMON = ("format_version", "snapshot_id", "snapshot_utc", "host_name")
-COUNTS = ("pool_count", "instance_count", "finding_count", "segment_count", "start_count")
+COUNTS = ("pool_count", "instance_count", "finding_count", "start_count")
 PROSE = ("message", "notes", "evidence", "regression_detail", "last_start_errors", "reason", "errors")
 COMMANDS = ("command", "instance_host")
 """Columns that are complete or NULL."""
 INSTRUCTIONS = ("hint",)
 """Columns that are complete, or say where the text is."""
 ELSEWHERE = 'Run "hugepage-sidecar status" on this host: what to do does not fit here.'
-MEMBERS = {"hosts": "hp_host", "pools": "hp_pool", "instances": "hp_instance", "findings": "hp_finding",
-           "segments": "hp_segment", "starts": "hp_start"}
+MEMBERS = {"hosts": "hp_host", "pools": "hp_pool", "instances": "hp_instance", "findings": "hp_finding", "starts": "hp_start"}
 """The file of each member of the JSON, which has the name of the function of the package."""
-LATER = ("hp_segment", "hp_start")
-"""The files that older sidecars do not write."""
 MAX_RECORD_BYTES = 999
 
 HOST: dict[str, Any] = {
@@ -41,8 +38,6 @@ HOST: dict[str, Any] = {
                   "kind": "asm", "recommended": "TRUE", "reason": "The SGA is in 4 kB pages."},
                  {"priority": 2, "severity": "notice", "area": "kernel", "setting": "vm.nr_hugepages",
                   "command": "sysctl -w vm.nr_hugepages=9500", "reason": "For all instances."}],
-    "segments": [{"kind": "oracle", "sid": "ORCL", "shmid": 7, "shm_key": "0x009b2220", "segment_size": 18 << 30,
-                  "page_size": 2 << 20, "landed_in": "hugetlb", "attached": 120}],
     "starts": [{"kind": "oracle", "sid": "ORCL", "started_utc": 1_790_000_000, "landed_in": "base", "is_current": False},
                {"kind": "oracle", "sid": "ORCL", "started_utc": 1_795_000_000, "landed_in": "hugetlb", "is_current": True}],
 }

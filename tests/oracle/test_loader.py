@@ -172,10 +172,6 @@ def test_new_file_under_old_table_and_old_file_under_new_table(directory, name):
     assert table.load(old_data) == [{**row, **dict.fromkeys(last)} for row in rows]
 
 
-def test_prepared_directory_loads_empty(directory):
-    run(binary(), "oracle", "prepare", directory, "--mode", "644")
+def test_files_without_records_load_empty(directory):
+    write(directory, {})
     assert oracle_loader.load(INSTALL, directory) == dict.fromkeys(TABLES, [])
-    write(directory, HOST)
-    loaded = oracle_loader.load(INSTALL, directory)
-    run(binary(), "oracle", "prepare", directory)
-    assert oracle_loader.load(INSTALL, directory) == loaded, "existing files are kept"

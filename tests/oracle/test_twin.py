@@ -11,7 +11,7 @@ from harness.oracle_files import script, write
 from harness.processes import run
 from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
-from snapshots import COUNTS, HOST, LATER, MEMBERS, TABLES, snapshots
+from snapshots import COUNTS, HOST, MEMBERS, TABLES, snapshots
 
 pytestmark = pytest.mark.own_servers
 
@@ -47,7 +47,7 @@ def test_rows_match_the_loader_for_any_snapshot(twin, snapshot):
 
 
 def test_files_without_rows(twin):
-    run(binary(), "oracle", "prepare", twin.directory, "--mode", "644")
+    write(twin.directory, {})
     assert_same_rows(twin)
     assert all(twin.rows(function) == [] for function in MEMBERS)
     assert twin.run("SELECT is_stale() AS stale") == [{"stale": "Y"}]
@@ -76,11 +76,9 @@ def test_every_mixture_of_two_snapshots_is_detected(twin, directory):
             place.mkdir()
             write(place, snapshot)
         for chosen in product((older, newer), repeat=4):
-            for place, table in zip(chosen, [table for table in TABLES.values() if table.name not in LATER], strict=True):
+            # That of the starts is of the snapshot of the host's file, which is the last.
+            for place, table in zip([*chosen[:3], *chosen[-1:] * 2], TABLES.values(), strict=True):
                 shutil.copy(place / table.location, twin.directory / table.location)
-            # The host's file is the last.
-            for name in LATER:
-                shutil.copy(chosen[-1] / TABLES[name].location, twin.directory / TABLES[name].location)
             rows = oracle_loader.load(twin.install, twin.directory)
             ids = {row["snapshot_id"] for records in rows.values() for row in records}
             [host] = rows["hp_host"]
@@ -95,35 +93,21 @@ def test_every_mixture_of_two_snapshots_is_detected(twin, directory):
     assert cases > 25
 
 
-def test_files_of_an_older_sidecar(twin):
-    """It does not write the later files, nor their counts: all but their views work."""
-    write(twin.directory, HOST)
-    for name in LATER:
-        (twin.directory / TABLES[name].location).unlink()
-    host = twin.directory / TABLES["hp_host"].location
-    names, record = (line.split("|") for line in host.read_text().splitlines())
-    older = names.index("segment_count")
-    host.write_text("".join("|".join(line[:older]) + "\n" for line in (names, record)))
-    assert {row["consistent"] for row in twin.rows("instances")} == {"Y"} and twin.rows("starts") == []
-    assert twin.run("SELECT is_stale() AS stale") == [{"stale": "N"}]
-
-
-@pytest.mark.parametrize("name", LATER)
-def test_a_later_file_of_another_snapshot_is_detected(twin, directory, name):
+def test_starts_of_another_snapshot_are_detected(twin, directory):
     place = directory / "other"
     place.mkdir()
     write(place, HOST)
     write(twin.directory, HOST)
-    shutil.copy(place / TABLES[name].location, twin.directory / TABLES[name].location)
+    location = TABLES["hp_start"].location
+    shutil.copy(place / location, twin.directory / location)
     assert {row["consistent"] for row in twin.rows("instances")} == {"N"}
-    (twin.directory / TABLES[name].location).unlink()
+    (twin.directory / location).unlink()
     with pytest.raises(psycopg2.Error):
         twin.rows("instances")
 
 
 def test_views(twin):
     write(twin.directory, HOST)
-    assert [(row["sid"], row["attached"]) for row in twin.run("SELECT * FROM hugepage_segments")] == [("ORCL", 120)]
     assert [(row["landed_in"], row["is_current"]) for row in twin.run("SELECT * FROM hugepage_history")] == [
         ("base", "N"), ("hugetlb", "Y")]
     status = twin.run("SELECT * FROM hugepage_status")
@@ -190,15 +174,13 @@ def test_is_stale(twin, interval, seconds, limit, stale):
     assert abs(row["age_seconds"] - seconds) <= 2
 
 
-@pytest.mark.parametrize("target", ["segments", "starts"])
-def test_this_instance_in_a_container(twin, target):
+def test_starts_in_a_container(twin):
     """As in hugepage_status, its name there counts."""
     for inside, wanted in (("inner", {"Y"}), (None, {"N"})):
-        write(twin.directory, {**HOST, target: [{**row, "instance_host": inside} for row in HOST[target]]})
+        write(twin.directory, {**HOST, "starts": [{**row, "instance_host": inside} for row in HOST["starts"]]})
         twin.run("SELECT set_config('twin.server_host', 'inner', false), set_config('twin.instance_name', 'ORCL', false)")
         try:
-            view = {"segments": "hugepage_segments", "starts": "hugepage_history"}[target]
-            assert {row["this_instance"] for row in twin.run(f"SELECT * FROM {view}")} == wanted
+            assert {row["this_instance"] for row in twin.run("SELECT * FROM hugepage_history")} == wanted
         finally:
             twin.run("RESET twin.server_host; RESET twin.instance_name")
 

@@ -270,7 +270,7 @@ class TestAlertLogs:
 
     SGA = [SysV(30 * MB, HUGE), SysV(2 * MB)]
 
-    @pytest.mark.parametrize("form", ["11.2", "19", "xml"])
+    @pytest.mark.parametrize("form", ["11.2", "19"])
     @pytest.mark.parametrize("age", [timedelta(), YEAR], ids=["of-this-start", "of-an-old-one"])
     def test_the_setting_of_the_start(self, oracle, pool, told, form, age):
         pool(HUGE, 15)
@@ -309,12 +309,7 @@ def write(instance: Instance, form: str, age: timedelta, setting: str = "TRUE") 
         text = alert_log.of_11_2(instance.pmon, 32 * MB, 30 * MB, setting=setting, age=age)
     else:
         text = alert_log.of_19(instance.pmon, 16, 15, pages(2 * MB, BASE_PAGE), setting=setting, age=age)
-    if form == "xml":
-        log = instance.alert_log.parent.parent / "alert" / "log.xml"
-        log.parent.mkdir()
-        log.write_text(alert_log.as_xml(text, instance.pmon, age))
-    else:
-        instance.alert_log.write_text(text)
+    instance.alert_log.write_text(text)
 
 
 def with_oratab(directory: Path, text: str) -> list[str | Path]:

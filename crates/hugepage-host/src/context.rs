@@ -9,7 +9,6 @@ use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{PageSize, Root};
-use hugepage_oracle::readers::oratab::HostOratab;
 use hugepage_oracle::settings::OracleSettings;
 
 use super::next_start::AskStart;
@@ -25,7 +24,6 @@ pub(super) struct InspectContext<'a> {
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
     pub(super) accounts: ServiceAccounts,
-    pub(super) oratab: HostOratab<'a>,
     /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed.
     pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use hugepage_kernel::Root;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
 use hugepage_kernel::proc::program;
-use hugepage_oracle::equal_sids::Pmons;
 use hugepage_oracle::readers::{OracleInstance, OracleProcess, OracleRole};
 
 use super::glances::{Candidate, may_be_in_server};
@@ -145,14 +144,16 @@ impl<'a> Pass<'a> {
                 found.processes.extend(children.remove(&found.pid).unwrap_or_default());
             }
         }
-        let pmons = found.iter().enumerate().filter_map(|(server, found)| match &found.who {
-            DiscoveredKind::Oracle(instance) => Some((server, found.pid, instance.clone())),
-            DiscoveredKind::PostgreSql(_) => None,
-        });
-        let pmons = Pmons::new(root, pmons);
         for (pid, instance, users, status) in sessions {
             let is_its = |found: &DiscoveredServer| found.has_member(root, accounts, pid, users.as_ref());
-            let owners = pmons.owners(&instance, pid);
+            let who = DiscoveredKind::Oracle(instance);
+            let mut owners: Vec<_> = (0..found.len()).filter(|server| found[*server].who == who).collect();
+            // In containers, or in several Oracle homes.
+            if owners.len() > 1 {
+                let alike: Vec<_> =
+                    owners.iter().copied().filter(|server| may_be_beside(root, pid, found[*server].pid)).collect();
+                owners = if alike.len() == 1 { alike } else { owners };
+            }
             for server in &owners {
                 match &mut found[*server] {
                     found if !is_its(found) => {}
@@ -163,6 +164,18 @@ impl<'a> Pass<'a> {
         }
         host
     }
+}
+
+/// Whether nothing that is visible tells two processes apart: their namespaces of processes, System V segments and mounts
+/// (namespaces(7)), and their program.
+fn may_be_beside(root: &Root, one: i32, other: i32) -> bool {
+    let is_same = |name: &str| {
+        let link = |pid| process::link(root, pid, name).ok().flatten();
+        // A program that was replaced by a patch is in the same home.
+        let trimmed = |link: String| link.trim_end_matches(" (deleted)").to_owned();
+        link(one).map(trimmed).zip(link(other).map(trimmed)).is_none_or(|(one, other)| one == other)
+    };
+    ["ns/pid", "ns/ipc", "ns/mnt", "exe"].into_iter().all(is_same)
 }
 
 /// A child that has not set its own title yet has that of its postmaster.

@@ -43,8 +43,6 @@ pub struct ServerIdentity {
     pub place: InstancePlace,
     /// As whom its files are read.
     pub reader: Owner,
-    /// The name of its user, or `uid 4711` where /etc/passwd has none.
-    pub owner: Option<String>,
     /// The systemd service that started it, to which limits.conf does not apply; `None` for what a session started.
     pub service: Option<String>,
     /// PostgreSQL's major version, Oracle's from its alert log.
@@ -128,7 +126,7 @@ impl InspectContext<'_> {
             }
             DiscoveredKind::Oracle(instance) => {
                 let pmon = PmonProcess { pid, started };
-                let (oracle, settings) = RunningOracle::read(&self.oratab, pmon, files, instance, is_in_shm, notes);
+                let (oracle, settings) = RunningOracle::read(root, pmon, files, instance, is_in_shm, notes);
                 let version = oracle.version().map(str::to_owned);
                 let product = ServerProduct::Oracle(Box::new(oracle));
                 (instance.sid.clone(), version, product, ServerSettings::Oracle(settings))
@@ -151,7 +149,6 @@ impl InspectContext<'_> {
                 host_name: identity::host_name_of(root, pid, files),
             },
             reader: Owner::default(),
-            owner: uid.map(|uid| self.accounts.name(root, uid)),
             service,
             version,
             product,

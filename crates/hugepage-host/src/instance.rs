@@ -1,7 +1,7 @@
 //! What is known of one server.
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{Cause, Landing};
+use hugepage_assess::model::Landing;
 
 use super::identify::ServerIdentity;
 use super::observe::ObservedMemory;
@@ -34,10 +34,5 @@ impl Instance {
     /// Whether its memory may not be looked at, which says nothing of its pages.
     pub fn is_closed(&self) -> bool {
         self.memory.shared.is_none() && self.landed_in() == Landing::Unknown
-    }
-
-    /// Whether its shared memory is in files of /dev/shm, because of MEMORY_TARGET.
-    pub fn is_amm(&self) -> bool {
-        self.landed_in() == Landing::Base && self.status.cause == Some(Cause::MemoryTarget)
     }
 }

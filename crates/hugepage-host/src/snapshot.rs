@@ -36,8 +36,6 @@ pub struct HostFacts {
     pub taken_at: SystemTime,
     /// The kernel's identifier of this boot.
     pub boot_id: Option<String>,
-    /// The release of the kernel that runs.
-    pub kernel_release: Option<String>,
     /// What the next boot sets; `None` if it could not be read.
     pub next_boot: NextBoot,
     /// The host's memory.
@@ -48,8 +46,6 @@ pub struct HostFacts {
     pub pools: Vec<PoolRow>,
     /// `transparent_hugepage/enabled`.
     pub transparent_hugepage: Option<String>,
-    /// `vm.hugetlb_shm_group`.
-    pub hugetlb_shm_group: Option<String>,
     /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
     pub processes_are_hidden: bool,
     /// Whether this program certainly sees the processes of a container alone.

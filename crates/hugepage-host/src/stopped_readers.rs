@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hugepage_assess::assessment::Outlook;
 use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, InstanceFiles, Pages};
+use hugepage_kernel::{Bytes, Pages};
+use hugepage_oracle::readers::oratab;
 use hugepage_oracle::stopped::{self, Claim, HostOfStarts, NamedOracle, StoppedOracle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,9 +21,9 @@ pub(super) fn stopped_oracle(
     unread: &mut Vec<Unread>,
     notes: &mut Notes,
 ) -> Vec<StoppedOracle> {
-    let root = host.oratab.root();
+    let root = host.root;
     let homes = || -> Vec<String> {
-        let entries = host.oratab.entries(&InstanceFiles::own(root), &mut Notes::default()).into_owned();
+        let entries = oratab::read(root, &mut Notes::default());
         BTreeSet::from_iter(entries.into_iter().map(|entry| entry.home)).into_iter().collect()
     };
     let homes = || readers::read_as(&Owner::nobody(root), homes).ok();

@@ -7,17 +7,15 @@ use hugepage_assess::model::PoolHolder;
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::host::identity;
-use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::host::mounts;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
 use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::memory::{sysctl, thp};
+use hugepage_kernel::memory::thp;
 use hugepage_kernel::next_boot::NextBoot;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, Root};
-use hugepage_oracle::readers::oratab::HostOratab;
 use hugepage_oracle::stopped::{HostOfStarts, StoppedOracle};
 use hugepage_server::CgroupView;
 
@@ -84,12 +82,10 @@ impl Snapshot {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,
             boot_id: notes.keep(identity::boot_id(root)).flatten(),
-            kernel_release: KernelRelease::text(root),
             next_boot: NextBoot::read(root),
             base_page_size: host.base,
             pools: host.pools,
             transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
-            hugetlb_shm_group: sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten(),
             processes_are_hidden,
             holders,
             is_in_container,
@@ -126,7 +122,6 @@ impl<'a> InspectContext<'a> {
             default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
             base: notes.keep(root.base_page_size()),
             accounts: ServiceAccounts::read(root, service_accounts, notes),
-            oratab: HostOratab::new(root),
             devices: notes.keep(Devices::find(root)).unwrap_or_default(),
             hierarchy,
             meminfo: with_hugetlb(meminfo, &pools),
@@ -153,7 +148,7 @@ impl<'a> InspectContext<'a> {
             of_user.map(InspectedServer::held).fold(Bytes(0), Bytes::saturating_add)
         };
         let (meminfo, pools) = (self.meminfo.as_ref(), &self.pools);
-        let of_starts = HostOfStarts { oratab: &self.oratab, meminfo, pools, held: &held };
+        let of_starts = HostOfStarts { root: self.root, meminfo, pools, held: &held };
         // This host's oratab has nothing of a container.
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
         let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();

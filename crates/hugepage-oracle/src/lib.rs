@@ -1,6 +1,6 @@
 //! Oracle instances: what they show to the operating system, what they ask for at a start, and what they would get.
 //!
-//! No Oracle library and no connection is needed. [`running`] and [`stopped`] are the two ways in; [`advice`] says what to change.
+//! No Oracle library and no connection is needed. [`running`] and [`stopped`] are the two ways in.
 //!
 //! The readers are bounded in time and memory, and never wait for a file, because a file here can be of any kind.
 //!
@@ -11,8 +11,7 @@
 //! assert!(OracleProcess::parse("postgres").is_none());
 //! ```
 
-pub mod advice;
-pub mod equal_sids;
+mod advice;
 pub mod lock_limit;
 pub mod log_history;
 mod next_request;

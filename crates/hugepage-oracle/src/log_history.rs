@@ -16,8 +16,6 @@ use crate::running::RunningOracle;
 pub const MAX_STARTS: usize = 200;
 /// The largest number of rotated logs of one instance that are read.
 const MAX_FILES: usize = 100;
-/// The times of one start in the text and in log.xml differ by less, in seconds.
-const SAME_START_SECONDS: i64 = 2;
 
 /// A start in an alert log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,13 +43,9 @@ impl RememberedStart {
 
     fn new(start: LastStart) -> Self {
         let failed = start.pmon.is_none() && !start.errors.is_empty();
-        let huge = start.page_sizes.iter().filter(|row| !row.is_base);
-        let in_rows = huge.clone().map(|row| row.allocated.map(|pages| (row.page_size, row.page_size.times(pages))));
-        let rows: Option<Vec<(PageSize, Bytes)>> = in_rows.collect();
-        let of_block = || {
-            start.large_pages.as_ref().and_then(|block| Some((block.page_size?, block.page_size?.times(block.used?))))
-        };
-        let rows = if start.page_sizes.is_empty() { of_block().map(|row| vec![row]) } else { rows };
+        let rows = start.huge_pages();
+        let rows = rows.map(|row| row.allocated.map(|pages| (row.page_size, row.page_size.times(pages))));
+        let rows: Option<Vec<(PageSize, Bytes)>> = rows.collect::<Option<_>>().filter(|_| !start.page_sizes.is_empty());
         let base = start.page_sizes.iter().find(|row| row.is_base).map(|row| row.page_size);
         // Of several sizes the one with the most memory.
         let largest = rows.iter().flatten().filter(|(_, size)| *size > Bytes(0)).max_by_key(|(_, size)| *size);
@@ -95,16 +89,11 @@ impl RunningOracle {
     }
 }
 
-/// The starts in the log at `log` and in its rotated files and log.xml; of each file the last [`MAX_STARTS`].
+/// The starts in the log at `log` and in its rotated files; of each file the last [`MAX_STARTS`].
 pub fn starts_in(files: &InstanceFiles, log: &str, notes: &mut Notes) -> Vec<RememberedStart> {
-    let (mut left, mut of_text, mut of_xml) = (limit::ALERT_HISTORY, Vec::new(), Vec::new());
-    let mut logs = locate::others(files, log, MAX_FILES);
-    logs.insert(0, log.to_owned());
-    // The text is the smaller one.
-    logs.sort_by_key(|path| path.ends_with(".xml"));
-    for path in logs {
+    let (mut left, mut starts) = (limit::ALERT_HISTORY, Vec::new());
+    for path in [log.to_owned()].into_iter().chain(locate::rotated(files, log, MAX_FILES)) {
         let found = files.search_log(&path, &mut left, |file, left| alert_log::starts_in(file, MAX_STARTS, left));
-        let starts = if path.ends_with(".xml") { &mut of_xml } else { &mut of_text };
         starts.extend(notes.keep(found).unwrap_or_default());
     }
     if left == 0 {
@@ -113,28 +102,15 @@ pub fn starts_in(files: &InstanceFiles, log: &str, notes: &mut Notes) -> Vec<Rem
             Bytes(limit::ALERT_HISTORY)
         ));
     }
-    remembered(of_text, of_xml)
+    remembered(starts)
 }
 
-/// Orders starts by time, each once, and compares each with those before it. Starts without a time or a beginning are
-/// dropped. log.xml has the same starts as the text; either may be cut.
-pub fn remembered(of_text: Vec<LastStart>, of_xml: Vec<LastStart>) -> Vec<RememberedStart> {
-    let is_whole = |start: &LastStart| start.at.is_some() && start.mode.is_some();
-    let local = |start: &LastStart| start.at.as_ref().map_or(0, |at| at.local);
-    let mut once: Vec<LastStart> = of_text.into_iter().filter(is_whole).collect();
-    once.sort_by_key(local);
-    let count = once.len();
-    for start in of_xml.into_iter().filter(is_whole) {
-        let from = once[..count].partition_point(|other| local(other) <= local(&start) - SAME_START_SECONDS);
-        let near = once[from..count].iter_mut().take_while(|other| local(other) < local(&start) + SAME_START_SECONDS);
-        match near.into_iter().find(|other| is_same(other, &start)) {
-            Some(same) => merge(same, start),
-            None => once.push(start),
-        }
-    }
-    once.sort_by_key(local);
-    let surplus = once.len().saturating_sub(MAX_STARTS);
-    let mut all: Vec<_> = once.into_iter().skip(surplus).map(RememberedStart::new).collect();
+/// Orders starts by time, and compares each with those before it. Starts without a time or a beginning are dropped.
+pub fn remembered(mut starts: Vec<LastStart>) -> Vec<RememberedStart> {
+    starts.retain(|start| start.at.is_some() && start.mode.is_some());
+    starts.sort_by_key(|start| start.at.as_ref().map_or(0, |at| at.local));
+    let surplus = starts.len().saturating_sub(MAX_STARTS);
+    let mut all: Vec<_> = starts.into_iter().skip(surplus).map(RememberedStart::new).collect();
     let mut known: Option<usize> = None;
     for at in 0..all.len() {
         all[at].since = at;
@@ -152,20 +128,4 @@ pub fn remembered(of_text: Vec<LastStart>, of_xml: Vec<LastStart>) -> Vec<Rememb
         known = Some(at);
     }
     all
-}
-
-/// Whether two entries of the same moment are of one start: what both show is the same.
-fn is_same(one: &LastStart, other: &LastStart) -> bool {
-    let agree = |one: Option<i32>, other: Option<i32>| one.zip(other).is_none_or(|(one, other)| one == other);
-    agree(one.os_pid, other.os_pid) && agree(one.pmon, other.pmon)
-}
-
-/// Up to 12.1 only log.xml has the zone.
-fn merge(into: &mut LastStart, from: LastStart) {
-    let zone = [&from, &*into].into_iter().filter_map(|start| start.at.clone()).find(|at| at.offset.is_some());
-    let shows = |start: &LastStart| (start.landed().is_some(), start.pmon.is_some());
-    if shows(into) < shows(&from) {
-        *into = from;
-    }
-    into.at = zone.or(into.at.take());
 }

@@ -5,11 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hugepage_assess::model::Product;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Bytes, InstanceFiles};
+use hugepage_kernel::{Bytes, InstanceFiles, Root};
 use serde::{Deserialize, Serialize};
 
 use crate::readers::locate::Search;
-use crate::readers::oratab::HostOratab;
+use crate::readers::oratab;
 use crate::readers::process::home_of;
 use crate::readers::{LastStart, OracleInstance, OracleKind, Parameters};
 use crate::requested::requested_at_start;
@@ -48,22 +48,21 @@ impl RunningOracle {
 
     /// What the files of a running instance tell of it. `is_in_shm`: whether its SGA is files of /dev/shm, where that may be seen.
     pub fn read(
-        oratab: &HostOratab<'_>,
+        root: &Root,
         pmon: PmonProcess,
         files: &InstanceFiles,
         instance: &OracleInstance,
         is_in_shm: Option<bool>,
         notes: &mut Notes,
     ) -> (Self, OracleSettings) {
-        let root = oratab.root();
         let PmonProcess { pid, started } = pmon;
         let exe = process::link(root, pid, "exe").ok().flatten();
         let of_oratab = || {
-            let entries = oratab.entries(files, notes);
+            let entries = oratab::read(files.root(), notes);
             entries.iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home.clone())
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
-        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((root, pid)) };
+        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None };
         let is_of = |start: &LastStart| {
             let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());

@@ -11,7 +11,6 @@ use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 use hugepage_kernel::{Bytes, Notes, Root};
 
-use crate::readers::oratab::HostOratab;
 use crate::readers::{LastStart, OracleKind, limits_conf, size, sysvipc};
 
 /// The file that names the local registry of Grid Infrastructure, in a cluster and under Oracle Restart.
@@ -28,7 +27,7 @@ const MAX_UNITS: usize = 2000;
 
 /// An instance that does not run, as far as the kernel cares.
 pub(crate) struct StartLimits<'a> {
-    pub oratab: &'a HostOratab<'a>,
+    pub root: &'a Root,
     /// The owner of its program; `None` if unknown.
     pub owner: Option<u32>,
     pub kind: OracleKind,
@@ -41,7 +40,7 @@ pub(crate) struct StartLimits<'a> {
 impl StartLimits<'_> {
     /// What refuses a start with segments of at least `size` bytes; `None` if nothing is known to. What is unknown is a note.
     pub fn lock_limit(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
-        let root = self.oratab.root();
+        let root = self.root;
         of_host(root, size, Bytes(0)).or_else(|| self.permission(root, size, notes))
     }
 
@@ -89,9 +88,8 @@ impl StartLimits<'_> {
 
     /// Whether the last start got huge pages.
     fn was_let(&self) -> bool {
-        let rows = self.start.iter().flat_map(|start| &start.page_sizes).filter(|row| !row.is_base);
-        let of_block = self.start.and_then(|start| start.large_pages.as_ref()?.used);
-        rows.filter_map(|row| row.allocated).chain(of_block).any(|pages| pages.0 > 0)
+        let mut rows = self.start.into_iter().flat_map(LastStart::huge_pages);
+        rows.any(|row| row.allocated.is_some_and(|pages| pages.0 > 0))
     }
 
     /// The account that owns its program. A tree has the owners of whoever made it, so there it is the one that manuals name.

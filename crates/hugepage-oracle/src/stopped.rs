@@ -8,12 +8,12 @@ use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
+use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
 use serde::{Deserialize, Serialize};
 
 use crate::next_request::NextRequest;
 use crate::readers::locate::{Search, is_numbered};
-use crate::readers::oratab::{HostOratab, OratabEntry};
+use crate::readers::oratab::{self, OratabEntry};
 use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::running::RunningOracle;
 use crate::settings::Settings;
@@ -93,8 +93,8 @@ impl StoppedOracle {
 /// What the host has for a start.
 #[derive(Clone, Copy)]
 pub struct HostOfStarts<'a> {
-    /// The instances that may start.
-    pub oratab: &'a HostOratab<'a>,
+    /// The host.
+    pub root: &'a Root,
     /// The host's memory; `None` if it could not be read.
     pub meminfo: Option<&'a Meminfo>,
     /// All pools.
@@ -151,9 +151,10 @@ pub fn stopped(
     is_mine: &dyn Fn(Option<u32>) -> Claim,
     notes: &mut Notes,
 ) -> Vec<(usize, StoppedOracle)> {
-    let files = &InstanceFiles::own(host.oratab.root());
+    let files = &InstanceFiles::own(host.root);
     let mut found: Vec<(usize, StoppedOracle)> = Vec::new();
-    let entries = host.oratab.entries(files, notes).into_owned().into_iter().enumerate();
+    let listed = oratab::read(host.root, notes);
+    let entries = listed.iter().cloned().enumerate();
     for (number, entry) in entries.filter(|(_, entry)| home.is_none_or(|home| entry.home == *home)) {
         let mut of_entry = Notes::default();
         match is_mine(files.owner(&program(&entry.home)).ok()) {
@@ -167,12 +168,12 @@ pub fn stopped(
                 continue;
             }
         }
-        if running.iter().any(|one| stands_for(host.oratab, files, one, &entry)) {
+        if running.iter().any(|one| stands_for(&listed, files, one, &entry)) {
             continue;
         }
         let kind = OracleKind::of_sid(&entry.sid);
         let listed = OracleInstance { kind, sid: entry.sid.clone() };
-        let search = Search { instance: &listed, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
+        let search = Search { instance: &listed, home: Some(&entry.home), diagnostic_dest: None };
         let sid = search.sid_of_database(files, &mut of_entry);
         // Clusters before 12.1 have both the database and its instance in oratab.
         if found.iter().any(|(_, other)| (&other.name, &other.home) == (&sid, &entry.home)) {
@@ -190,7 +191,7 @@ fn program(home: &str) -> String {
 }
 
 /// Whether a running instance is the one that an entry names, by its SID or by its database.
-fn stands_for(oratab: &HostOratab<'_>, files: &InstanceFiles, running: &NamedOracle<'_>, entry: &OratabEntry) -> bool {
+fn stands_for(listed: &[OratabEntry], files: &InstanceFiles, running: &NamedOracle<'_>, entry: &OratabEntry) -> bool {
     let NamedOracle { sid, oracle } = running;
     if *sid == entry.sid {
         return true;
@@ -202,10 +203,7 @@ fn stands_for(oratab: &HostOratab<'_>, files: &InstanceFiles, running: &NamedOra
     }
     match oracle.database.as_slice() {
         // Its log is not visible, so only the name tells; one that has an entry of its own is another database.
-        [] => {
-            let entries = oratab.entries(files, &mut Notes::default());
-            is_numbered(sid, &entry.sid) && entries.iter().all(|other| other.sid != *sid)
-        }
+        [] => is_numbered(sid, &entry.sid) && listed.iter().all(|other| other.sid != *sid),
         names => names.iter().any(|name| name.eq_ignore_ascii_case(&entry.sid)),
     }
 }
@@ -218,14 +216,14 @@ fn inspect(
     mut notes: Notes,
 ) -> StoppedOracle {
     let owner = files.owner(&program(&entry.home)).ok();
-    let search = Search { instance: &instance, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
+    let search = Search { instance: &instance, home: Some(&entry.home), diagnostic_dest: None };
     let settings = Settings::on_disk(&search, files, |_| true, &mut notes);
     let request = NextRequest::new(&settings);
     let page_size = host.page_size();
     let wants = request.wants(page_size, instance.kind, &entry.home);
     let start = settings.start.as_ref();
     let limits = StartLimits {
-        oratab: host.oratab,
+        root: host.root,
         owner,
         kind: instance.kind,
         start,
@@ -251,7 +249,7 @@ fn inspect(
         wants,
         use_large_pages,
         memory_target,
-        dev_shm: start_limits::dev_shm(host.oratab.root(), host.meminfo),
+        dev_shm: start_limits::dev_shm(host.root, host.meminfo),
         forecast,
         pool_state,
         alert_log: settings.log,

@@ -15,7 +15,11 @@ const TEMPORARY: &str = ".hugepage-sidecar";
 
 /// Replaces the file at `path`. On an error the old file is unchanged and no temporary file remains. Replaces regular files alone.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    privileges::write(|| replace(path, content, mode))
+    privileges::write(|| {
+        // Since the start the directory may have become another user's.
+        privileges::refusal_of_file(path).map_or(Ok(()), |why| Err(io::Error::other(why)))?;
+        replace(path, content, mode)
+    })
 }
 
 fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {

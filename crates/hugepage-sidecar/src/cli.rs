@@ -1,21 +1,16 @@
 //! The command line.
 
-use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
-use clap_complete::Shell;
+use clap::{Parser, Subcommand};
 use hugepage_host::readers;
 use hugepage_kernel::Root;
 use signal_hook::consts::SIGCHLD;
 use signal_hook::flag;
 
 use crate::commands::{apply, capture, check, explain, metrics, oracle, report, size, status, watch};
-use crate::exit::{self, Exit};
-use crate::host_options::{HostOptions, ReadingOptions};
-use crate::output::stream::stdout;
+use crate::exit::Exit;
+use crate::host_options::HostOptions;
 use crate::privileges::Needs;
 
 /// Calls of this program, for the end of a help.
@@ -35,51 +30,36 @@ pub struct Cli {
     command: Command,
 }
 
-/// A command, with the options that it shares with others.
-#[derive(Debug, Args)]
-pub struct With<S: Args, O: Args> {
-    #[command(flatten)]
-    options: O,
-    #[command(flatten)]
-    shared: S,
-}
-
 /// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show every instance, the pools, and one verdict
     #[command(after_help = examples!("status", "status --format json", "--root /mnt/host status"))]
-    Status(With<HostOptions, status::StatusOptions>),
+    Status(status::StatusOptions),
     /// Show the recommended size of every pool, for running and for stopped servers
     #[command(after_help = examples!("size", "size --sessions 500", "size --shared-buffers 8GB --major 17"))]
-    Size(With<HostOptions, size::SizeOptions>),
+    Size(size::SizeOptions),
     /// Print one line and set the exit status, for monitoring systems
     #[command(after_help = examples!("check", "check --instance /var/lib/postgresql/17/main"))]
-    Check(With<HostOptions, check::CheckOptions>),
+    Check(check::CheckOptions),
     /// Monitor continuously: log losses and risks, keep the history, write files
     #[command(after_help = examples!("watch --interval 5min", "watch --textfile /var/lib/prometheus/node-exporter/hugepages.prom"))]
-    Watch(With<HostOptions, watch::WatchOptions>),
+    Watch(watch::WatchOptions),
     /// Print metrics as OpenMetrics text, for node_exporter's textfile collector
     #[command(after_help = examples!("metrics", "metrics --textfile /var/lib/prometheus/node-exporter/hugepages.prom"))]
-    Metrics(With<HostOptions, metrics::MetricsOptions>),
-    /// Write an HTML report with charts and the history
+    Metrics(metrics::MetricsOptions),
+    /// Write an HTML report with page tables and the history
     #[command(after_help = examples!("report --html huge-pages.html"))]
-    Report(With<HostOptions, report::ReportOptions>),
+    Report(report::ReportOptions),
     /// Set the size of a pool; restore it if the kernel does not provide all pages
     #[command(after_help = examples!("apply --recommended --dry-run", "apply --recommended --persist", "apply --pages 4300 --yes"))]
-    Apply(With<ReadingOptions, apply::ApplyOptions>),
+    Apply(apply::ApplyOptions),
     /// Print the facts read from this host as JSON, for --snapshot of other commands
     #[command(after_help = examples!("capture >host.json", "status --snapshot host.json"))]
-    Capture(With<HostOptions, capture::CaptureOptions>),
+    Capture(capture::CaptureOptions),
     /// Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do
     #[command(after_help = examples!("explain", "explain pool_empty"))]
     Explain(explain::ExplainOptions),
-    /// Print the completions for a shell
-    #[command(after_help = examples!("completions bash >~/.local/share/bash-completion/completions/hugepage-sidecar"))]
-    Completions {
-        /// The shell
-        shell: Shell,
-    },
     /// Write files for Oracle Database, and print the SQL that reads them
     #[command(subcommand)]
     #[command(after_help = examples!("oracle install-sql | sqlplus / as sysdba"))]
@@ -87,27 +67,13 @@ pub enum Command {
 }
 
 impl Cli {
-    /// The time that a command has to read a host; `None` for those that read none.
-    fn timeout(&self) -> Option<Duration> {
-        match &self.command {
-            Command::Explain(_) | Command::Completions { .. } => None,
-            Command::Oracle(command) if command.host().is_none() => None,
-            _ => Some(self.command.reading().or(self.host.reading).timeout()),
-        }
-    }
-
-    /// The tree that stands for the host; `None` for this host.
-    fn root(&self) -> Option<&PathBuf> {
-        self.command.host().and_then(|host| host.root.as_ref()).or(self.host.root.as_ref())
-    }
-
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match &self.command {
-            Command::Watch(watch) => watch.options.needs(self.root().is_some()),
-            Command::Metrics(metrics) => metrics.options.needs(),
-            Command::Report(report) => report.options.needs(),
-            Command::Apply(apply) if self.root().is_none() => apply.options.needs(),
+            Command::Watch(watch) => watch.needs(self.host.root.is_some()),
+            Command::Metrics(metrics) => metrics.needs(),
+            Command::Report(report) => report.needs(),
+            Command::Apply(apply) if self.host.root.is_none() => apply.needs(),
             Command::Oracle(command) => command.needs(),
             _ => Needs::default(),
         }
@@ -115,56 +81,22 @@ impl Cli {
 
     /// Runs the command. An error means that the command could not do its work.
     pub fn run(&self) -> anyhow::Result<Exit> {
-        let root = &self.root().map_or_else(Root::live, Root::at);
+        let root = &self.host.root.as_ref().map_or_else(Root::live, Root::at);
         // A caller may ignore the end of its children, and then nobody could wait for readers.
         flag::register(SIGCHLD, Arc::default())?;
         let has_signal = Arc::default();
-        if let Some(timeout) = self.timeout() {
-            readers::begin(timeout, Arc::clone(&has_signal));
-        }
+        readers::begin(self.host.timeout, Arc::clone(&has_signal));
         match &self.command {
-            Command::Status(status) => status::run(root, &status.options),
-            Command::Size(size) => size::run(root, &size.options),
-            Command::Check(check) => check::run(root, &check.options),
-            Command::Watch(watch) => watch::run(root, &watch.options, &has_signal),
-            Command::Metrics(metrics) => metrics::run(root, &metrics.options),
-            Command::Report(report) => report::run(root, &report.options),
-            Command::Apply(apply) => apply::run(root, &apply.options),
-            Command::Capture(capture) => capture::run(root, &capture.options),
+            Command::Status(status) => status::run(root, status),
+            Command::Size(size) => size::run(root, size),
+            Command::Check(check) => check::run(root, check),
+            Command::Watch(watch) => watch::run(root, watch, &has_signal),
+            Command::Metrics(metrics) => metrics::run(root, metrics),
+            Command::Report(report) => report::run(root, report),
+            Command::Apply(apply) => apply::run(root, apply),
+            Command::Capture(capture) => capture::run(root, capture),
             Command::Explain(options) => Ok(explain::run(options)),
-            Command::Completions { shell } => {
-                let mut script = Vec::new();
-                clap_complete::generate(*shell, &mut Self::command(), "hugepage-sidecar", &mut script);
-                // Bash would look for another name than the one that it made: clap's issue 6421.
-                let script = String::from_utf8(script)?.replace("hugepage__subcmd__sidecar", "hugepage__sidecar");
-                stdout().write_all(script.as_bytes())?;
-                Ok(exit::OK)
-            }
             Command::Oracle(command) => oracle::run(root, command),
-        }
-    }
-}
-
-impl Command {
-    /// The options of the host that it surveys; `None` if it surveys none, or this host alone.
-    fn host(&self) -> Option<&HostOptions> {
-        match self {
-            Self::Status(status) => Some(&status.shared),
-            Self::Size(size) => Some(&size.shared),
-            Self::Check(check) => Some(&check.shared),
-            Self::Watch(watch) => Some(&watch.shared),
-            Self::Metrics(metrics) => Some(&metrics.shared),
-            Self::Report(report) => Some(&report.shared),
-            Self::Capture(capture) => Some(&capture.shared),
-            Self::Oracle(command) => command.host(),
-            Self::Apply(_) | Self::Explain(_) | Self::Completions { .. } => None,
-        }
-    }
-
-    fn reading(&self) -> ReadingOptions {
-        match self {
-            Self::Apply(apply) => apply.shared,
-            _ => self.host().map(|host| host.reading).unwrap_or_default(),
         }
     }
 }
@@ -232,6 +164,7 @@ mod tests {
                 .unwrap();
         }
         let bash = directory.join("completions/hugepage-sidecar.bash");
+        // Bash would look for another name than the one that it made: clap's issue 6421.
         let script = fs::read_to_string(&bash).unwrap();
         fs::write(&bash, script.replace("hugepage__subcmd__sidecar", "hugepage__sidecar")).unwrap();
     }

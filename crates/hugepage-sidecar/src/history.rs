@@ -5,7 +5,6 @@ pub mod stored;
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,8 +23,6 @@ use crate::{privileges, state};
 
 /// Records of an instance that are kept in memory while they cannot be written.
 const MAX_UNWRITTEN_RECORDS: usize = 100;
-/// Instances that do not run any more whose unwritten records are kept.
-const MAX_GONE_INSTANCES: usize = 100;
 
 /// The histories of all instances of a host.
 #[derive(Debug)]
@@ -88,50 +85,24 @@ impl HostHistory {
 
     /// Compares each instance with its history and records changes. Keeps `size` records per instance; 0 keeps none.
     pub fn record(&mut self, survey: &Survey, size: usize) -> Vec<InstanceEvents> {
-        let taken = survey.instances.iter().map(|instance| self.path(&instance.id)).collect();
-        self.forget_all_but(&taken);
-        survey.instances.iter().map(|instance| self.record_instance(instance, survey, size, &taken)).collect()
-    }
-
-    /// Forgets what only running instances need, because containers come and go for years.
-    fn forget_all_but(&mut self, running: &BTreeSet<PathBuf>) {
         self.logs.get_mut().begin_survey();
-        let mut gone = 0;
-        self.known.retain(|path, known| {
-            gone += usize::from(!running.contains(path) && !known.unwritten.is_empty());
-            running.contains(path) || !known.unwritten.is_empty() && gone <= MAX_GONE_INSTANCES
-        });
+        // Containers come and go for years.
+        let running: BTreeSet<_> = survey.instances.iter().map(|instance| self.path(&instance.id)).collect();
+        self.known.retain(|path, _| running.contains(path));
+        survey.instances.iter().map(|instance| self.record_instance(instance, survey, size)).collect()
     }
 
-    /// The last record of an instance that this process sees for the first time. An Oracle instance without a history gets that of
-    /// the home from which it was moved, as a patch does it. `taken`: the files of the instances that run.
-    #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
-    fn last(&self, instance: &ServerIdentity, taken: &BTreeSet<PathBuf>) -> Result<Option<Record>, String> {
-        let path = self.path(instance);
-        if instance.oracle().is_some() && fs::symlink_metadata(&path).is_err() {
-            let earlier = state::history_of_other_home(&self.directory, instance, |path| taken.contains(path));
-            let moved = earlier.map_or(Ok(()), |earlier| privileges::write(|| fs::rename(earlier, &path)));
-            moved.map_err(|error| format!("could not create history file \"{}\": {error}", path.display()))?;
-        }
-        self.of_watch(instance, self.last_record(instance, |_| true)).1
-    }
-
-    fn record_instance(
-        &mut self,
-        instance: &Instance,
-        survey: &Survey,
-        size: usize,
-        taken: &BTreeSet<PathBuf>,
-    ) -> InstanceEvents {
+    fn record_instance(&mut self, instance: &Instance, survey: &Survey, size: usize) -> InstanceEvents {
         let path = self.path(&instance.id);
         let mut error = None;
         let mut known = self.known.remove(&path).unwrap_or_default();
         // Without a history, compare only with surveys of this process.
         if known.last.is_none() && size > 0 {
-            known.last = self.last(&instance.id, taken).unwrap_or_else(|why| {
-                error = Some(why);
-                None
-            });
+            known.last =
+                self.of_watch(&instance.id, self.last_record(&instance.id, |_| true)).1.unwrap_or_else(|why| {
+                    error = Some(why);
+                    None
+                });
         }
         let before = known.last.take();
         let record = self.record_of(instance, survey, before.as_ref(), known.pid);
@@ -228,30 +199,4 @@ fn is_of_same_process(record: &Record, instance: &ServerIdentity) -> bool {
         let apart = now.duration_since(recorded).unwrap_or_else(|earlier| earlier.duration());
         apart < TOLERANCE
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn forget_instances_that_are_gone() {
-        let record: Record = serde_json::from_value(serde_json::json!({
-            "v": 1, "recorded_at": "", "event": "start", "generation": 1, "postmaster_start": "", "server_version": "",
-            "host": "", "landed_in": "base", "restart_outlook": "base", "threats": [],
-            "instance": {"machine": "", "directory": "", "system_identifier": "", "server_version_num": 0},
-        }))
-        .unwrap();
-        let mut history = HostHistory::open(&Root::live(), Path::new("/nonexistent"));
-        let paths: Vec<_> = (0..MAX_GONE_INSTANCES + 20).map(|number| PathBuf::from(format!("/{number:04}"))).collect();
-        for path in &paths {
-            let unwritten = vec![record.clone()];
-            history.known.insert(path.clone(), KnownInstance { unwritten, ..KnownInstance::default() });
-        }
-        history.known.insert(PathBuf::from("/written"), KnownInstance::default());
-        let running = BTreeSet::from([paths[0].clone(), paths[paths.len() - 1].clone()]);
-        history.forget_all_but(&running);
-        assert_eq!(history.known.len(), MAX_GONE_INSTANCES + 2);
-        assert!(running.iter().all(|path| history.known.contains_key(path)));
-    }
 }

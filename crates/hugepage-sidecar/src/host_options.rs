@@ -5,37 +5,15 @@ use std::time::Duration;
 
 use clap::Args;
 
-/// The time that a survey has, many times what the largest host needs.
-const TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Options of every command that surveys a host, in front of the command or behind it.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub struct HostOptions {
     /// Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc
-    #[arg(long, value_name = "DIR", value_parser = host_root)]
+    #[arg(long, value_name = "DIR", value_parser = host_root, global = true)]
     pub root: Option<PathBuf>,
-    #[command(flatten)]
-    pub reading: ReadingOptions,
-}
-
-/// Options of every command that reads this host.
-#[derive(Clone, Copy, Debug, Default, Args)]
-pub struct ReadingOptions {
-    /// Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond [default: 10s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    timeout: Option<Duration>,
-}
-
-impl ReadingOptions {
-    /// These options, and those of `other` where these say nothing.
-    pub fn or(self, other: Self) -> Self {
-        Self { timeout: self.timeout.or(other.timeout) }
-    }
-
-    /// The time that a survey has.
-    pub fn timeout(self) -> Duration {
-        self.timeout.unwrap_or(TIMEOUT)
-    }
+    /// Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, global = true)]
+    pub timeout: Duration,
 }
 
 /// A time with its unit, from 100 ms to 1 day.

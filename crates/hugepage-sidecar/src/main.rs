@@ -11,7 +11,6 @@ mod commands;
 mod exit;
 mod history;
 mod host_options;
-mod notify;
 mod oracle;
 mod output;
 mod privileges;

@@ -20,19 +20,6 @@ pub fn history_file(directory: &Path, instance: &ServerIdentity) -> PathBuf {
     file_name(directory, &instance.kind(), &instance.name, &instance.place, home)
 }
 
-/// The history of an instance that was moved from another home: the last written without those for which `is_taken` holds.
-pub fn history_of_other_home(
-    directory: &Path,
-    instance: &ServerIdentity,
-    is_taken: impl Fn(&Path) -> bool,
-) -> Option<PathBuf> {
-    let of_all = file_name(directory, &instance.kind(), &instance.name, &instance.place, None);
-    let prefix = format!("{}{HOME}", of_all.file_stem()?.to_string_lossy());
-    let is_of_home = |name: &str| name.starts_with(&prefix) && is_history_file(name);
-    let is_other = |entry: &DirEntry| entry.file_name().to_str().is_some_and(is_of_home) && !is_taken(&entry.path());
-    newest_first(directory, is_other).into_iter().next().map(|(_, path)| path)
-}
-
 /// What of the directory `is_wanted`, with the time at which it was written. Nothing, if the directory can't be read.
 #[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
 pub fn newest_first(directory: &Path, is_wanted: impl Fn(&DirEntry) -> bool) -> Vec<(SystemTime, PathBuf)> {
@@ -43,9 +30,6 @@ pub fn newest_first(directory: &Path, is_wanted: impl Fn(&DirEntry) -> bool) -> 
     found
 }
 
-/// The separator between the other parts of a file name and that of the home.
-const HOME: &str = ".home-";
-
 fn file_name(directory: &Path, kind: &str, name: &str, place: &InstancePlace, home: Option<&str>) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') { c } else { '-' };
     let plain = |path: &str| path.trim_matches('/').chars().map(plain).collect::<String>();
@@ -53,7 +37,7 @@ fn file_name(directory: &Path, kind: &str, name: &str, place: &InstancePlace, ho
     // File names have at most 255 bytes (NAME_MAX); the end of a long path is more specific than its beginning.
     let tail = &name[name.len().saturating_sub(if home.is_some() { 64 } else { 150 })..];
     let home =
-        home.map(plain).map_or_else(String::new, |home| format!("{HOME}{}", &home[home.len().saturating_sub(100)..]));
+        home.map(plain).map_or_else(String::new, |home| format!(".home-{}", &home[home.len().saturating_sub(100)..]));
     let uid = place.uid.map_or_else(String::new, |uid| format!(".{uid}"));
     let container = place.container.as_ref().map_or_else(String::new, |container| format!(".in-{container}"));
     directory.join(format!("{kind}-{tail}{uid}{container}{home}.history"))
@@ -116,7 +100,7 @@ mod tests {
         assert!(long.file_name().unwrap().len() <= 255);
     }
 
-    /// Two homes with one SID are two histories; the newest one that nobody has is the past of another home.
+    /// Two homes with one SID are two histories.
     #[test]
     fn keep_homes_apart() {
         let directory = tempfile::tempdir().unwrap();

@@ -164,17 +164,6 @@ fn explain_whatever_the_case() {
     }
 }
 
-#[test]
-fn completions_are_those_of_the_packages() {
-    for (shell, file) in
-        [("bash", "hugepage-sidecar.bash"), ("zsh", "_hugepage-sidecar"), ("fish", "hugepage-sidecar.fish")]
-    {
-        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/completions").join(file);
-        let printed = run(&fixture("two-nodes"), &["completions", shell]);
-        assert_eq!((status(&printed), stdout(&printed)), (OK, fs::read_to_string(kept).unwrap().as_str()), "{shell}");
-    }
-}
-
 /// So many pages fit on no host: this one changes nothing even if it asks nobody.
 #[test]
 fn apply_without_a_terminal_needs_consent() {
@@ -279,9 +268,6 @@ fn print_size() {
     assert_eq!(pool["command"], "sysctl -w vm.nr_hugepages=8008");
     let need = serde_json::json!({"instance": "/data", "is_running": true, "pages_needed": 8, "pages_held": 0});
     assert_eq!(pool["needs"], Value::Array(vec![need]));
-    let (header, rows) = csv(&host.run(&["size", "--running-only", "--format", "csv"]));
-    assert_eq!(header, ["page_size", "instance", "is_running", "pages_needed", "pages_held", "pages_over"]);
-    assert_eq!(rows, [["2097152", "/data", "true", "8", "0", ""]]);
     // 90% of 126 GB are to be kept. The 8000 pages of other processes exceed the rest already: the pool fits, with a caution.
     let beyond = host.run(&["size", "--running-only", "--reserve-percent", "90", "--format", "json"]);
     let pool = &json(&beyond)["pools"][0];
@@ -341,23 +327,16 @@ fn foretell_sessions() {
         (&row["own_per_session"], &row["page_tables_base"]),
         (&(120 << 10).into(), &(1024 * (152 << 10)).into())
     );
-    assert_eq!(row["page_tables_huge_2mb"], 1024 * ((120 << 10) + 8 * 8));
-    // 1 GB pages take one entry, and 32 MB of 126 GB are less than 1%.
-    assert_eq!(
-        (&row["page_tables_huge_1gb"], &row["is_worth_it"]),
-        (&(1024 * ((120 << 10) + 8)).into(), &false.into())
-    );
+    assert_eq!(row["page_tables_huge"], 1024 * ((120 << 10) + 8 * 8));
     let text = host.run(&["size", "--running-only", "--sessions", "1024"]);
     let text = stdout(&text);
-    assert!(text.contains("page tables of 1024 sessions (a model: sessions x (own_per_session"), "{text}");
-    assert!(text.contains("\n  /data: huge pages are not worth a change for page tables"), "{text}");
+    assert!(text.contains("page tables of 1024 sessions, as if each had touched all shared memory"), "{text}");
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     assert!(json(&host.run(&["size", "--running-only", "--format", "json"]))["sessions"].is_null());
     assert_eq!(status(&host.run(&["size", "--sessions", "0"])), USAGE);
 }
 
-/// The history of a SID is that of its home. That of the home from which a patch moved the instance is continued; that of another
-/// instance which runs is not.
+/// The history of a SID is that of its home.
 #[test]
 fn histories_by_home() {
     let host = Host::with_server(4096, "on", 0);
@@ -382,15 +361,11 @@ fn histories_by_home() {
     watch();
     let recorded = read(".home-u01-19");
     assert_eq!(recorded.lines().count(), 1, "{recorded}");
-    move_to(7, "/u01/21");
-    watch();
-    assert_eq!(read(".home-u01-21"), recorded);
-    assert!(!file(".home-u01-19").exists());
     // Another instance, in another home.
     copy(&tree.join("proc/7"), &tree.join("proc/8"));
     move_to(8, "/u01/12");
     watch();
-    assert_eq!((read(".home-u01-21"), read(".home-u01-12").lines().count()), (recorded.clone(), 1));
+    assert_eq!((read(".home-u01-19"), read(".home-u01-12").lines().count()), (recorded.clone(), 1));
     assert_ne!(read(".home-u01-12"), recorded);
 }
 

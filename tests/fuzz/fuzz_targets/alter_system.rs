@@ -24,8 +24,8 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = (parameters.sga_max_size(), parameters.is_automatic_memory());
     let text = String::from_utf8_lossy(bytes);
     for line in text.lines() {
-        // A statement is found in a log as it is found alone, unless log.xml would have escaped it.
-        if let Some(change) = parse(line).filter(|_| line.len() < 1000 && !line.contains(['&', '>', '\r'])) {
+        // A statement is found in a log as it is found alone.
+        if let Some(change) = parse(line).filter(|_| line.len() < 1000 && !line.contains('\r')) {
             let log = format!("Starting ORACLE instance (normal)\n{}\n", line.trim());
             assert_eq!(changes_in(log.as_bytes()), Some(vec![change]), "{line:?}");
         }

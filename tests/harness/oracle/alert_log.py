@@ -1,4 +1,4 @@
-"""Alert logs for stand-ins: the messages of an Oracle start, at any time, in the three formats."""
+"""Alert logs for stand-ins: the messages of an Oracle start, at any time, in both formats."""
 
 import time
 from datetime import datetime, timedelta, timezone
@@ -57,15 +57,6 @@ def of_19(pmon: int, expected: int, allocated: int, small: int, setting: str = "
             f"{stamp}System parameters with non-default values:\n"
             f'  use_large_pages          = "{setting}"\n'
             f"{stamp}PMON started with pid=2, OS id={pmon}\n")
-
-
-def as_xml(text: str, pmon: int, age: timedelta = timedelta()) -> str:
-    """The same in log.xml: each line a message."""
-    at = f"{started(pmon) - age:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "+00:00"
-    lines = (line for line in text.splitlines() if line and not line[:1].isdigit())
-    message = ("<msg time='{at}' org_id='oracle' comp_id='rdbms'\n msg_id='ksunfy:1' type='NOTIFICATION' group='startup'\n"
-               " level='16' host_id='db1' host_addr='10.0.0.1'\n pid='{pid}'>\n <txt>{line}\n </txt>\n</msg>\n")
-    return "".join(message.format(at=at, pid=pmon, line=line) for line in lines)
 
 
 def _in_its_namespace(pid: int) -> int:

@@ -14,17 +14,6 @@ pub fn set_pool(size: PageSize, is_default: bool, pages: Pages) -> String {
     }
 }
 
-/// Sets the limit of a systemd service on locked memory from its next start on (systemd.exec(5), systemd.unit(5)).
-pub fn memlock_of_service(service: &str, value: &str) -> String {
-    let directory = format!("/etc/systemd/system/{service}.d");
-    let file = format!("{directory}/memlock.conf");
-    format!(
-        "mkdir -p {} && printf '[Service]\\nLimitMEMLOCK={value}\\n' > {} && systemctl daemon-reload",
-        quoted(&directory),
-        quoted(&file)
-    )
-}
-
 /// Sorts after the files of distributions and packages, so that its value is the one in effect.
 pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
 
@@ -133,7 +122,6 @@ mod tests {
                 let file = format!("/etc/sysctl.d/99-{word}.conf");
                 commands.extend(set_pool_at_boot(size, is_default, Pages(7), Some(&file)));
                 commands.extend(set_pool_at_boot(size, is_default, Pages(7), None));
-                commands.push(memlock_of_service(&format!("{word}.service"), "infinity"));
             }
         }
         assert!(commands.iter().any(|command| command.starts_with("sed")));

@@ -11,7 +11,6 @@ use hugepage_assess::advice::recommendation::{Area, Effect};
 use hugepage_assess::assessment::host::Misfit;
 use hugepage_assess::assessment::{Severity, Sizing};
 use hugepage_kernel::PageSize;
-use hugepage_oracle::advice::instance::{self, AdvisedOracle};
 use serde::Serialize;
 
 use crate::{Instance, Survey};
@@ -40,9 +39,7 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
     let mut of_instances = Vec::new();
     for instance in survey.instances.iter() {
         let in_hint = Some(instance.status.verdict().1.name());
-        let of_oracle = instance.advised_oracle();
-        let of_oracle = of_oracle.iter().flat_map(instance::recommendations);
-        for recommendation in rows::of_findings(&instance.status).into_iter().chain(of_oracle) {
+        for recommendation in rows::of_findings(&instance.status) {
             let is_of_host = matches!(recommendation.area, Area::Kernel | Area::Boot);
             let name = (!is_of_host).then(|| instance.id.name.clone());
             let is_in_hint = recommendation.finding.is_some() && recommendation.finding == in_hint;
@@ -107,21 +104,6 @@ fn of_misfit(survey: &Survey, size: PageSize, misfit: &Misfit) -> Recommendation
         current: survey.host.pool(size).map(|pool| pool.nr.to_string()),
         takes_effect: Effect::ServerRestart,
         ..Recommendation::new(Severity::Warning, Area::Kernel, pool::setting(size, survey.is_default(size)), reason)
-    }
-}
-
-impl Instance {
-    /// What Oracle's rules see of it; `None` for other products.
-    fn advised_oracle(&self) -> Option<AdvisedOracle<'_>> {
-        let id = &self.id;
-        id.oracle()?;
-        Some(AdvisedOracle {
-            name: &id.name,
-            owner: id.owner.as_deref(),
-            service: id.service.as_deref(),
-            memlock: self.memory.memlock,
-            status: &self.status,
-        })
     }
 }
 

@@ -23,14 +23,14 @@ use hugepage_oracle::stopped_state::{StoppedState, severity};
 
 use crate::escape;
 use crate::status_row::status_row;
-use crate::{Instance, StoppedCluster, Survey};
+use crate::{StoppedCluster, Survey};
 
 /// A host and its instances at one moment.
 #[derive(Clone, Debug)]
 pub struct MetricsSnapshot {
-    /// The instances; no two of one kind may have the same name.
+    /// The instances.
     pub instances: Vec<InstanceMetrics>,
-    /// Instances that do not run; no two of one kind may have the same name.
+    /// Instances that do not run.
     pub stopped: Vec<StoppedMetrics>,
     /// The pools of all page sizes, and the nodes' shares of them.
     pub pools: Vec<PoolRow>,
@@ -47,7 +47,7 @@ pub struct MetricsSnapshot {
 pub struct InstanceMetrics {
     /// The product: `postgresql`, `oracle`.
     pub kind: String,
-    /// Unique on this host among its kind: PostgreSQL's data directory, Oracle's SID.
+    /// PostgreSQL's data directory, Oracle's SID.
     pub name: String,
     /// The assessment.
     pub status: Status,
@@ -83,7 +83,7 @@ pub fn text(mut snapshot: MetricsSnapshot) -> String {
     definitions::families(&snapshot).text()
 }
 
-/// Escapes the names, and numbers those that are then equal: a duplicate series makes the whole text invalid.
+/// Escapes the names, and numbers those that are then equal, as containers have them: a duplicate series makes the whole text invalid.
 fn make_unique<'a>(names: impl Iterator<Item = (&'a String, &'a mut String)>) {
     let mut seen = BTreeSet::new();
     for (kind, name) in names {
@@ -99,7 +99,7 @@ impl From<&Survey> for MetricsSnapshot {
         let sizings = survey.sizings();
         let instances = survey.instances.iter().map(|instance| InstanceMetrics {
             kind: instance.id.kind(),
-            name: name(instance, &survey.instances),
+            name: instance.id.name.clone(),
             // One number for the host in all outputs: where not all servers fit, it is that of those that do.
             status: Status {
                 recommended: status_row(instance, &sizings).recommended_nr_hugepages,
@@ -154,21 +154,6 @@ impl From<&StoppedCluster> for StoppedMetrics {
     }
 }
 
-/// The name, made unique: containers often have their data directories at the same path, and a duplicate series makes it invalid.
-fn name(instance: &Instance, all: &[Instance]) -> String {
-    let (kind, name) = (instance.id.kind(), &instance.id.name);
-    let same: Vec<_> = all.iter().filter(|other| other.id.kind() == kind && other.id.name == *name).collect();
-    if same.len() == 1 {
-        return name.clone();
-    }
-    let identifier = |instance: &Instance| instance.id.postgresql()?.system_identifier.clone();
-    let alike = same.iter().filter(|other| identifier(other) == identifier(instance)).count();
-    match identifier(instance) {
-        Some(identifier) if alike == 1 => format!("{name} ({identifier})"),
-        _ => format!("{name} (process {})", instance.id.pid),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -199,7 +184,8 @@ mod tests {
     }
 
     fn names(tree: &tempfile::TempDir) -> Vec<String> {
-        let snapshot = MetricsSnapshot::from(&survey(&Root::at(tree.path()), 20));
+        let mut snapshot = MetricsSnapshot::from(&survey(&Root::at(tree.path()), 20));
+        make_unique(snapshot.instances.iter_mut().map(|instance| (&instance.kind, &mut instance.name)));
         assert_eq!(snapshot.meminfo.and_then(|meminfo| meminfo.page_tables), Some(hugepage_kernel::Bytes(1_024_000)));
         snapshot.instances.into_iter().map(|instance| format!("{} {}", instance.kind, instance.name)).collect()
     }
@@ -207,10 +193,7 @@ mod tests {
     #[test]
     fn no_two_instances_have_the_same_name() {
         let tree = host(&[(10, "/pg/15"), (20, "/data"), (30, "/data")]);
-        assert_eq!(
-            names(&tree),
-            ["postgresql /pg/15", "postgresql /data (process 20)", "postgresql /data (process 30)"]
-        );
+        assert_eq!(names(&tree), ["postgresql /pg/15", "postgresql /data", "postgresql /data (2)"]);
     }
 
     /// Debian's clusters, those of a unit and those of Red Hat's packages; a pool that is too small for what starts at boot.

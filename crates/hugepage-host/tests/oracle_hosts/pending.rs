@@ -2,7 +2,7 @@
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::model::{Landing, Pending, Product, UseLargePages};
+use hugepage_assess::model::{Cause, Landing, Pending, Product, UseLargePages};
 use hugepage_host::host_advice;
 use hugepage_host::status_row::status_row;
 use hugepage_kernel::Pages;
@@ -201,7 +201,6 @@ fn rotated_logs_and_other_destinations() {
     for place in [
         "/u01/app/oracle/diag/rdbms/orcl/orcl/trace/alert_orcl.log.1",
         "/u01/app/oracle/diag/rdbms/orcl/orcl/trace/alert_orcl.log-20261101",
-        "/u01/app/oracle/diag/rdbms/orcl/orcl/alert/log_1.xml",
         "/oracle/ORC/saptrace/diag/rdbms/orcl/orcl/trace/alert_orcl.log",
     ] {
         let host = OracleHost::new(KERNELS[5], 64, (4200, 100));
@@ -216,16 +215,7 @@ fn rotated_logs_and_other_destinations() {
         } else {
             host.log("orcl", "orcl", &later);
         }
-        let text = match place.ends_with(".xml") {
-            true => start
-                .lines()
-                .map(|line| {
-                    format!("<msg time='{}' org_id='oracle'>\n <txt>{line}\n </txt>\n</msg>\n", host.at(90_005))
-                })
-                .collect(),
-            false => start,
-        };
-        host.write(place, &text);
+        host.write(place, &start);
         let survey = host.survey();
         assert_eq!(setting(&survey, "orcl"), Some("ONLY"), "{place}");
         assert_eq!(running(&survey, "orcl").id.version.as_deref(), Some("19.24.0.0.0"), "{place}");
@@ -292,7 +282,7 @@ fn asm_in_shm_is_well() {
         }
         let survey = host.survey();
         let asm = running(&survey, "+ASM1");
-        assert_eq!((asm.is_amm(), asm.landed_in()), (true, Landing::Base));
+        assert_eq!((asm.status.cause, asm.landed_in()), (Some(Cause::MemoryTarget), Landing::Base));
         assert_eq!(
             (asm.status.verdict().0, advice::hint(&asm.status)),
             (Severity::Ok, None),

@@ -23,7 +23,7 @@ fn host(kernel: &str, setting: &str) -> OracleHost {
 /// The last start that failed, with this limit on locked memory and this error.
 fn failed(host: &OracleHost, memlock: &str, error: &str) {
     let start =
-        host.start(&LoggedStart { ago: 600, pmon: None, memlock, errors: vec![error], ..LoggedStart::default() });
+        host.start(&LoggedStart { ago: 600, memlock, pmon: None, errors: vec![error], ..LoggedStart::default() });
     host.log("orcl", "orcl", &start);
 }
 
@@ -49,7 +49,7 @@ fn the_group_decides_since_5_18() {
                 hint,
                 "Run \"sysctl -w vm.hugetlb_shm_group=54321\", put it into /etc/sysctl.d, and start the instance."
             ),
-            None => assert_eq!(hint, "Start the instance: the kernel allows its owner huge pages now."),
+            None => assert_eq!(hint, "Start the instance: the host has what it lacked now."),
         }
     }
 }
@@ -142,10 +142,15 @@ fn a_start_that_failed_for_dev_shm() {
     for (target, options, outlook, hint) in [
         ("*.memory_target=4G", "rw,size=1048576k", Outlook::Fails, "size=4194304k /dev/shm\", and start the instance."),
         // Half of 16 GB by default, and without a limit.
-        ("*.memory_target=4G", "rw", Outlook::Base, "Start the instance: /dev/shm is large enough now."),
+        ("*.memory_target=4G", "rw", Outlook::Base, "Start the instance: the host has what it lacked now."),
         ("*.memory_max_target=9G", "rw", Outlook::Fails, "size=9437184k /dev/shm\", and start the instance."),
-        ("*.memory_max_target=9G", "rw,size=0k", Outlook::Base, "Start the instance: /dev/shm is large enough now."),
-        ("*.sga_target=2G", "rw,size=1048576k", Outlook::Hugetlb, "Start the instance: the pool has enough pages now."),
+        ("*.memory_max_target=9G", "rw,size=0k", Outlook::Base, "Start the instance: the host has what it lacked now."),
+        (
+            "*.sga_target=2G",
+            "rw,size=1048576k",
+            Outlook::Hugetlb,
+            "Start the instance: the host has what it lacked now.",
+        ),
     ] {
         let host = host(UEK8, "TRUE");
         host.write(GROUP, "54321\n");
@@ -190,7 +195,7 @@ fn shmall_stops_a_start_in_whatever_pages() {
                 );
             } else if setting != "FALSE" {
                 let hint = hint.unwrap();
-                assert_eq!(hint, "Compare kernel.shmall and kernel.shmmax with the SGA, and start the instance.");
+                assert_eq!(hint, "The pool has enough pages: see the error in the alert log.");
             }
         }
     }
@@ -233,32 +238,19 @@ fn shmall_stops_the_restart_with_a_larger_sga() {
 /// Parameters that exclude each other are told whatever the pool has.
 #[test]
 fn errors_of_parameters() {
+    let with_another = "the other parameters allow (on Exadata ONLY or AUTO_ONLY), and start the instance.";
     let with_target = "in place of MEMORY_TARGET, and start the instance.";
     for (error, target, hint) in [
         ("ORA-27138: unable to allocate large pages with current parameter setting", "2G", Some(with_target)),
-        (
-            "ORA-27138: unable to allocate large pages with current parameter setting",
-            "0",
-            Some("that the other parameters allow (on Exadata ONLY or AUTO_ONLY), and start the instance."),
-        ),
-        (
-            "ORA-27107: AUTO value for USE_LARGE_PAGES parameter is no longer supported",
-            "0",
-            Some(
-                "Set use_large_pages to another value than AUTO, which this release does not support, and start the instance.",
-            ),
-        ),
+        ("ORA-27138: unable to allocate large pages with current parameter setting", "0", Some(with_another)),
+        ("ORA-27107: AUTO value for USE_LARGE_PAGES parameter is no longer supported", "0", Some(with_another)),
         (
             "ORA-27106: system pages not available to allocate memory",
             "0",
-            Some("Start the instance: the pool has enough pages now."),
+            Some("Start the instance: the host has what it lacked now."),
         ),
         ("ORA-27137: unable to allocate large pages to create a shared memory segment", "2G", Some(with_target)),
-        (
-            "ERROR: use_large_pages = FALSE is not a supported setting for database on Exadata",
-            "0",
-            Some("Set use_large_pages = ONLY or AUTO_ONLY, which Exadata requires, and start the instance."),
-        ),
+        ("ERROR: use_large_pages = FALSE is not a supported setting for database on Exadata", "0", Some(with_another)),
     ] {
         let host = host(KERNELS[0], "ONLY");
         host.write(

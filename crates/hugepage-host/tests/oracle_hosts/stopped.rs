@@ -150,12 +150,12 @@ fn failed_starts_are_seen() {
             Outlook::Fails,
             "Run \"sysctl -w vm.nr_hugepages=2053\" (all servers seen here; `hugepage-sidecar size` counts all of the host) and start the instance.",
         ),
-        (2053, refused, Outlook::Hugetlb, "Start the instance: the pool has enough pages now."),
+        (2053, refused, Outlook::Hugetlb, "Start the instance: the host has what it lacked now."),
         (
             2053,
             "ORA-27102: out of memory",
             Outlook::Hugetlb,
-            "The pool has enough pages: compare kernel.shmall and the memory of the host with the error in the alert log.",
+            "The pool has enough pages: see the error in the alert log.",
         ),
     ] {
         let host = OracleHost::new(KERNELS[3], 16, (nr, nr));
@@ -165,9 +165,10 @@ fn failed_starts_are_seen() {
             host.start(&LoggedStart { ago: 500_000, parameters: parameters("4G", "TRUE"), ..LoggedStart::default() });
         let failed = host.start(&LoggedStart {
             ago: 600,
-            pmon: None,
+
             parameters: parameters("4G", "ONLY"),
             table: vec![("2048K", Some(1000), 2049, 0)],
+            pmon: None,
             errors: vec![error],
             ..LoggedStart::default()
         });

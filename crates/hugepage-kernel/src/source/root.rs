@@ -51,11 +51,6 @@ impl Root {
         self.tree.is_none() && self.prefix.is_empty()
     }
 
-    /// Whether this root is another place than `root`, from which it was made: that of a container.
-    pub fn is_below(&self, root: &Self) -> bool {
-        self.prefix != root.prefix
-    }
-
     /// Whether this root is a tree of files that stands for a machine.
     pub const fn is_tree(&self) -> bool {
         self.tree.is_some()

@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, ReadError};
-use memchr::memmem::{self, Finder};
+use memchr::memmem::Finder;
 
 use crate::readers::startup_parser::{START, StartupParser};
-use crate::readers::{LastStart, Timestamp, log_xml};
+use crate::readers::{LastStart, Timestamp};
 
 /// The log is searched in blocks of this size.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -23,10 +23,7 @@ const MAX_TIME_BYTES: usize = 64;
 /// Longer lines are cut.
 const MAX_LINE_BYTES: usize = 4 << 10;
 
-/// The first bytes of a message of log.xml.
-const MESSAGE: &[u8] = b"<msg time=";
-
-/// The last start in the log at `path`, which may be alert_SID.log or log.xml; `Ok(None)` if it has none.
+/// The last start in the log at `path`; `Ok(None)` if it has none.
 pub fn last_start(files: &InstanceFiles, path: &str) -> Result<Option<LastStart>, ReadError> {
     files.search_log(path, &mut { limit::ALERT_LOG }, last_start_in)
 }
@@ -60,16 +57,7 @@ pub fn starts_in(log: &mut (impl Read + Seek), most: usize, left: &mut u64) -> i
 /// The last start in a part of a log; `within`: whether something precedes it.
 fn start_in(bytes: &[u8], within: bool) -> Option<LastStart> {
     let mut parser = StartupParser::default();
-    // A message contains its lines, so it begins before the first of them.
-    match memmem::find(&bytes[..bytes.len().min(BYTES_BEFORE_START)], MESSAGE) {
-        Some(message) => log_xml::feed(&bytes[message..], &mut parser),
-        None => feed_lines(bytes, within, &mut parser),
-    }
-    parser.finish()
-}
-
-/// Gives the parser every line; not the first one if the bytes begin `within` it.
-fn feed_lines(bytes: &[u8], within: bool, parser: &mut StartupParser) {
+    // The first line may have begun before.
     for line in bytes.split_inclusive(|&byte| byte == b'\n').skip(usize::from(within)) {
         let ended = line.strip_suffix(b"\n");
         let line = ended.unwrap_or(line);
@@ -79,6 +67,7 @@ fn feed_lines(bytes: &[u8], within: bool, parser: &mut StartupParser) {
             None => parser.cut_line(&line),
         }
     }
+    parser.finish()
 }
 
 /// The offset of the last line of a log that begins a start, whatever the log's length; `Ok(None)` if what is searched has none. The
@@ -126,9 +115,9 @@ fn find_starts(
     Ok(())
 }
 
-/// Whether only a time precedes a place in its line or text. `before`: the bytes up to it; `whole`: from the log's beginning.
+/// Whether only a time precedes a place in its line. `before`: the bytes up to it; `whole`: from the log's beginning.
 fn begins_line(before: &[u8], whole: bool) -> bool {
-    let line = match before.iter().rposition(|byte| matches!(byte, b'\n' | b'>')) {
+    let line = match before.iter().rposition(|byte| *byte == b'\n') {
         Some(at) => &before[at + 1..],
         None if whole => before,
         None => return false,

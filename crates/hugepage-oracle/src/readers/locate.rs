@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use hugepage_kernel::proc::process;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{InstanceFiles, Notes, Root};
+use hugepage_kernel::{InstanceFiles, Notes};
 
 use crate::readers::names::is_number;
 use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};
@@ -15,8 +14,6 @@ use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};
 const MAX_DATABASES: usize = 1000;
 /// The largest number of rotated logs of one instance that are searched.
 const MAX_ROTATED_LOGS: usize = 4;
-/// The largest number of PMON's open files that are looked at.
-const MAX_OPEN_FILES: usize = 4096;
 
 /// The facts about an instance that are known before its files are found.
 #[derive(Clone, Copy, Debug)]
@@ -27,18 +24,12 @@ pub struct Search<'a> {
     pub home: Option<&'a str>,
     /// DIAGNOSTIC_DEST; `None` if the parameters do not set it.
     pub diagnostic_dest: Option<&'a str>,
-    /// The host and its PMON there, if it runs. The files that PMON has open show the place exactly, but only to root.
-    pub pmon: Option<(&'a Root, i32)>,
 }
 
 impl Search<'_> {
-    /// The alert log: the text if it exists, else log.xml. Of several, the one that was written last. `None` if there
-    /// is none or none is visible. A directory that cannot be listed is a note.
+    /// The alert log; of several, the one that was written last. `None` if there is none or none is visible. A directory that cannot
+    /// be listed is a note.
     pub fn alert_log(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
-        let sid = &self.instance.sid;
-        if let Some(log) = self.opened_home().and_then(|home| log_in(files, &home, sid)) {
-            return Some(log.1);
-        }
         let mut destinations: Vec<_> = self.diagnostic_dest.map(str::to_owned).into_iter().collect();
         if let Some(home) = self.home {
             destinations.extend(bases(files, home, notes));
@@ -55,15 +46,15 @@ impl Search<'_> {
         logs.into_iter().max().map(|(_, path)| path)
     }
 
-    /// The last start in its alert log, and the path of that log. If the text was cut or removed, log.xml or a
-    /// rotated log still has the start. What cannot be read is a note.
+    /// The last start in its alert log, and the path of that log. If it was cut, a rotated log still has the start. What cannot be read
+    /// is a note.
     pub fn last_start(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<(String, LastStart)> {
         let log = self.alert_log(files, notes)?;
         let start = notes.keep(last_start(files, &log)).flatten();
         if start.as_ref().is_some_and(|start| start.mode.is_some()) {
             return Some((log, start?));
         }
-        let complete = others(files, &log, MAX_ROTATED_LOGS).into_iter().find_map(|other| {
+        let complete = rotated(files, &log, MAX_ROTATED_LOGS).into_iter().find_map(|other| {
             let start = notes.keep(last_start(files, &other)).flatten()?;
             start.mode.is_some().then_some((other, start))
         });
@@ -78,25 +69,6 @@ impl Search<'_> {
         let directories = [home.to_owned()].into_iter().chain(bases(files, home, notes));
         let paths = directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
         paths.into_iter().find(|path| files.root().modified(path).is_some())
-    }
-
-    /// The ADR home by the files that PMON has open. Its standard streams lead nowhere (/dev/null).
-    fn opened_home(&self) -> Option<String> {
-        let (root, pmon) = self.pmon?;
-        let descriptors = process::descriptors(root, &pmon.to_string()).ok()?.into_iter();
-        descriptors
-            .filter(|descriptor| *descriptor > libc::STDERR_FILENO)
-            .take(MAX_OPEN_FILES)
-            .find_map(|descriptor| self.home_in(&root.read_link(&format!("/proc/{pmon}/fd/{descriptor}")).ok()?))
-    }
-
-    /// `/u01/app/oracle/diag/rdbms/orcl/orcl1` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/orcl1_pmon_7.trc`.
-    fn home_in(&self, path: &str) -> Option<String> {
-        let within = format!("/diag/{}/", self.product());
-        let database = path.find(&within)? + within.len();
-        let sid = database + path[database..].find('/')? + 1;
-        let end = sid + path[sid..].find('/')?;
-        (path[sid..end] == self.instance.sid).then(|| path[..end].to_owned())
     }
 
     /// The logs of the SID below one diagnostic destination, for any database name.
@@ -145,29 +117,18 @@ impl Search<'_> {
     }
 }
 
-/// The other files of a log, which may have what was cut from it: log.xml, then what was rotated (`log_1.xml`,
-/// `alert_SID.log.1`, `alert_SID.log-20240101`), the last written first.
-pub fn others(files: &InstanceFiles, log: &str, most: usize) -> Vec<String> {
-    let home = log.rsplit_once("/trace/").or_else(|| log.rsplit_once("/alert/")).map_or("", |(home, _)| home);
-    let name = log.rsplit('/').next().unwrap_or_default();
-    let xml = format!("{home}/alert/log.xml");
+/// The rotated files of a log (`alert_SID.log.1`, `alert_SID.log-20240101`), the last written first.
+pub fn rotated(files: &InstanceFiles, log: &str, most: usize) -> Vec<String> {
+    let Some((directory, name)) = log.rsplit_once('/') else { return Vec::new() };
     let is_rotated = |file: &String| {
-        let number = file.strip_prefix("log_").and_then(|rest| rest.strip_suffix(".xml"));
         let behind = file.strip_prefix(name).and_then(|rest| rest.strip_prefix(['.', '-', '_']));
-        number.or(behind).is_some_and(is_number)
+        behind.is_some_and(is_number)
     };
-    let mut rotated: Vec<_> = ["alert", "trace"]
-        .into_iter()
-        .flat_map(|directory| {
-            let names = files.list(&format!("{home}/{directory}")).unwrap_or_default();
-            names.into_iter().filter(is_rotated).map(|name| format!("{home}/{directory}/{name}")).collect::<Vec<_>>()
-        })
-        .filter_map(|path| Some((files.root().modified(&path)?, path)))
-        .collect();
+    let names = files.list(directory).unwrap_or_default().into_iter().filter(is_rotated);
+    let paths = names.map(|name| format!("{directory}/{name}"));
+    let mut rotated: Vec<_> = paths.filter_map(|path| Some((files.root().modified(&path)?, path))).collect();
     rotated.sort_by(|one, other| other.cmp(one));
-    let rotated = rotated.into_iter().take(most).map(|(_, path)| path);
-    let xml = Some(xml).filter(|xml| xml != log && files.root().modified(xml).is_some());
-    xml.into_iter().chain(rotated).collect()
+    rotated.into_iter().take(most).map(|(_, path)| path).collect()
 }
 
 /// Whether `sid` is that of an instance of a cluster's database with this name.
@@ -184,8 +145,8 @@ pub fn database_of(log: &str) -> Option<&str> {
 
 /// The alert log in an ADR home, and when it was last written.
 fn log_in(files: &InstanceFiles, home: &str, sid: &str) -> Option<(SystemTime, String)> {
-    let paths = [format!("{home}/trace/alert_{sid}.log"), format!("{home}/alert/log.xml")];
-    paths.into_iter().find_map(|path| Some((files.root().modified(&path)?, path)))
+    let path = format!("{home}/trace/alert_{sid}.log");
+    Some((files.root().modified(&path)?, path))
 }
 
 /// Candidates for ORACLE_BASE of this ORACLE_HOME, the most likely first: the installer's record (orabasetab), the

@@ -7,7 +7,6 @@ pub mod alert_log;
 pub mod alter_system;
 pub mod limits_conf;
 pub mod locate;
-mod log_xml;
 pub(crate) mod names;
 pub mod oratab;
 pub mod parameters;

@@ -2,9 +2,6 @@
 //!
 //! In a cluster the name is the database's and not the instance's: there `orcl` runs as the SID `orcl1`.
 
-use std::borrow::Cow;
-use std::cell::OnceCell;
-
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
@@ -21,39 +18,6 @@ pub struct OratabEntry {
     pub home: String,
     /// The third field, `Y` or `W`: whether dbstart starts it at boot.
     pub starts_at_boot: bool,
-}
-
-/// The oratab of a host, which is read once.
-#[derive(Debug)]
-pub struct HostOratab<'a> {
-    root: &'a Root,
-    /// The entries, and the notes on what could not be read of them.
-    read: OnceCell<(Vec<OratabEntry>, Vec<String>)>,
-}
-
-impl<'a> HostOratab<'a> {
-    /// The oratab of `root`, unread.
-    pub const fn new(root: &'a Root) -> Self {
-        Self { root, read: OnceCell::new() }
-    }
-
-    /// The host.
-    pub const fn root(&self) -> &'a Root {
-        self.root
-    }
-
-    /// The entries of the host or container that `files` are of.
-    pub fn entries(&self, files: &InstanceFiles, notes: &mut Notes) -> Cow<'_, [OratabEntry]> {
-        if files.root().is_below(self.root) {
-            return Cow::Owned(read(files.root(), notes));
-        }
-        let (entries, noted) = self.read.get_or_init(|| {
-            let mut notes = Notes::default();
-            (read(self.root, &mut notes), notes.into_vec())
-        });
-        noted.iter().for_each(|note| notes.add(note));
-        Cow::Borrowed(entries)
-    }
 }
 
 /// Parses the text. Comments, `*` (which names no instance) and invalid lines are skipped. Of several lines with one

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use hugepage_kernel::proc::process::unless_gone;
-use hugepage_kernel::{ReadError, Root};
 use serde::{Deserialize, Serialize};
 
 use crate::readers::names::is_name;
@@ -105,11 +103,6 @@ impl OracleProcess {
         let known = is_sid(sid) && !is_long && function.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let role = if function == "pmon" { OracleRole::Pmon } else { OracleRole::Background };
         known.then(|| Self { instance: OracleInstance { kind, sid: sid.to_owned() }, role })
-    }
-
-    /// The process `pid`; `Ok(None)` if it is not Oracle's, or does not exist (any more).
-    pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
-        Ok(unless_gone(root.read_short(&format!("/proc/{pid}/cmdline"), Self::parse))?.flatten())
     }
 }
 

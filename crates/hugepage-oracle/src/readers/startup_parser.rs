@@ -4,9 +4,8 @@ use std::mem;
 
 use hugepage_kernel::{PageSize, Pages};
 
-use crate::readers::parameters::assignment;
 use crate::readers::sentences::{self, number, word};
-use crate::readers::startup::{LastStart, LoggedLargePages, LoggedPageRow};
+use crate::readers::startup::{LastStart, LoggedPageRow};
 use crate::readers::{Timestamp, size};
 
 /// The beginning of a line that starts an instance.
@@ -43,11 +42,6 @@ enum Section {
 }
 
 impl StartupParser {
-    /// The time of a message of log.xml, which is an attribute.
-    pub fn at(&mut self, time: &str) {
-        self.now = Timestamp::split(time).map(|(time, _)| time).or(self.now.take());
-    }
-
     /// Reads a line without its end.
     pub fn line(&mut self, line: &str) {
         let line = line.trim();
@@ -113,9 +107,8 @@ impl StartupParser {
     }
 
     fn other(&mut self, line: &str) {
-        if line.contains("Large Pages Information") || line.starts_with("Dump of system resources acquired") {
+        if line.starts_with("Dump of system resources acquired") {
             self.start.page_sizes.clear();
-            self.start.large_pages = line.contains("Information").then(LoggedLargePages::default);
             self.text.clear();
         } else if line.starts_with("PAGESIZE") && line.contains("EXPECTED_PAGES") {
             self.section = Section::Table;
@@ -128,7 +121,6 @@ impl StartupParser {
             self.section = Section::Error;
             self.error(message.trim());
         } else {
-            self.large_pages(line);
             self.identity(line);
             self.refusal(line);
         }
@@ -178,29 +170,6 @@ impl StartupParser {
     fn add_error(&mut self, message: &str) {
         if self.start.errors.len() < MAX_ERRORS && self.start.errors.iter().all(|known| known != message) {
             self.start.errors.push(message.to_owned());
-        }
-    }
-
-    /// The lines of 11.2's block.
-    fn large_pages(&mut self, line: &str) {
-        if let Some(("Parameter use_large_pages", value)) = assignment(line) {
-            self.start.use_large_pages = word(value).map(str::to_ascii_uppercase);
-        }
-        let Some((name, value)) = line.split_once(" = ").or_else(|| line.split_once(": ")) else { return };
-        let block = match name {
-            "Total Shared Global Region in Large Pages"
-            | "Total System Global Area in Large Pages"
-            | "Large Pages used by this instance"
-            | "Large Pages unused system wide"
-            | "Large Page size" => self.start.large_pages.get_or_insert_default(),
-            _ => return,
-        };
-        let pages = || number(value).map(Pages);
-        match name {
-            "Large Pages used by this instance" => block.used = pages(),
-            "Large Page size" => block.page_size = size::parse(value).and_then(|size| PageSize::new(size.0)),
-            "Large Pages unused system wide" => block.unused = pages(),
-            _ => block.percent = value.split_once('(').and_then(|(_, percent)| number(percent)),
         }
     }
 

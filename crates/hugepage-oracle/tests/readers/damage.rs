@@ -65,24 +65,15 @@ fn other_line_ends_and_bytes_that_are_no_text() {
         let text = String::from_utf8(log.clone()).unwrap();
         let windows = text.replace('\n', "\r\n");
         assert_eq!(last_start(windows.as_bytes()).unwrap(), whole, "{name} with CR LF");
-        if name.ends_with(".log") {
-            let noise = b"\xff\xfe\x00 G\xfc\xdftig \xe9\n";
-            let noisy = [noise.to_vec(), log, noise.repeat(3)].concat();
-            assert_eq!(facts(&last_start(&noisy).unwrap()), facts(&whole), "{name}");
-        }
+        let noise = b"\xff\xfe\x00 G\xfc\xdftig \xe9\n";
+        let noisy = [noise.to_vec(), log, noise.repeat(3)].concat();
+        assert_eq!(facts(&last_start(&noisy).unwrap()), facts(&whole), "{name}");
     }
 }
 
 #[test]
 fn nothing_about_a_start_is_none() {
-    for bytes in [
-        &b""[..],
-        b"\n\n",
-        b"\0",
-        b"Tue Apr 17 11:02:03 2012\n",
-        b"<msg time='",
-        b"Thread 1 advanced to log sequence 2\n",
-    ] {
+    for bytes in [&b""[..], b"\n\n", b"\0", b"Tue Apr 17 11:02:03 2012\n", b"Thread 1 advanced to log sequence 2\n"] {
         assert_eq!(last_start(bytes), None, "{bytes:?}");
     }
 }
@@ -104,9 +95,6 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
         " ",
         "2024-02-11T04:00:01.210600+01:00",
         "Wed Aug 12 09:26:27 2015",
-        "****** Large Pages Information *****\n",
-        "Large Pages used by this instance: ",
-        "Total Shared Global Region in Large Pages = 32 MB (",
         "18446744073709551615",
         "99999999999999999999999",
         " KB",
@@ -127,15 +115,6 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
         "creating segment of size 0xffffffffffffffffff",
         "/dev/shm file system to be mounted for at least ",
         "PMON started with pid=2, OS id=",
-        "<msg time='2019-05-02T16:52:30.837+02:00' ",
-        ">\n <txt>",
-        " </txt>\n</msg>",
-        "&amp;",
-        "&#x0;",
-        "&",
-        "<",
-        "<![CDATA[",
-        "]]>",
     ]);
     let piece = prop_oneof![
         8 => text.prop_map(|text| text.as_bytes().to_vec()),
@@ -160,7 +139,6 @@ proptest! {
     #[test]
     fn what_comes_before_does_not_matter(bytes in pieces(), filler in 0..70_000usize) {
         let mut log_with_noise = bytes;
-        log_with_noise.retain(|&byte| byte != b'<');
         log_with_noise.extend(b"x".repeat(filler));
         log_with_noise.push(b'\n');
         let log = log("19.22-all.log");

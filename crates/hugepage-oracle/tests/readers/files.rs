@@ -3,9 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use hugepage_kernel::{Bytes, Notes};
-use hugepage_oracle::readers::{
-    self, OracleInstance, OracleKind, OracleProcess, OracleRole, Parameters, Search, locate, oratab,
-};
+use hugepage_oracle::readers::{self, OracleInstance, OracleKind, Parameters, Search, locate, oratab};
 
 use super::*;
 
@@ -17,7 +15,7 @@ fn instance(kind: OracleKind, sid: &str) -> OracleInstance {
 }
 
 fn search<'a>(instance: &'a OracleInstance, home: &'a str) -> Search<'a> {
-    Search { instance, home: Some(home), diagnostic_dest: None, pmon: None }
+    Search { instance, home: Some(home), diagnostic_dest: None }
 }
 
 /// The alert log that is found, and the notes.
@@ -32,8 +30,7 @@ fn alert_logs_of_all_kinds() {
     let grid = "/u01/app/19.0.0/grid";
     let paths = [
         "u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log",
-        "u01/app/oracle/diag/rdbms/orcl/orcl1/alert/log.xml",
-        "u01/app/oracle/diag/rdbms/my_db/my_db/alert/log.xml",
+        "u01/app/oracle/diag/rdbms/my_db/my_db/trace/alert_my_db.log",
         "u01/app/grid/diag/asm/+asm/+ASM1/trace/alert_+ASM1.log",
         "u01/app/grid/diag/rdbms/_mgmtdb/-MGMTDB/trace/alert_-MGMTDB.log",
         "u01/app/grid/diag/apx/+apx/+APX1/trace/alert_+APX1.log",
@@ -46,12 +43,12 @@ fn alert_logs_of_all_kinds() {
     let (_directory, root) = tree(&files);
     for (kind, sid, home, place) in [
         (OracleKind::Database, "orcl1", HOME, Some(0)),
-        (OracleKind::Database, "my_db", HOME, Some(2)),
-        (OracleKind::Asm, "+ASM1", grid, Some(3)),
-        (OracleKind::ManagementDatabase, "-MGMTDB", grid, Some(4)),
-        (OracleKind::AsmProxy, "+APX1", grid, Some(5)),
-        (OracleKind::Database, "lone", "/home", Some(6)),
-        (OracleKind::Database, "tab", "/opt/oracle", Some(8)),
+        (OracleKind::Database, "my_db", HOME, Some(1)),
+        (OracleKind::Asm, "+ASM1", grid, Some(2)),
+        (OracleKind::ManagementDatabase, "-MGMTDB", grid, Some(3)),
+        (OracleKind::AsmProxy, "+APX1", grid, Some(4)),
+        (OracleKind::Database, "lone", "/home", Some(5)),
+        (OracleKind::Database, "tab", "/opt/oracle", Some(7)),
         (OracleKind::Database, "none", HOME, None),
         (OracleKind::Database, "orcl1", "/nowhere", None),
     ] {
@@ -62,25 +59,24 @@ fn alert_logs_of_all_kinds() {
     }
     let far = instance(OracleKind::Database, "far");
     let (found, _) = alert_log_of(&root, &Search { diagnostic_dest: Some("/u02"), ..search(&far, HOME) });
-    assert_eq!(found.unwrap(), format!("/{}", paths[7]));
+    assert_eq!(found.unwrap(), format!("/{}", paths[6]));
 }
 
 #[test]
-fn a_log_that_was_cut_is_made_up_for_by_the_other() {
-    let home = format!("{BASE}/diag/rdbms/x/x");
-    let (text, xml) = (format!("{home}/trace/alert_x.log"), format!("{home}/alert/log.xml"));
+fn a_log_that_was_cut_is_made_up_for_by_a_rotated_one() {
+    let log_path = format!("{BASE}/diag/rdbms/x/x/trace/alert_x.log");
+    let rotated = format!("{log_path}.1");
     let whole = String::from_utf8(log("19.22-mixed.log")).unwrap();
-    let other = String::from_utf8(log("19.22-mixed.xml")).unwrap();
     let rest = "2024-03-01T00:00:00+01:00\nThread 1 advanced to log sequence 2\n";
     let table = &whole[whole.find("  PAGESIZE").unwrap()..];
     for (content, with_other, found) in [
-        (whole.as_str(), true, Some((&text, true))),
-        (rest, true, Some((&xml, true))),
-        (table, true, Some((&xml, true))),
-        (table, false, Some((&text, false))),
+        (whole.as_str(), true, Some((&log_path, true))),
+        (rest, true, Some((&rotated, true))),
+        (table, true, Some((&rotated, true))),
+        (table, false, Some((&log_path, false))),
         (rest, false, None),
     ] {
-        let files = [(text.as_str(), content), (xml.as_str(), other.as_str())];
+        let files = [(log_path.as_str(), content), (rotated.as_str(), whole.as_str())];
         let (_directory, root) = tree(&files[..1 + usize::from(with_other)]);
         let instance = instance(OracleKind::Database, "x");
         let start = search(&instance, HOME).last_start(&InstanceFiles::own(&root), &mut Notes::default());
@@ -100,26 +96,6 @@ fn of_two_logs_of_one_sid_the_later_counts() {
         let instance = instance(OracleKind::Database, "x");
         assert_eq!(alert_log_of(&root, &search(&instance, HOME)).0.unwrap(), format!("/{BASE}/{new}"));
     }
-}
-
-/// To root, what PMON has open tells the place.
-#[test]
-fn an_open_file_leads_to_a_log_anywhere() {
-    let (directory, root) = tree(&[
-        ("proc/77/fd/", ""),
-        ("proc/77/cmdline", "ora_pmon_my_db\0"),
-        ("odd/place/diag/rdbms/q/my_db/trace/alert_my_db.log", ""),
-    ]);
-    for (name, target) in [("0", "/dev/null"), ("5", "/odd/place/diag/rdbms/q/my_db/trace/my_db_pmon_77.trc")] {
-        symlink(target, directory.path().join("proc/77/fd").join(name)).unwrap();
-    }
-    let process = OracleProcess::read(&root, 77).unwrap().unwrap();
-    assert_eq!(process.role, OracleRole::Pmon);
-    let search = Search { instance: &process.instance, home: None, diagnostic_dest: None, pmon: Some((&root, 77)) };
-    let (found, notes) = alert_log_of(&root, &search);
-    assert_eq!(found.unwrap(), "/odd/place/diag/rdbms/q/my_db/trace/alert_my_db.log");
-    assert_eq!(notes, [""; 0]);
-    assert_eq!(OracleProcess::read(&root, 78).unwrap(), None);
 }
 
 #[test]

@@ -71,13 +71,6 @@ fn facts(start: &LastStart) -> Vec<String> {
     fact("use_large_pages", start.use_large_pages.clone());
     fact("sga_max_size", start.parameters.sga_max_size().map(|size| size.to_string()));
     fact("memlock", start.memlock.map(limit));
-    if let Some(pages) = &start.large_pages {
-        let count = |pages: Option<hugepage_kernel::Pages>| pages.map(|pages| pages.to_string());
-        fact("percent", pages.percent.map(|percent| percent.to_string()));
-        fact("used", count(pages.used));
-        fact("unused", count(pages.unused));
-        fact("page_size", pages.page_size.map(|size| size.to_string()));
-    }
     for row in &start.page_sizes {
         let count = |pages: Option<hugepage_kernel::Pages>| pages.map_or("?".to_owned(), |pages| pages.to_string());
         let available = if row.is_base { "base".to_owned() } else { count(row.available) };
@@ -88,9 +81,6 @@ fn facts(start: &LastStart) -> Vec<String> {
             Some(format!("{} {available} {expected} {allocated} {error}", row.page_size).trim_end().to_owned()),
         );
     }
-    fact("sga", start.sga.map(|size| size.to_string()));
-    fact("more_pages", start.more_pages.map(|pages| pages.to_string()));
-    fact("unused_pages", start.unused_pages.map(|pages| pages.to_string()));
     fact("dev_shm", start.dev_shm.map(|size| size.to_string()));
     fact("refused", start.refused_segment.map(|size| size.to_string()));
     for error in &start.errors {

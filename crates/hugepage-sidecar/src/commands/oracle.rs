@@ -9,7 +9,6 @@ use hugepage_kernel::Root;
 
 use crate::commands::survey::{self, SurveyOptions};
 use crate::exit::{self, Exit};
-use crate::host_options::HostOptions;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::scripts::{self, Script, ScriptSettings};
@@ -21,13 +20,6 @@ use crate::privileges::Needs;
 /// Commands for Oracle Database.
 #[derive(Debug, Subcommand)]
 pub enum OracleCommand {
-    /// Create files without rows in DIR, so that the first SELECT works
-    Prepare {
-        /// A directory owned by root, without symbolic links in its path and not below ORACLE_BASE
-        dir: PathBuf,
-        #[command(flatten)]
-        access: WriterOptions,
-    },
     /// Write the files once; `watch --oracle-dir DIR` updates them continuously
     Write {
         /// A directory owned by root, without symbolic links in its path and not below ORACLE_BASE
@@ -36,8 +28,6 @@ pub enum OracleCommand {
         access: WriterOptions,
         #[command(flatten)]
         survey: SurveyOptions,
-        #[command(flatten)]
-        host: HostOptions,
         /// Write snapshots from standard input instead: one JSON object per line
         #[arg(long, hide = true)]
         records: bool,
@@ -48,8 +38,6 @@ pub enum OracleCommand {
         file: String,
         #[command(flatten)]
         survey: SurveyOptions,
-        #[command(flatten)]
-        host: HostOptions,
     },
     /// Print the SQL*Plus script that creates all objects, or upgrades an older installation
     InstallSql(ScriptSettings),
@@ -60,18 +48,10 @@ pub enum OracleCommand {
 }
 
 impl OracleCommand {
-    /// The options of the host that it surveys; `None` if it surveys none.
-    pub const fn host(&self) -> Option<&HostOptions> {
-        match self {
-            Self::Write { host, records: false, .. } | Self::Print { host, .. } => Some(host),
-            _ => None,
-        }
-    }
-
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         match self {
-            Self::Prepare { dir, .. } | Self::Write { dir, .. } => Needs::default().directory(dir).owners(),
+            Self::Write { dir, .. } => Needs::default().directory(dir).owners(),
             _ => Needs::default(),
         }
     }
@@ -80,7 +60,6 @@ impl OracleCommand {
 /// Runs the command.
 pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
     match command {
-        OracleCommand::Prepare { dir, access } => oracle::prepare(dir, access)?,
         OracleCommand::Write { dir, access, records: true, .. } => {
             for line in io::stdin().lock().lines() {
                 let snapshot_id = oracle::write(dir, &OracleSnapshot::from_json(&line?)?, access)?;

@@ -29,7 +29,7 @@ pub struct ReportOptions {
     /// Write the report to FILE, or to standard output if FILE is "-"
     #[arg(long, value_name = "FILE")]
     html: PathBuf,
-    /// Show page tables for up to N connections
+    /// Show the page tables of N connections
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = within::<u64, 1, 1_000_000>)]
     connections: u64,
 }

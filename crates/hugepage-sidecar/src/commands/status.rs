@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use hugepage_assess::StatusRow;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::columns::Columns;
@@ -19,7 +19,19 @@ use crate::output::host_rows::{HostOutput, NO_POOLS, RECOMMENDED_COUNTS};
 use crate::output::rows::{InstanceRow, PageSizeShare, PoolOutput, StoppedRow};
 use crate::output::stream::{say, stdout};
 use crate::output::table::{colored, or_unknown, table, wrapped, wrapped_instruction};
-use crate::output::{Format, escape, json};
+use crate::output::{escape, json};
+
+/// An output format.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum StatusFormat {
+    /// A table for people, 80 columns wide; colour on a terminal only.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+    /// Comma-separated values with a header line (RFC 4180), one line per instance.
+    Csv,
+}
 
 /// Options of `status`.
 #[derive(Clone, Debug, Args)]
@@ -28,7 +40,7 @@ pub struct StatusOptions {
     pub show: ShowOptions,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: StatusFormat,
 }
 
 pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
@@ -36,9 +48,9 @@ pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
     let out = HostOutput::new(&survey, &sizings);
     let verdict = HostVerdict::of_survey(&survey, &sizings);
     match options.format {
-        Format::Json => json(&out)?,
-        Format::Csv => csv(&out)?,
-        Format::Table => print(&out, &survey, &verdict),
+        StatusFormat::Json => json(&out)?,
+        StatusFormat::Csv => csv(&out)?,
+        StatusFormat::Table => print(&out, &survey, &verdict),
     }
     Ok(exit::of_verdict(&verdict))
 }

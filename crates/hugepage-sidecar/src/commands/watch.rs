@@ -21,7 +21,6 @@ use crate::commands::survey::AccountOptions;
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
 use crate::host_options::{duration, within};
-use crate::notify::Notify;
 use crate::oracle::files::WriterOptions;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::host_rows::HostOutput;
@@ -104,10 +103,8 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
         std::fs::create_dir_all(directory)
             .with_context(|| format!("could not create the directory {} of --state-dir", directory.display()))?;
     }
-    privileges::notes().iter().for_each(|note| journal::log(LogLevel::Log, note));
+    privileges::note().into_iter().for_each(|note| journal::log(LogLevel::Log, note));
     let mut timer = SignalTimer::new(has_signal).context("could not catch signals")?;
-    let notify = Notify::from_environment();
-    notify.tell("READY=1");
     let mut history = HostHistory::open(root, directory);
     let mut reported = BTreeSet::new();
     loop {
@@ -136,10 +133,9 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
                 exit::UNKNOWN
             });
         }
-        // Tells systemd that a survey has ended, and while this waits for the next one.
+        // The end of a reader wakes it, too.
         while let Some(left) = options.interval.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
-            notify.tell("WATCHDOG=1");
-            if timer.wait(notify.watchdog().map_or(left, |step| step.min(left))).context("could not wait")? {
+            if timer.wait(left).context("could not wait")? {
                 return Ok(exit::OK);
             }
         }

@@ -12,26 +12,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use hugepage_server::SafeDirectory;
-use hugepage_server::safe_directory::UnsafeDirectory;
-use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown};
-
-use crate::oracle::account;
-use crate::oracle::columns::{FILES, columns};
-use crate::oracle::record_line::header;
+use hugepage_server::safe_directory::{NewFile, UnsafeDirectory};
+use rustix::fs::{Gid, Mode, fchmod, fchown};
 
 /// Read and write for root, read for the group of the Oracle installation.
 const DEFAULT_MODE: u32 = 0o640;
 const LOCK_FILE: &str = ".hugepage-sidecar.lock";
 
-/// Owner, group and permissions of the files.
+/// Permissions of the files.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct WriterOptions {
-    /// Owner of the files, a name or a number [default: the current user]
-    #[arg(long, value_name = "USER", value_parser = account::user)]
-    owner: Option<Uid>,
-    /// Group of the files, a name or a number [default: the group of the directory]
-    #[arg(long, value_name = "GROUP", value_parser = account::group)]
-    group: Option<Gid>,
     /// Permissions of the files, octal [default: 640]
     #[arg(long, value_parser = file_mode)]
     mode: Option<u32>,
@@ -66,59 +56,31 @@ impl Writer {
         Ok(Self { path: path.to_owned(), directory, options: *options, _lock: lock })
     }
 
-    /// Writes missing files with a header line only.
-    pub fn prepare(&self) -> Result<()> {
-        let mut missing = Vec::new();
-        for file in FILES {
-            match self.directory.open_file(file.file, OFlags::PATH, 0) {
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    missing.push((file.file, header(columns(file))));
-                }
-                Err(error) => return Err(error).with_context(|| self.failed("look for", file.file)),
-            }
-        }
-        self.replace(&missing)
-    }
-
     /// Replaces files, each with its name and its text. An error before the first rename leaves the old ones.
     pub fn replace(&self, files: &[(&str, String)]) -> Result<()> {
+        let mut new = Vec::new();
         for (name, text) in files {
-            let name = temporary_name(name);
-            if let Err(error) = self.create(&name, text).with_context(|| self.failed("write", &name)) {
-                for (name, _) in files {
-                    // Report the first error.
-                    let _ = self.directory.remove(&*temporary_name(name));
-                }
-                return Err(error);
-            }
+            // What was left by a writer that was killed.
+            let temporary = format!(".{name}.new");
+            let created = self.directory.remove(&*temporary).and_then(|()| self.create(temporary, text));
+            new.push((name, created.with_context(|| self.failed("write", name))?));
         }
-        for (name, _) in files {
-            let renamed = self.directory.rename(temporary_name(name), *name);
-            renamed.with_context(|| self.failed("rename", &temporary_name(name)))?;
-        }
-        self.directory.sync().with_context(|| self.failed("write", ""))
+        new.into_iter().try_for_each(|(name, new)| new.put(*name).with_context(|| self.failed("replace", name)))
     }
 
-    /// Creates the file `name` with `text` and syncs it. An existing file or link of that name is removed, never written to.
-    fn create(&self, name: &str, text: &str) -> io::Result<()> {
-        let WriterOptions { owner, group, mode } = self.options;
+    /// Creates the file `name` with `text` and syncs it.
+    fn create(&self, name: String, text: &str) -> io::Result<NewFile<'_>> {
         let of_directory = Gid::from_raw(self.directory.metadata()?.gid());
-        self.directory.remove(name)?;
-        let mut file = self.directory.create_file(name, 0o600)?;
-        file.write_all(text.as_bytes())?;
+        let mut new = self.directory.new_file(name, 0o600)?;
+        new.file.write_all(text.as_bytes())?;
         // In this order: another user's mode only CAP_FOWNER can change.
-        fchmod(&file, Mode::from_bits_truncate(mode.unwrap_or(DEFAULT_MODE)))?;
-        fchown(&file, owner, group.or(Some(of_directory)))?;
-        file.sync_all()
+        fchmod(&new.file, Mode::from_bits_truncate(self.options.mode.unwrap_or(DEFAULT_MODE)))?;
+        fchown(&new.file, None, Some(of_directory))?;
+        new.file.sync_all()?;
+        Ok(new)
     }
 
     fn failed(&self, operation: &str, name: &str) -> String {
         format!("could not {operation} {}", self.path.join(name).display())
     }
-}
-
-/// The name of a file until it is complete.
-fn temporary_name(name: &str) -> String {
-    format!(".{name}.new")
 }

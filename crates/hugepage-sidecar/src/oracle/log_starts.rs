@@ -7,14 +7,15 @@ use hugepage_assess::columns::NamedValue;
 use hugepage_assess::row;
 use hugepage_host::readers::{self, Owner, Unread};
 use hugepage_host::{ServerIdentity, Survey};
+use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
 use hugepage_oracle::log_history::{RememberedStart, starts_in};
 use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::running::RunningOracle;
 use serde::{Deserialize, Serialize};
 
-use crate::oracle::instance_columns::start_record;
-use crate::oracle::schema::FileRecord;
+use crate::oracle::record_line::seconds;
+use crate::oracle::snapshot::FileRecord;
 
 /// The last starts of an instance that become records: the package in the database reads all of them at each SELECT.
 const MAX_RECORDS: usize = 50;
@@ -106,7 +107,46 @@ fn local_time(start: Option<&LastStart>) -> Option<i64> {
 fn of_instance(instance: &[NamedValue], starts: &[RememberedStart], current: Option<i64>) -> Vec<FileRecord> {
     let record = |one: &RememberedStart| {
         let is_current = current.is_some() && local_time(Some(&one.start)) == current;
-        start_record(one, starts.get(one.since), is_current, instance.iter().cloned())
+        let of_start = of_start(one, starts.get(one.since), is_current);
+        instance.iter().cloned().chain(of_start).collect()
     };
     starts[starts.len().saturating_sub(MAX_RECORDS)..].iter().map(record).collect()
+}
+
+/// What a log shows of a start. `first`: the first of those without interruption that landed in the same pages.
+fn of_start(one: &RememberedStart, first: Option<&RememberedStart>, is_current: bool) -> [NamedValue; 21] {
+    let start = &one.start;
+    let parameters = &start.parameters;
+    let size = one.got.size.filter(|size| start.pages_of(*size).is_some());
+    let size = size.or_else(|| start.expected().first().map(|(size, _)| *size));
+    let pages = size.and_then(|size| start.pages_of(size));
+    let time_in_log = |one: &RememberedStart| one.start.at.as_ref().map(|at| at.text.clone());
+    row! {
+        started_utc: one.at().and_then(seconds),
+        started_in_log: time_in_log(one),
+        is_current: is_current,
+        landed_in: one.got.landing,
+        page_size: one.got.size,
+        huge_page_bytes: one.in_huge_pages,
+        landed_since: first.and_then(time_in_log),
+        regression: one.lost.is_some(),
+        regression_detail: one.lost.map(|lost| lost.to_string()),
+        failed: one.failed,
+        version: start.version,
+        use_large_pages: start.use_large_pages,
+        sga_max_size: parameters.sga_max_size(),
+        memory_target: parameters.size("memory_target"),
+        pga_aggregate_target: parameters.size("pga_aggregate_target"),
+        pga_aggregate_limit: parameters.size("pga_aggregate_limit"),
+        available_pages: pages.and_then(|pages| pages.available),
+        expected_pages: pages.and_then(|pages| pages.expected),
+        allocated_pages: pages.and_then(|pages| pages.allocated),
+        memlock: start.memlock.and_then(Rlimit::bytes),
+        errors: logged_errors(start),
+    }
+}
+
+/// The errors of a start and of its table.
+pub fn logged_errors(start: &LastStart) -> Vec<&String> {
+    start.page_sizes.iter().filter_map(|row| row.error.as_ref()).chain(&start.errors).collect()
 }

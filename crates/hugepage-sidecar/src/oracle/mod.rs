@@ -1,13 +1,10 @@
 //! Text files for Oracle Database on this host, and the SQL that defines views of them.
 //!
-//! [`columns`] defines the files; the writer and the SQL are derived from it. [`write()`] converts a [`snapshot`] (typed) to
+//! sql/files.txt defines the files ([`schema`]); the writer and the SQL are derived from it. [`write()`] converts a [`snapshot`] to
 //! text with [`record_line`] and replaces the [`files`]. Oracle runs no program of this project, and this program does not
 //! connect to Oracle: see docs/oracle.md for the reasons.
 
-pub mod account;
-pub mod columns;
 pub mod files;
-mod instance_columns;
 pub mod log_starts;
 pub mod names;
 mod record_line;
@@ -37,9 +34,4 @@ pub fn write(directory: &Path, snapshot: &OracleSnapshot, options: &WriterOption
 /// The text of one file, such as `hp_pool.dat`; `None` if there is no file of that name.
 pub fn text(name: &str, snapshot: &OracleSnapshot) -> Option<String> {
     snapshot.files(&new_id()).into_iter().find(|(file, _)| *file == name).map(|(_, text)| text)
-}
-
-/// Writes missing files with a header line only, so that the first SELECT works.
-pub fn prepare(directory: &Path, options: &WriterOptions) -> Result<()> {
-    privileges::write(|| Writer::new(directory, options)?.prepare())
 }

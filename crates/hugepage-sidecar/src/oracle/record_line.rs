@@ -16,17 +16,14 @@ pub const MAX_RECORD_BYTES: usize = 999;
 const INSTRUCTION_ELSEWHERE: &str = "Run \"hugepage-sidecar status\" on this host: what to do does not fit here.";
 
 /// The header line.
-pub fn header(columns: impl Iterator<Item = &'static Column>) -> String {
-    let names: Vec<_> = columns.map(|column| column.name).collect();
+pub fn header(columns: &[Column]) -> String {
+    let names: Vec<_> = columns.iter().map(|column| column.name).collect();
     format!("{}\n", names.join("|"))
 }
 
-/// The line of `values`, which must be in the order of `columns`.
-pub fn line(columns: impl Iterator<Item = &'static Column>, values: &[Value]) -> String {
-    let columns: Vec<_> = columns.collect();
-    assert_eq!(columns.len(), values.len(), "a record has a value for every column");
-    let mut fields: Vec<_> =
-        columns.iter().zip(values).map(|(column, value)| field(column.column_type, value)).collect();
+/// The line of a record. `value`: that of a column, by its name.
+pub fn line(columns: &[Column], value: impl Fn(&str) -> Value) -> String {
+    let mut fields: Vec<_> = columns.iter().map(|column| field(column.column_type, &value(column.name))).collect();
     let length = |fields: &[String]| fields.iter().map(|field| field.len() + 1).sum::<usize>();
     let mut order: Vec<_> = (0..fields.len()).rev().filter(|&at| columns[at].column_type.may_be_shortened()).collect();
     order.sort_by_key(|&at| matches!(columns[at].column_type, ColumnType::Command(_)));
@@ -41,7 +38,7 @@ pub fn line(columns: impl Iterator<Item = &'static Column>, values: &[Value]) ->
 
 fn field(column_type: ColumnType, value: &Value) -> String {
     match (column_type, value) {
-        (ColumnType::UtcTime, Value::Number(seconds)) => seconds.as_u64().and_then(utc).unwrap_or_default(),
+        (ColumnType::Utc, Value::Number(seconds)) => seconds.as_u64().and_then(utc).unwrap_or_default(),
         (_, Value::Number(number)) => number.to_string(),
         (_, Value::Array(parts)) => {
             let texts: Vec<_> = parts.iter().filter_map(Value::as_str).collect();
@@ -75,7 +72,7 @@ fn elsewhere(column_type: ColumnType, width: usize) -> String {
     if is_instruction { INSTRUCTION_ELSEWHERE.to_owned() } else { String::new() }
 }
 
-/// The seconds since 1970, for [`ColumnType::UtcTime`]; `None` if the time is before that.
+/// The seconds since 1970, for [`ColumnType::Utc`]; `None` if the time is before that.
 pub fn seconds(time: SystemTime) -> Option<u64> {
     time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
@@ -92,13 +89,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::oracle::columns::{FILES, columns};
+    use crate::oracle::schema::FILES;
 
     fn value(column_type: ColumnType) -> BoxedStrategy<Value> {
         let value = match column_type {
-            ColumnType::Bytes | ColumnType::Pages | ColumnType::Count => any::<u64>().prop_map(Value::from).boxed(),
+            ColumnType::Number => any::<u64>().prop_map(Value::from).boxed(),
             ColumnType::Flag => any::<bool>().prop_map(Value::from).boxed(),
-            ColumnType::UtcTime => any::<u32>().prop_map(Value::from).boxed(),
+            ColumnType::Utc => any::<u32>().prop_map(Value::from).boxed(),
             _ => "(?s).{0,600}".prop_map(Value::from).boxed(),
         };
         prop_oneof![4 => value, 1 => Just(Value::Null)].boxed()
@@ -106,20 +103,25 @@ mod tests {
 
     fn values() -> impl Strategy<Value = (usize, Vec<Value>)> {
         (0..FILES.len()).prop_flat_map(|file| {
-            let values: Vec<_> = columns(FILES[file]).map(|column| value(column.column_type)).collect();
+            let values: Vec<_> = FILES[file].columns.iter().map(|column| value(column.column_type)).collect();
             (Just(file), values)
         })
+    }
+
+    fn line_of(columns: &[Column], values: &[Value]) -> String {
+        line(columns, |name| values[columns.iter().position(|column| column.name == name).unwrap()].clone())
     }
 
     proptest! {
         #[test]
         fn write_short_ascii_records((file, values) in values()) {
-            let line = line(columns(FILES[file]), &values);
+            let columns = &FILES[file].columns;
+            let line = line_of(columns, &values);
             prop_assert!(line.is_ascii() && line.len() <= MAX_RECORD_BYTES);
             prop_assert_eq!(line.find(|c: char| c.is_control()), Some(line.len() - 1));
             let fields: Vec<_> = line.trim_end_matches('\n').split('|').collect();
             prop_assert_eq!(fields.len(), values.len());
-            for (field, column) in fields.into_iter().zip(columns(FILES[file])) {
+            for (field, column) in fields.into_iter().zip(columns) {
                 prop_assert!(field.len() <= column.column_type.width());
                 prop_assert_eq!(field.trim_matches(' '), field);
             }
@@ -128,14 +130,14 @@ mod tests {
 
     #[test]
     fn shorten_the_last_fields_first() {
-        let kinds: [&'static Column; 3] = [
-            &Column { name: "a", column_type: ColumnType::Prose(400), comment: "" },
-            &Column { name: "b", column_type: ColumnType::Command(400), comment: "" },
-            &Column { name: "c", column_type: ColumnType::Prose(400), comment: "" },
+        let kinds = [
+            Column { name: "a", column_type: ColumnType::Prose(400), comment: "" },
+            Column { name: "b", column_type: ColumnType::Command(400), comment: "" },
+            Column { name: "c", column_type: ColumnType::Prose(400), comment: "" },
         ];
         let words = |count: usize| Value::from("word ".repeat(count).trim_end());
         let fields = |values: &[Value]| {
-            let line = line(kinds.into_iter(), values);
+            let line = line_of(&kinds, values);
             line.trim_end().split('|').map(str::len).collect::<Vec<_>>()
         };
         assert_eq!(fields(&[words(60), words(60), words(60)]), [299, 299, 299]);
@@ -163,16 +165,16 @@ mod tests {
 
     #[test]
     fn a_full_record_has_an_instruction_whole_elsewhere_or_not() {
-        let columns: [&'static Column; 3] = [
-            &Column { name: "a", column_type: ColumnType::Text(500), comment: "" },
-            &Column { name: "b", column_type: ColumnType::Text(500), comment: "" },
-            &Column { name: "c", column_type: ColumnType::Instruction(300), comment: "" },
+        let columns = [
+            Column { name: "a", column_type: ColumnType::Text(500), comment: "" },
+            Column { name: "b", column_type: ColumnType::Text(500), comment: "" },
+            Column { name: "c", column_type: ColumnType::Instruction(300), comment: "" },
         ];
         let hint =
             "Run \"sysctl -w vm.nr_hugepages=7\" and restart the server, which then has what it asks for at present.";
         let beside = |bytes: usize| {
             let (first, second) = ("x".repeat(500), "x".repeat(bytes - 500));
-            let line = line(columns.into_iter(), &[first.into(), second.into(), hint.into()]);
+            let line = line_of(&columns, &[first.into(), second.into(), hint.into()]);
             line.trim_end().rsplit('|').next().unwrap().to_owned()
         };
         let room = MAX_RECORD_BYTES - columns.len();

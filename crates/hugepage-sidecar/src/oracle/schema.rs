@@ -1,30 +1,34 @@
-//! Files and their columns, in Rust, in a file, and in Oracle.
+//! The files and their columns, as sql/files.txt lists them.
 
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use hugepage_assess::columns::NamedValue;
-use serde_json::Value;
+/// The version of the format. Another version has other file names, so that no reader confuses them.
+pub const FORMAT_VERSION: u64 = 1;
 
-/// The type of a column.
+/// The files in the order of renaming. Each begins with the common columns.
+pub static FILES: LazyLock<Vec<DataFile>> = LazyLock::new(|| {
+    let lines = || include_str!("sql/files.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut files: Vec<DataFile> = Vec::new();
+    for line in lines() {
+        match line.strip_prefix("file ") {
+            Some(heading) => files.push(DataFile::with_heading(heading)),
+            None => files.last_mut().expect("a file precedes its columns").columns.push(Column::parse(line)),
+        }
+    }
+    let common = files.remove(0).columns;
+    files.iter_mut().for_each(|file| file.columns = [common.clone(), std::mem::take(&mut file.columns)].concat());
+    files
+});
+
+/// The type of a column; sql/files.txt says what each is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// A size in bytes.
-    Bytes,
-    /// A number of pages; another column has the page size.
-    Pages,
-    /// A number of anything else.
-    Count,
-    /// A name, a path or a word, truncated to the width.
+    Number,
     Text(usize),
-    /// Sentences, truncated between words, and further if the record would be too long.
     Prose(usize),
-    /// What to do, with commands: as it is, or a sentence on where it is.
     Instruction(usize),
-    /// A command, or a name to compare with: whole or NULL, because a part of it must not be used. Sentences are cut first.
     Command(usize),
-    /// A timestamp in UTC, in seconds since 1970.
-    UtcTime,
-    /// Yes or no.
+    Utc,
     Flag,
 }
 
@@ -32,12 +36,27 @@ pub enum ColumnType {
 const NUMBER_WIDTH: usize = 20;
 
 impl ColumnType {
+    fn parse(text: &str) -> Self {
+        let (name, width) = text.trim_end_matches(')').split_once('(').unwrap_or((text, "0"));
+        let width = width.parse().expect("a width is a number");
+        match name {
+            "bytes" | "pages" | "count" => Self::Number,
+            "text" => Self::Text(width),
+            "prose" => Self::Prose(width),
+            "instruction" => Self::Instruction(width),
+            "command" => Self::Command(width),
+            "utc" => Self::Utc,
+            "flag" => Self::Flag,
+            _ => panic!("{name} is no type of a column"),
+        }
+    }
+
     /// The maximum bytes of a field.
     pub const fn width(self) -> usize {
         match self {
-            Self::Bytes | Self::Pages | Self::Count => NUMBER_WIDTH,
+            Self::Number => NUMBER_WIDTH,
             Self::Text(width) | Self::Prose(width) | Self::Instruction(width) | Self::Command(width) => width,
-            Self::UtcTime => "YYYY-MM-DD HH24:MI:SS".len() - "24".len(),
+            Self::Utc => "YYYY-MM-DD HH24:MI:SS".len() - "24".len(),
             Self::Flag => 1,
         }
     }
@@ -45,23 +64,12 @@ impl ColumnType {
     /// The type in the external table and in the object type. Timestamps are text there; the views convert them with a
     /// format that is independent of NLS settings.
     pub fn oracle_type(self) -> String {
-        match self {
-            Self::Bytes | Self::Pages | Self::Count => format!("NUMBER({NUMBER_WIDTH})"),
-            _ => format!("VARCHAR2({})", self.width()),
-        }
+        if self.is_number() { format!("NUMBER({NUMBER_WIDTH})") } else { format!("VARCHAR2({})", self.width()) }
     }
 
     /// Whether the Oracle type is NUMBER.
     pub const fn is_number(self) -> bool {
-        matches!(self, Self::Bytes | Self::Pages | Self::Count)
-    }
-
-    /// The type in the views.
-    pub fn view_type(self) -> String {
-        match self {
-            Self::UtcTime => "DATE".to_owned(),
-            _ => self.oracle_type(),
-        }
+        matches!(self, Self::Number)
     }
 
     /// Whether a value is as it is or not there.
@@ -76,91 +84,98 @@ impl ColumnType {
 }
 
 /// A column of a file, of Oracle and of the documents.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Column {
     /// A valid Oracle identifier of at most 30 bytes (the limit of 11.2), in lower case.
     pub name: &'static str,
     /// The type of the column.
     pub column_type: ColumnType,
-    /// Meaning, unit, and meaning of NULL: the doc comment.
+    /// Meaning, unit, and meaning of NULL.
     pub comment: &'static str,
+}
+
+impl Column {
+    fn parse(line: &'static str) -> Self {
+        let (name, rest) = line.split_once(' ').expect("a column has a type");
+        let (column_type, comment) = rest.split_once(' ').expect("a column has a comment");
+        Self { name, column_type: ColumnType::parse(column_type), comment }
+    }
 }
 
 /// A file with its columns.
 #[derive(Debug)]
 pub struct DataFile {
     /// The name of the external table.
-    pub name: &'static str,
+    pub name: String,
     /// The name of the file.
-    pub file: &'static str,
+    pub file: String,
     /// The function of the package that reads it.
-    pub function: &'static str,
+    pub function: String,
     /// The column of hp_host.dat that has the number of its records.
-    pub count: &'static str,
+    pub count: String,
+    /// The name of the view of it.
+    pub view: &'static str,
     /// The meaning of one record.
     pub comment: &'static str,
-    /// The columns after the common ones. New columns are only appended.
-    pub own: &'static [Column],
+    /// Its columns, the common ones first.
+    pub columns: Vec<Column>,
 }
-
-/// The values of a record, in the order of the columns.
-pub type FileRecord = Vec<Value>;
 
 impl DataFile {
-    /// Whether older versions of the sidecar do not write the file: its count in hp_host.dat is NULL then.
-    pub fn is_later(&self) -> bool {
-        ["hp_segment", "hp_start"].contains(&self.name)
-    }
-
-    /// The record of the values that columns declare, and for the other columns of those that have their names; else they are NULL.
-    pub fn record(
-        &self,
-        declared: impl IntoIterator<Item = Option<Value>>,
-        named: impl IntoIterator<Item = NamedValue>,
-    ) -> FileRecord {
-        let mut named: BTreeMap<_, _> = named.into_iter().collect();
-        let value = |(column, declared): (&Column, Option<Value>)| {
-            declared.unwrap_or_else(|| named.remove(column.name).unwrap_or_default())
-        };
-        self.own.iter().zip(declared).map(value).collect()
+    fn with_heading(heading: &'static str) -> Self {
+        let mut words = heading.splitn(3, ' ');
+        let mut word = || words.next().expect("a file has a name, a view and a comment");
+        let (name, view, comment) = (word(), word(), word());
+        Self {
+            name: format!("hp_{name}"),
+            file: format!("hp_{name}.dat"),
+            function: format!("{name}s"),
+            count: format!("{name}_count"),
+            view,
+            comment,
+            columns: Vec::new(),
+        }
     }
 }
 
-/// Defines a file, its columns, and the function that makes a record of it. The doc comments become comments in Oracle. A column
-/// without a value of its own has the one of its name, if there is one.
-macro_rules! data_file {
-    (
-        $(#[doc = $about:literal])+
-        $file:ident = $word:literal, $record:ident($($argument:ident: $type:ty),*)
-        $(where { $(let $local:ident = $known:expr;)+ })? {
-            $($(#[doc = $comment:literal])+ $name:ident: $kind:ident $(($width:literal))? $(= $value:expr)?,)+
-        }
-    ) => {
-        $(#[doc = $about])+
-        pub static $file: $crate::oracle::schema::DataFile = $crate::oracle::schema::DataFile {
-            name: concat!("hp_", $word),
-            file: concat!("hp_", $word, ".dat"),
-            function: concat!($word, "s"),
-            count: concat!($word, "_count"),
-            comment: concat!($($about),+).trim_ascii(),
-            own: &[$($crate::oracle::schema::Column {
-                name: stringify!($name),
-                column_type: $crate::oracle::schema::ColumnType::$kind $(($width))?,
-                comment: concat!($($comment),+).trim_ascii(),
-            }),+],
-        };
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::names::object;
+    use crate::oracle::record_line::MAX_RECORD_BYTES;
 
-        /// A record of it, with those of `named` that have the names of columns.
-        pub fn $record(
-            $($argument: $type,)*
-            named: impl IntoIterator<Item = hugepage_assess::columns::NamedValue>,
-        ) -> $crate::oracle::schema::FileRecord {
-            $($(let $local = $known;)+)?
-            $file.record([$($crate::oracle::schema::data_file!(@value $($value)?)),+], named)
+    #[test]
+    fn use_legal_and_unique_names() {
+        for file in FILES.iter() {
+            let mut names: Vec<_> = file.columns.iter().map(|column| column.name).collect();
+            for name in &names {
+                assert!(object(name).is_ok(), "{name}");
+            }
+            assert!(object(file.view).is_ok(), "{}", file.view);
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), file.columns.len(), "{}", file.name);
         }
-    };
-    (@value) => { None };
-    (@value $value:expr) => { Some(hugepage_assess::columns::value(&$value)) };
+    }
+
+    /// Only columns that may be shortened can make a record too long.
+    #[test]
+    fn fit_records_without_shortened_columns() {
+        for file in FILES.iter() {
+            let fixed = file.columns.iter().map(|column| match column.column_type.may_be_shortened() {
+                true => 1,
+                false => column.column_type.width() + 1,
+            });
+            assert!(fixed.sum::<usize>() <= MAX_RECORD_BYTES, "{}", file.name);
+        }
+    }
+
+    /// COMMENT ON takes 4000 bytes. A sentence without a period was truncated.
+    #[test]
+    fn comment_every_column() {
+        for column in FILES.iter().flat_map(|file| &file.columns) {
+            let comment = column.comment;
+            assert!(comment.is_ascii() && comment.len() < 1000 && comment.ends_with('.'), "{comment}");
+        }
+    }
 }
-
-pub(crate) use data_file;

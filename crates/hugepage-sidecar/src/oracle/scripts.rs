@@ -5,9 +5,8 @@ use std::fmt::Display;
 use askama::Template;
 use clap::Args;
 
-use crate::oracle::columns::{FILES, columns};
 use crate::oracle::names;
-use crate::oracle::schema::DataFile;
+use crate::oracle::schema::{DataFile, FILES};
 use crate::oracle::views::{self, OracleView};
 
 /// Names of objects in the database, and the path of the files.
@@ -58,7 +57,7 @@ struct ScriptTemplate<'a> {
     settings: &'a ScriptSettings,
     version: &'static str,
     /// The files, each as an external table.
-    tables: &'static [&'static DataFile],
+    tables: &'static [DataFile],
     views: &'a [OracleView],
 }
 

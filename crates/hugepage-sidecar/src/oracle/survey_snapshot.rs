@@ -1,5 +1,6 @@
 //! Converts a survey of the host to the columns that Oracle reads.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hugepage_assess::assessment::{Finding, Sizing, Status};
@@ -8,21 +9,17 @@ use hugepage_assess::model::{Landing, Product};
 use hugepage_assess::pools::{PoolColumns, counters};
 use hugepage_assess::row;
 use hugepage_assess::status_row::beside;
+use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::{Instance, Survey};
-use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::proc::namespace;
-use hugepage_kernel::{Bytes, PageSize, Root};
+use hugepage_kernel::memory::sysctl;
+use hugepage_kernel::{PageSize, Root};
 use hugepage_oracle::readers::LastStart;
-use hugepage_oracle::readers::sysvipc;
 use hugepage_oracle::stopped::StoppedOracle;
 
-use crate::oracle::columns::{host_record, pool_record};
-use crate::oracle::instance_columns::{finding_record, instance_record, logged_errors, segment_record};
-use crate::oracle::log_starts::LogStarts;
+use crate::oracle::log_starts::{LogStarts, logged_errors};
 use crate::oracle::record_line::seconds;
-use crate::oracle::schema::FileRecord;
-use crate::oracle::snapshot::OracleSnapshot;
+use crate::oracle::snapshot::{FileRecord, OracleSnapshot};
 use crate::output::rows::{InstanceRow, StoppedRow};
 
 /// The snapshot of a survey. `interval`: the time until the next one; `None` if none follows. `logs`: the starts of the instances.
@@ -36,22 +33,55 @@ pub fn from_survey(
     let host = &survey.host;
     let running = survey.instances.iter().map(|instance| of_instance(survey, sizings, instance));
     let stopped = host.stopped.iter().map(|stopped| of_stopped(survey, sizings, stopped));
-    let finding = |(priority, one): (u64, HostRecommendation)| {
-        let instance = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.id.name));
-        finding_record(priority, &one, instance, fields(&one.recommendation))
-    };
+    let findings = (1..).zip(host_advice::recommendations(survey, sizings));
+    let records = [
+        ("pools", host.pools.iter().map(|row| fields(&PoolColumns::new(row)).collect()).collect()),
+        ("instances", running.chain(stopped).collect()),
+        ("findings", findings.map(|(priority, one)| of_finding(survey, priority, &one)).collect()),
+        ("starts", logs.records(root, survey)),
+        ("hosts", vec![of_host(root, survey, sizings, interval)]),
+    ];
     OracleSnapshot {
         taken_at: host.taken_at,
         host_name: host.host_name.clone().unwrap_or_default(),
-        records: [
-            host.pools.iter().map(|row| pool_record(fields(&PoolColumns::new(row)))).collect(),
-            running.chain(stopped).collect(),
-            (1..).zip(host_advice::recommendations(survey, sizings)).map(finding).collect(),
-            survey.instances.iter().flat_map(|instance| segment_records(root, instance)).collect(),
-            logs.records(root, survey),
-            vec![host_record(root, survey, sizings, interval, [])],
-        ],
+        records: BTreeMap::from(records.map(|(function, records)| (function.to_owned(), records))),
     }
+}
+
+fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> FileRecord {
+    let host = &survey.host;
+    let meminfo = host.meminfo.as_ref();
+    let default = host.default_page_size();
+    let has_instances = !(survey.instances.is_empty() && host.stopped.is_empty());
+    let running = |name| sysctl::running(root, name).ok().flatten();
+    let record = row! {
+        interval_seconds: interval.map(|interval| interval.as_secs().max(1)),
+        sidecar_version: env!("CARGO_PKG_VERSION"),
+        verdict: has_instances.then(|| HostVerdict::of_survey(survey, sizings).severity),
+        memory_total: meminfo.and_then(|meminfo| meminfo.mem_total),
+        memory_available: meminfo.and_then(|meminfo| meminfo.mem_available),
+        page_tables_host: meminfo.and_then(|meminfo| meminfo.page_tables),
+        huge_page_size: default,
+        hugetlb: meminfo.and_then(|meminfo| meminfo.hugetlb),
+        recommended_nr_hugepages: default.and_then(|size| Sizing::of_size(sizings, size)?.recommended),
+        transparent_hugepage: host.transparent_hugepage,
+        hugetlb_shm_group: running("vm.hugetlb_shm_group").and_then(|group| group.parse::<u64>().ok()),
+        kernel: running("kernel.osrelease"),
+        notes: host.notes,
+    };
+    record.into()
+}
+
+fn of_finding(survey: &Survey, priority: u64, one: &HostRecommendation) -> FileRecord {
+    let instance = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.id.name));
+    let own = row! {
+        priority: priority,
+        kind: instance.map(|instance| instance.id.kind()),
+        sid: one.instance,
+        current_value: one.recommendation.current,
+        instance_host: instance.and_then(|instance| instance.id.place.host_name.as_ref()),
+    };
+    fields(&one.recommendation).chain(own).collect()
 }
 
 fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> FileRecord {
@@ -78,7 +108,7 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> File
         instance_host: instance.id.place.host_name,
     };
     let of_start = of_start(survey, start, facts.pool_state.huge_page_size);
-    instance_record(fields(&row).chain(beside(&instance.status)).chain(of_start).chain(own))
+    fields(&row).chain(beside(&instance.status)).chain(of_start).chain(own).collect()
 }
 
 /// An instance that does not run: what its next start would get of the pool as it is.
@@ -93,7 +123,7 @@ fn of_stopped(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) -> F
         home: stopped.home,
     };
     let of_start = of_start(survey, stopped.last_start.as_ref(), size);
-    instance_record(fields(&row).chain(counters(pool)).chain(of_start).chain(own))
+    fields(&row).chain(counters(pool)).chain(of_start).chain(own).collect()
 }
 
 /// What an instance has whether it runs or not: what its last start logged of the pages of `size`.
@@ -106,43 +136,4 @@ fn of_start(survey: &Survey, start: Option<&LastStart>, size: Option<PageSize>) 
         last_start_allocated: logged.and_then(|pages| pages.allocated),
         last_start_errors: start.map(logged_errors),
     }
-}
-
-fn segment_records(root: &Root, instance: &Instance) -> Vec<FileRecord> {
-    /// The kernel's default for the number of segments (SHMMNI).
-    const MAX_SEGMENTS: usize = 4096;
-    let Some(memory) = instance.memory.shared.as_ref().filter(|_| instance.id.oracle().is_some()) else {
-        return Vec::new();
-    };
-    let base = root.base_page_size().ok();
-    let of_mapping = |mapping: &Mapping| {
-        let landed_in = match mapping.page_size {
-            size @ Some(_) if size > base => Landing::Hugetlb,
-            Some(_) => Landing::Base,
-            None => Landing::Unknown,
-        };
-        row! {
-            kind: instance.id.kind(),
-            sid: instance.id.name,
-            pid: instance.id.pid,
-            page_size: mapping.page_size,
-            landed_in: landed_in,
-            instance_host: instance.id.place.host_name,
-        }
-    };
-    if instance.is_amm()
-        && let Some(first) = memory.mappings.first()
-    {
-        let size = memory.mappings.iter().fold(Bytes(0), |sum, mapping| sum.saturating_add(mapping.size()));
-        return vec![segment_record(&format!("ora_{}_*", instance.id.name), size, None, None, of_mapping(first))];
-    }
-    // In another namespace the same number is another segment.
-    let is_ours = namespace::is_own(root, instance.id.pid, "ipc");
-    let known = if is_ours { sysvipc::read(root).ok().flatten().unwrap_or_default() } else { Vec::new() };
-    let record = |mapping: &Mapping| {
-        let shmid = mapping.is_sysv().then_some(mapping.inode);
-        let segment = known.iter().find(|segment| Some(segment.shmid) == shmid);
-        segment_record(mapping.name(), mapping.size(), shmid, segment, of_mapping(mapping))
-    };
-    memory.mappings.iter().take(MAX_SEGMENTS).map(record).collect()
 }

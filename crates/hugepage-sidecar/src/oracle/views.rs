@@ -1,8 +1,6 @@
 //! The views: columns of the files, with ages, and timestamps as Oracle dates.
 
-use crate::oracle::columns::{COMMON, HOST, POOL};
-use crate::oracle::instance_columns::{FINDING, INSTANCE, SEGMENT, START};
-use crate::oracle::schema::{Column, ColumnType, DataFile};
+use crate::oracle::schema::{Column, ColumnType, DataFile, FILES};
 
 /// A view of the package's records.
 #[derive(Debug)]
@@ -32,53 +30,41 @@ pub struct ViewColumn {
     pub comment: &'static str,
 }
 
-/// All views, in the order of the documents.
+/// All views: that of each file, and one of the instances without PostgreSQL servers.
 pub fn all() -> Vec<OracleView> {
-    let of_oracle =
-        view("hugepage_status", &INSTANCE, "Huge pages of the Oracle instances of this host: one row per instance.");
-    vec![
-        OracleView { condition: "r.kind <> 'postgresql'", ..of_oracle },
-        view(
-            "hugepage_instances",
-            &INSTANCE,
-            "The same for all instances of this host, including PostgreSQL servers: one row per instance.",
-        ),
-        view(
-            "hugepage_history",
-            &START,
-            "Starts of the Oracle instances in their alert logs, the oldest first: one row per start.",
-        ),
-        view(
-            "hugepage_segments",
-            &SEGMENT,
-            "Segments of the SGA of the running Oracle instances: one row per segment.",
-        ),
-        view(
-            "hugepage_pools",
-            &POOL,
-            "Pools of huge pages of this host: one row per page size, and one per NUMA node.",
-        ),
-        view("hugepage_findings", &FINDING, "Recommendations for this host, ordered by priority: one row per setting."),
-        view("hugepage_hosts", &HOST, "The memory of this host: one row."),
-    ]
+    let of_oracle = FILES.iter().filter(|file| file.function == "instances").map(|file| OracleView {
+        name: "hugepage_status",
+        comment: "Huge pages of the Oracle instances of this host: one row per instance.",
+        condition: "r.kind <> 'postgresql'",
+        ..view(file)
+    });
+    of_oracle.chain(FILES.iter().map(view)).collect()
 }
 
-fn view(name: &'static str, file: &'static DataFile, comment: &'static str) -> OracleView {
-    OracleView { name, comment, function: file.function, condition: "", columns: columns(file) }
+fn view(file: &'static DataFile) -> OracleView {
+    OracleView {
+        name: file.view,
+        comment: file.comment,
+        function: &file.function,
+        condition: "",
+        columns: columns(&file.columns),
+    }
 }
 
 /// The columns of a view: the SID, if the file has it, what is common to all, and those of the file.
-fn columns(file: &'static DataFile) -> Vec<ViewColumn> {
-    let common = |name: &str| COMMON.own.iter().find(|column| column.name == name);
-    let sid = file.own.iter().find(|column| column.name == "sid");
-    let mut columns: Vec<_> = sid.into_iter().chain(common("snapshot_utc")).map(stored).collect();
+fn columns(of_file: &'static [Column]) -> Vec<ViewColumn> {
+    const FIRST: [&str; 5] = ["sid", "snapshot_utc", "host_name", "format_version", "snapshot_id"];
+    let named = |name: &str| of_file.iter().find(|column| column.name == name).map(stored);
+    let sid = named("sid");
+    let has_sid = sid.is_some();
+    let mut columns: Vec<_> = sid.into_iter().chain(named("snapshot_utc")).collect();
     columns.push(computed(
         "age_seconds",
         "hugepage_advisor.age_seconds(r.snapshot_utc)",
         "NUMBER",
         "Age of the snapshot in seconds.",
     ));
-    if sid.is_some() {
+    if has_sid {
         // An instance in a container may have a host with a name of its own.
         columns.push(computed(
             "this_instance",
@@ -93,18 +79,20 @@ fn columns(file: &'static DataFile) -> Vec<ViewColumn> {
         "VARCHAR2(1)",
         "Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.",
     ));
-    columns.extend(common("host_name").map(stored));
-    columns.extend(file.own.iter().filter(|column| column.name != "sid").map(stored));
+    columns.extend(named("host_name"));
+    columns.extend(of_file.iter().filter(|column| !FIRST.contains(&column.name)).map(stored));
     columns
 }
 
 fn stored(column: &Column) -> ViewColumn {
     let name = column.name;
-    let expression = match column.column_type {
-        ColumnType::UtcTime => format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN')"),
-        _ => format!("r.{name}"),
+    let (expression, oracle_type) = match column.column_type {
+        ColumnType::Utc => {
+            (format!("TO_DATE(r.{name}, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN')"), "DATE".to_owned())
+        }
+        of_file => (format!("r.{name}"), of_file.oracle_type()),
     };
-    ViewColumn { name, expression, oracle_type: column.column_type.view_type(), comment: column.comment }
+    ViewColumn { name, expression, oracle_type, comment: column.comment }
 }
 
 fn computed(name: &'static str, expression: &str, oracle_type: &str, comment: &'static str) -> ViewColumn {
@@ -120,7 +108,7 @@ mod tests {
         for view in all() {
             let names: Vec<_> = view.columns.iter().map(|column| column.name).collect();
             assert!(view.name.len() <= 30);
-            if ["instances", "findings", "starts", "segments"].contains(&view.function) {
+            if ["instances", "findings", "starts"].contains(&view.function) {
                 assert_eq!(names[..3], ["sid", "snapshot_utc", "age_seconds"], "{}", view.name);
             }
         }

@@ -1,7 +1,6 @@
 //! The host with all its rows. Sizes are in bytes; null means unknown.
 
 use hugepage_assess::assessment::Sizing;
-use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
 use hugepage_assess::columns;
 use hugepage_assess::model::PoolHolder;
 use hugepage_host::host_advice::verdict::HostVerdict;
@@ -62,8 +61,6 @@ columns! {
         notes: Vec<String> = host.notes.iter().cloned().chain(of_boot).collect(),
         /// The programs beside database servers that have huge pages, the largest first.
         holders: Vec<PoolHolder> = host.holders.clone(),
-        /// The advisories on this kernel that concern one of the instances.
-        kernel_advisories: Vec<KernelAdvisory> = kernel_advisories(survey),
     }
 }
 
@@ -81,17 +78,6 @@ pub struct NextBootOutput {
     pub reason: Option<String>,
 }
 
-/// An advisory on this kernel.
-#[derive(Debug, Serialize)]
-pub struct KernelAdvisory {
-    pub name: String,
-    /// Whether the advisory applies to this kernel; null if unknown.
-    pub applies: Option<bool>,
-    pub detail: String,
-    /// The instances that the advisory concerns.
-    pub instances: Vec<String>,
-}
-
 /// Each pool after the next boot.
 fn next_boot(survey: &Survey) -> Vec<NextBootOutput> {
     let sizes = survey.host.pools.iter().filter(|row| row.node.is_none()).map(|row| row.pool.page_size);
@@ -104,23 +90,4 @@ fn next_boot(survey: &Survey) -> Vec<NextBootOutput> {
         NextBootOutput { page_size, nr_hugepages, state, source, reason }
     };
     sizes.map(output).collect()
-}
-
-/// The advisories on this kernel in the order of the table, each with its instances.
-fn kernel_advisories(survey: &Survey) -> Vec<KernelAdvisory> {
-    let (known, mut found) = (Advisories::known(), Vec::<KernelAdvisory>::new());
-    for instance in survey.instances.iter() {
-        for KernelFinding { name, applies, detail } in
-            known.concerning(&instance.status.facts, survey.host.kernel_release.as_deref())
-        {
-            let Some(detail) = detail else { continue };
-            match found.iter_mut().find(|row| row.name == name) {
-                Some(row) => row.instances.push(instance.id.name.clone()),
-                None => found.push(KernelAdvisory { name, applies, detail, instances: vec![instance.id.name.clone()] }),
-            }
-        }
-    }
-    let place = |name: &str| known.advisory.iter().position(|row| name.strip_prefix("kernel_") == Some(&row.name));
-    found.sort_by_key(|row| place(&row.name));
-    found
 }

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 
 use crate::output::stream::say;
 
-/// An output format.
+/// An output format, of all but `status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A table for people, 80 columns wide; colour on a terminal only.
@@ -20,8 +20,6 @@ pub enum Format {
     Table,
     /// One JSON document.
     Json,
-    /// Comma-separated values with a header line (RFC 4180), one line per instance.
-    Csv,
 }
 
 /// Prints `document` as JSON.

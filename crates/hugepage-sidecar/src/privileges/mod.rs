@@ -1,10 +1,8 @@
-//! The privileges that this program gives up at its start: most powers of root, and writing to other places than the command line says.
+//! The privileges that this program gives up at its start: most powers of root.
 //!
 //! The thread that reads the host has two capabilities. What a command needs besides is permitted, but in effect only in a
-//! thread that writes one file, and ends, or in a reader until it has become another user. Landlock confines the threads that write, not
-//! the one that reads: the kernel shows a confined thread neither the root directory nor the program of another process (ptrace(2)).
+//! thread that writes one file, and ends, or in a reader until it has become another user.
 
-mod landlock;
 mod output_place;
 
 use std::fs::{self, DirBuilder, Metadata};
@@ -58,8 +56,7 @@ impl Needs {
 
     /// Replaces the file `path`, by another one in its directory, unless strangers could put something else in its place.
     pub fn file(self, path: &Path) -> Self {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        self.unless_shared(parent).directory(parent)
+        self.unless_shared(above(path)).directory(above(path))
     }
 
     /// The needs; an error if nothing is written where the command line says.
@@ -96,6 +93,16 @@ impl Needs {
     }
 }
 
+/// The directory of a file.
+fn above(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Why the file `path` is not replaced; `None` if it may be.
+pub fn refusal_of_file(path: &Path) -> Option<String> {
+    output_place::refusal(above(path))
+}
+
 /// Whether this user can write to a file without a capability, by the file's mode.
 fn is_writable(found: &Metadata) -> bool {
     let shift = match () {
@@ -110,9 +117,8 @@ fn is_writable(found: &Metadata) -> bool {
 #[derive(Debug)]
 struct Confinement {
     writing: CapabilitySet,
-    /// The rules of Landlock; `None` if the kernel has none.
-    rules: Option<landlock::Rules>,
-    notes: Vec<String>,
+    /// Why nothing could be given up.
+    note: Option<String>,
 }
 
 static CONFINEMENT: OnceLock<Confinement> = OnceLock::new();
@@ -133,38 +139,28 @@ pub fn keep_those_of_caller() -> Result<(), String> {
 
 /// Gives up what is not needed. To be called once, before anything of a server is read and before there are other threads.
 pub fn confine(needs: &Needs) {
-    let mut notes = Vec::new();
-    let (rules, note) = landlock::rules(&needs.places);
-    notes.extend(note);
     let writing = needs.writing();
-    if let Err(error) = capabilities::limit(LOOKING, LOOKING | BECOMING | writing) {
-        notes.push(format!("could not give up capabilities: {error}"));
-    }
-    let _ = CONFINEMENT.set(Confinement { writing, rules, notes });
+    let limited = capabilities::limit(LOOKING, LOOKING | BECOMING | writing);
+    let note = limited.err().map(|error| format!("could not give up capabilities: {error}"));
+    let _ = CONFINEMENT.set(Confinement { writing, note });
 }
 
-/// What could not be given up, and why.
-pub fn notes() -> &'static [String] {
-    CONFINEMENT.get().map_or(&[], |confinement| &confinement.notes)
+/// Why nothing could be given up; `None` if it was.
+pub fn note() -> Option<&'static String> {
+    CONFINEMENT.get()?.note.as_ref()
 }
 
-/// Does `work`, which writes files, with the capabilities for them, and confined to the places that the command line names.
+/// Does `work`, which writes files, with the capabilities for them, in a thread of its own: capabilities belong to a thread, and end
+/// with it.
 pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
     // Unit tests are not confined.
     let Some(confinement) = CONFINEMENT.get() else { return work() };
-    in_thread(|| {
-        if let Some(rules) = &confinement.rules {
-            landlock::restrict_this_thread(rules)?;
-        }
+    let confined = || {
         capabilities::limit(confinement.writing, confinement.writing)?;
         work()
-    })
-}
-
-/// Runs `work` in a thread of its own: capabilities and Landlock belong to a thread, and end with it.
-fn in_thread<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
+    };
     thread::scope(|scope| {
-        let thread = thread::Builder::new().spawn_scoped(scope, work)?;
+        let thread = thread::Builder::new().spawn_scoped(scope, confined)?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -172,45 +168,6 @@ fn in_thread<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn write_nowhere_else() {
-        let above = tempfile::tempdir().unwrap();
-        let [named, other] = ["named", "other"].map(|name| above.path().join(name));
-        for directory in [&named, &other] {
-            fs::create_dir(directory).unwrap();
-        }
-        fs::write(other.join("old"), "old").unwrap();
-        std::os::unix::fs::symlink(&other, named.join("link")).unwrap();
-        let (rules, note) = landlock::rules(std::slice::from_ref(&named));
-        let Some(rules) = rules else {
-            assert!(note.unwrap().contains("Landlock"));
-            return;
-        };
-        in_thread(|| {
-            landlock::restrict_this_thread(&rules)?;
-            fs::write(named.join("new"), "new")?;
-            fs::rename(named.join("new"), named.join("renamed"))?;
-            let denied = [
-                fs::write(other.join("new"), ""),
-                fs::write(named.join("link/new"), ""),
-                fs::write(other.join("old"), ""),
-                fs::remove_file(other.join("old")),
-                fs::create_dir(other.join("new")),
-                fs::rename(named.join("renamed"), other.join("renamed")),
-            ];
-            for result in denied {
-                let error = result.unwrap_err().kind();
-                assert!(matches!(error, io::ErrorKind::PermissionDenied | io::ErrorKind::CrossesDevices), "{error}");
-            }
-            assert_eq!(fs::read_to_string(other.join("old"))?, "old");
-            io::Result::Ok(())
-        })
-        .unwrap();
-        // It ends with the thread.
-        fs::write(other.join("new"), "").unwrap();
-        assert_eq!(fs::read_to_string(named.join("renamed")).unwrap(), "new");
-    }
 
     #[test]
     fn need_no_capability_for_ones_own_directory() {

@@ -1,12 +1,11 @@
 //! The HTML report: one file that loads no other file and runs no script.
 //!
 //! The report shows the numbers of [`HostOutput`], which `status --format json` prints, and of the survey. The modules
-//! here compute the charts; the templates render text and charts. Templates escape all values (askama, by the extension
+//! here compute what it has besides; the templates render both. Templates escape all values (askama, by the extension
 //! .html), because directories and process titles are not trusted.
 
-mod page_tables_chart;
-mod scale;
-mod timeline;
+mod instance_history;
+mod page_tables;
 
 use askama::Template;
 use hugepage_assess::assessment::Severity;
@@ -14,8 +13,8 @@ use hugepage_assess::model::Landing;
 use hugepage_host::Survey;
 use hugepage_host::escape;
 use hugepage_kernel::Bytes;
-use page_tables_chart::PageTableChart;
-use timeline::{InstanceHistory, recorded_at};
+use instance_history::{InstanceHistory, recorded_at};
+use page_tables::PageTablesOf;
 
 use crate::history::stored::StoredHistory;
 use crate::output::host_rows::HostOutput;
@@ -27,12 +26,12 @@ struct ReportPage<'a> {
     name: &'a str,
     version: &'static str,
     in_huge_pages: usize,
-    page_tables: Vec<PageTableChart<'a>>,
+    page_tables: Vec<PageTablesOf<'a>>,
     histories: Vec<InstanceHistory<'a>>,
 }
 
 /// Renders the report. `output` must be that of `survey`, and `histories` those of its instances, each with notes on what could not be
-/// read; `connections` is the largest number in the page table charts.
+/// read; `connections` is the number for which page tables are computed.
 pub fn render(
     survey: &Survey,
     output: &HostOutput,
@@ -46,12 +45,12 @@ pub fn render(
         name: output.host_name.as_deref().unwrap_or("an unknown host"),
         version: env!("CARGO_PKG_VERSION"),
         in_huge_pages: survey.instances.iter().filter(|one| one.landed_in() == Landing::Hugetlb).count(),
-        page_tables: instances().map(|(instance, row)| PageTableChart::new(instance, row, base, connections)).collect(),
+        page_tables: instances().map(|(instance, row)| PageTablesOf::new(instance, row, base, connections)).collect(),
         histories: output
             .instances
             .iter()
             .zip(histories)
-            .map(|(row, stored)| InstanceHistory::new(survey.host.taken_at, row, stored))
+            .map(|(row, stored)| InstanceHistory::new(row, stored))
             .collect(),
     }
     .render()
@@ -66,11 +65,6 @@ fn size(bytes: &u64) -> String {
 /// A timestamp of RFC 3339 for people.
 fn moment(at: &str) -> String {
     at.replacen('T', " ", 1).replace('Z', " UTC")
-}
-
-/// A timestamp of RFC 3339 for people, without seconds.
-fn day_and_minute(at: &str) -> String {
-    moment(at).chars().take("2026-11-21 10:00".len()).collect()
 }
 
 /// The symbol of a verdict.

@@ -49,11 +49,9 @@ impl CallOutput {
         self.exit
     }
 
-    /// The call, its exit status and its standard error. Whether a kernel has Landlock is not told.
+    /// The call, its exit status and its standard error.
     pub fn transcript(&self) -> String {
-        let Self { call, exit, .. } = self;
-        let lines =
-            self.stderr.split_inclusive('\n').filter(|line| !line.starts_with("<6>LOG:  Landlock is unavailable"));
-        format!("$ hugepage-sidecar {call}\nexit status {exit}\n{}\n", lines.collect::<String>())
+        let Self { call, exit, stderr, .. } = self;
+        format!("$ hugepage-sidecar {call}\nexit status {exit}\n{stderr}\n")
     }
 }

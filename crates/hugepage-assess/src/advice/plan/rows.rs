@@ -35,7 +35,7 @@ struct PlannedStep<'a> {
 }
 
 impl PlannedStep<'_> {
-    /// The row of the step; `None` for a step that sets nothing, and for Oracle's memlock, of which its own rules know more.
+    /// The row of the step; `None` for a step that sets nothing.
     fn row(&self) -> Option<Recommendation> {
         Some(match self.step {
             Step::RaiseLimit { path, to } => {
@@ -59,7 +59,8 @@ impl PlannedStep<'_> {
                 Recommendation { takes_effect: Effect::Reboot, ..row }
             }
             Step::SetShmLimit { name, value } => self.setting(Area::Kernel, name, None, value.to_string()),
-            Step::FreePages { .. } | Step::RaiseMemlock { .. } | Step::Restart => return None,
+            Step::RaiseMemlock { to } => self.setting(Area::Limits, "memlock", None, to.0.to_string()),
+            Step::FreePages { .. } | Step::Restart => return None,
             of_server => return self.row_of_server(of_server),
         })
     }

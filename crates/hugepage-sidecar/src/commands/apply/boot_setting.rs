@@ -80,7 +80,7 @@ impl BootSetting {
 }
 
 /// Whether `size` is the default size of the kernel that runs.
-pub fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
+fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
     Ok(Meminfo::read(root)?.huge_page_size == Some(size))
 }
 

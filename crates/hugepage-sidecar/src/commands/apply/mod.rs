@@ -14,11 +14,9 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use clap::Args;
-use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_assess::assessment::Sizing;
-use hugepage_host::readers;
 use hugepage_kernel::{PageSize, Pages, Root};
 
 use self::boot_setting::BootSetting;
@@ -110,18 +108,18 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
 /// Sets the pool to `pages`, or says what that would change.
 fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages: Pages) -> anyhow::Result<Exit> {
     if options.dry_run {
-        announce(options, root, plan(options, root, &pool, pages)?, pool.size())?;
+        announce(options, root, pool.state()?.plan(pages)?, pool.size())?;
         return Ok(exit::OK);
     }
 
     pool.check_writable()?;
     // A refusal comes before the question, and both before anything is changed.
-    confirm(options, root, plan(options, root, &pool, pages)?, pool.size())?;
+    confirm(options, root, pool.state()?.plan(pages)?, pool.size())?;
     let _lock = privileges::write(|| Lock::take(Path::new(lock::DIRECTORY)))?;
     // From here on a signal is handled between steps, so that the pool is always restored.
     let has_signal = signals::catch().context("could not catch signals")?;
     let before = pool.state()?;
-    let plan = plan(options, root, &pool, pages)?;
+    let plan = before.plan(pages)?;
     let request = Resize { from: plan.from, to: plan.to, size: pool.size() };
     match privileges::write(|| resize(&mut pool, request, &|| has_signal.load(Ordering::Relaxed))) {
         Ok(ResizeOutcome::Reached) => {}
@@ -166,34 +164,12 @@ fn confirm(options: &ApplyOptions, root: &Root, plan: ResizePlan, size: PageSize
     Ok(())
 }
 
-/// The plan, or a refusal; if pages are in use, it names the instances that use them.
-fn plan(options: &ApplyOptions, root: &Root, pool: &KernelPool<'_>, pages: Pages) -> anyhow::Result<ResizePlan> {
-    pool.state()?.plan(pages).map_err(|refusal| {
-        let holders = || {
-            // People may have needed their time.
-            readers::begin_again();
-            let host = target::host(root, options.reserve_percent, &options.accounts).ok()?;
-            target::holders(Sizing::of_size(&host.sizings, pool.size()))
-        };
-        match refusal.is_in_use.then(holders).flatten() {
-            Some(holders) => anyhow!("{refusal}. {holders}"),
-            None => refusal.into(),
-        }
-    })
-}
-
 /// Sets the pool for the next boot if requested, and warns if that boot sets another number.
 fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<()> {
     if options.persist {
         let setting = BootSetting::new(root, size, pages)?;
         setting.write(root).context("the pool is set, but not for the next boot")?;
         say!("{} sets it at every boot.", setting.file);
-        if !boot_setting::is_default(root, size)? && !page_size::is_buddy_size(size) {
-            say!(
-                "To guarantee pages of {size}, reserve them on the kernel command line: {}",
-                reserve_at_boot(size, pages)
-            );
-        }
     }
     if let Some(warning) = boot_setting::override_warning(root, size, pages) {
         say!("{warning}");

@@ -2,11 +2,6 @@
 
 use hugepage_kernel::PageSize;
 
-/// Whether the buddy allocator has blocks of this size. For larger pages the kernel has to clear a range of memory.
-pub fn is_buddy_size(size: PageSize) -> bool {
-    size.bytes().0 < 1 << 30
-}
-
 /// Parses a size as PostgreSQL writes it (`2MB`, `64kB`), as the kernel's command line does (`2M`, `2048K`), or in bytes.
 pub fn parse(text: &str) -> Result<PageSize, String> {
     let plain = text.trim_end_matches(['b', 'B']).trim_end_matches('i');

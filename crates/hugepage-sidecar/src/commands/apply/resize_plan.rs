@@ -1,5 +1,6 @@
 //! Decides whether a change of the pool is safe: arithmetic on the state of the host.
 
+use anyhow::{Context, bail};
 use hugepage_assess::assessment::Capacity;
 use hugepage_assess::assessment::capacity::{HostMemory, KEPT_AVAILABLE};
 use hugepage_kernel::memory::pool::Pool;
@@ -25,36 +26,26 @@ pub struct ResizePlan {
     pub to: Pages,
 }
 
-/// Why a change is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{why}")]
-pub struct ResizeRefusal {
-    why: String,
-    /// Whether it is because pages are in use.
-    pub is_in_use: bool,
-}
-
 impl HostState {
     /// The memory that must remain available.
     pub fn min_available(&self) -> Bytes {
         self.memory.mem_total.percent(KEPT_AVAILABLE)
     }
 
-    /// The change to a pool of `requested` pages.
-    pub fn plan(&self, requested: Pages) -> Result<ResizePlan, ResizeRefusal> {
+    /// The change to a pool of `requested` pages. The error is why it is refused.
+    pub fn plan(&self, requested: Pages) -> anyhow::Result<ResizePlan> {
         let from = self.pool.persistent();
         // Surplus pages become persistent first and need no memory.
         let new_pages = requested.saturating_sub(self.pool.nr);
         if requested > from {
-            let growth = self.check_growth(requested, new_pages, self.pool.page_size);
-            growth.map_err(|why| ResizeRefusal { why, is_in_use: false })?;
+            self.check_growth(requested, new_pages, self.pool.page_size)?;
         } else if requested < from {
-            self.check_reduction(requested, from).map_err(|why| ResizeRefusal { why, is_in_use: true })?;
+            self.check_reduction(requested, from)?;
         }
         Ok(ResizePlan { from, to: requested })
     }
 
-    fn check_growth(&self, requested: Pages, new_pages: Pages, size: PageSize) -> Result<(), String> {
+    fn check_growth(&self, requested: Pages, new_pages: Pages, size: PageSize) -> anyhow::Result<()> {
         let min_available = self.min_available();
         let memory = HostMemory { available: Some(self.available.max(min_available)), ..self.memory };
         let HostMemory { mem_total, elsewhere, reserve_percent, commit_left, .. } = memory;
@@ -67,35 +58,35 @@ impl HostState {
                 Bytes(0) => String::new(),
                 elsewhere => format!(", {elsewhere} are in huge pages of other sizes"),
             };
-            return Err(format!(
+            bail!(
                 "{requested} huge pages of {size} ({}) do not fit: {reserve_percent}% of {mem_total} stay for base \
                  pages{others}; at most {maximum} fit; --reserve-percent allows more",
                 size.times(requested)
-            ));
+            );
         }
         if let Some(left) = commit_left.filter(|left| size.times(new_pages) > *left) {
-            return Err(format!(
+            bail!(
                 "{new_pages} more huge pages of {size} may take {} of what processes can be promised, and {left} are left \
                  (vm.overcommit_memory is 2): stop the servers that are to use them first",
                 size.times(new_pages)
-            ));
+            );
         }
         if new_pages > Pages(0) && requested > now {
-            return Err(format!(
+            bail!(
                 "{new_pages} more huge pages of {size} need {}: only {} are available without swapping, and {min_available} \
                  must remain; at most {maximum} pages fit now",
                 size.times(new_pages),
                 self.available
-            ));
+            );
         }
         Ok(())
     }
 
-    fn check_reduction(&self, requested: Pages, from: Pages) -> Result<(), String> {
+    fn check_reduction(&self, requested: Pages, from: Pages) -> anyhow::Result<()> {
         let in_use = self
             .pool
             .in_use()
-            .ok_or("this kernel does not report reserved huge pages, so the pool cannot be reduced safely")?;
+            .context("this kernel does not report reserved huge pages, so the pool cannot be reduced safely")?;
         let minimum = in_use.min(from);
         if requested >= minimum {
             return Ok(());
@@ -104,11 +95,11 @@ impl HostState {
             None | Some(Pages(0)) => String::new(),
             Some(surplus) => format!(" ({surplus} of the pool's pages are surplus)"),
         };
-        Err(format!(
+        bail!(
             "{in_use} huge pages of {} are in use or reserved{surplus}: with {requested} their users would lose them at their \
              next start; the pool can be reduced to {minimum}",
             self.pool.page_size
-        ))
+        )
     }
 }
 
@@ -178,7 +169,7 @@ mod tests {
             ([22000, 22000, 0, 0], 21000, 22000),
         ] {
             let expected = ResizePlan { from: Pages(from), to: Pages(requested) };
-            assert_eq!(state(pool).plan(Pages(requested)), Ok(expected), "{pool:?} {requested}");
+            assert_eq!(state(pool).plan(Pages(requested)).unwrap(), expected, "{pool:?} {requested}");
         }
     }
 
@@ -201,8 +192,8 @@ mod tests {
             ([100, 0, 0, 20], 79, 80),
             ([100, 60, 0, 20], 39, 40),
         ] {
-            let refusal = state(pool).plan(Pages(requested)).unwrap_err();
-            assert!(refusal.why.ends_with(&format!("can be reduced to {lowest}")) && refusal.is_in_use, "{refusal}");
+            let refusal = refused(&state(pool), requested);
+            assert!(refusal.ends_with(&format!("can be reduced to {lowest}")), "{refusal}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The recommended number of pages, and the instances that use pages of the pool.
+//! The recommended number of pages.
 
 use anyhow::{anyhow, bail};
 use hugepage_assess::assessment::Sizing;
@@ -58,17 +58,6 @@ pub fn lacking(sizing: &Sizing) -> Vec<String> {
             format!("{missing} pages are missing for {}.", escape::line(&need.name))
         })
         .collect()
-}
-
-/// A sentence about the instances that hold pages of the pool; `None` if unknown.
-pub fn holders(sizing: Option<&Sizing>) -> Option<String> {
-    let sizing = sizing?;
-    let held = sizing.needs.iter().filter(|need| need.held > Pages(0));
-    let mut holders: Vec<_> = held.map(|need| format!("{} has {}", need.name, need.held)).collect();
-    if sizing.others > Pages(0) && !holders.is_empty() {
-        holders.push(format!("other processes have {}", sizing.others));
-    }
-    (!holders.is_empty()).then(|| format!("Of these pages, {}.", holders.join(", ")))
 }
 
 #[cfg(test)]
@@ -152,12 +141,5 @@ mod tests {
         let [of_a, of_c] = &super::lacking(&sizing)[..] else { panic!("two servers lack pages") };
         assert_eq!(of_a, "40 pages are missing for a.");
         assert!(of_c.starts_with("5 pages are missing for c") && !of_c.contains('\n'), "{of_c:?}");
-    }
-
-    #[test]
-    fn name_the_holders() {
-        let sizing = sized(&[("a", 100, 60), ("b", 200, 0)], 70, 70, 0);
-        assert_eq!(holders(Some(&sizing)).unwrap(), "Of these pages, a has 60, other processes have 10.");
-        assert_eq!(holders(Some(&sized(&[], 70, 70, 0))), None);
     }
 }

@@ -13,7 +13,7 @@ use hugepage_kernel::Root;
 
 use self::output::SizeOutput;
 use self::planned::PlannedOptions;
-use self::print::{csv, print};
+use self::print::print;
 use self::sessions::SessionsOutput;
 use self::sizing::HostSizing;
 use super::survey::ShowOptions;
@@ -60,7 +60,6 @@ pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
     output.sessions = options.sessions.and_then(|sessions| SessionsOutput::new(&sizing, sessions));
     match options.format {
         Format::Json => json(&output)?,
-        Format::Csv => csv(&output)?,
         Format::Table => print(&output),
     }
     let survey = &sizing.survey;

@@ -1,7 +1,6 @@
 //! The output of `size` as it is in JSON.
 
 use hugepage_assess::assessment::Sizing;
-use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::assessment::host::{Misfit, PoolNeed};
 use hugepage_assess::columns;
 use hugepage_assess::model::Pending;
@@ -20,13 +19,6 @@ pub struct SizeOutput {
     pub pools: Vec<PoolSizing>,
     /// Servers that need no huge pages, or whose need is unknown, and why.
     pub not_counted: Vec<UncountedServer>,
-    /// Memlock in kB for limits.conf(5): for the largest SGA, or for all of one user together where the kernel counts so;
-    /// null if no Oracle instance is running.
-    pub memlock_kb: Option<u64>,
-    /// The current `vm.hugetlb_shm_group`; null if unknown.
-    pub hugetlb_shm_group: Option<String>,
-    /// Whether memlock alone lets Oracle use huge pages on this kernel, without that group; null if unknown.
-    pub memlock_is_enough: Option<bool>,
     /// The forecast for sessions; null without --sessions.
     pub sessions: Option<SessionsOutput>,
     pub notes: Vec<String>,
@@ -81,8 +73,6 @@ pub struct UncountedServer {
 impl SizeOutput {
     pub fn new(host: &HostSizing) -> Self {
         let HostSizing { survey, down, sizings, .. } = host;
-        let release = survey.host.kernel_release.as_ref();
-        let counts_memlock = release.and_then(|release| Advisories::known().affects("shm_memlock", release));
         let mut notes = [&host.by_hand[..], &host.notes].concat();
         notes.extend(survey.instances.iter().filter_map(Instance::note_on_size));
         notes.extend(survey.host.notes.iter().cloned());
@@ -95,9 +85,6 @@ impl SizeOutput {
         Self {
             pools: sizings.iter().map(|sizing| PoolSizing::new(survey, sizing)).collect(),
             not_counted,
-            memlock_kb: memlock_of_owner(survey, counts_memlock).map(|size| size.0.div_ceil(1024)),
-            memlock_is_enough: counts_memlock,
-            hugetlb_shm_group: survey.host.hugetlb_shm_group.clone(),
             sessions: None,
             notes: said.into_vec(),
         }
@@ -147,22 +134,4 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
         is_known: true,
     });
     running.chain(down).chain(strangers).collect()
-}
-
-/// The memlock that an owner of Oracle instances needs. Kernels before 5.18 add up the segments of a user, as unknown ones do.
-fn memlock_of_owner(survey: &Survey, counts_memlock: Option<bool>) -> Option<Bytes> {
-    let needs =
-        || survey.instances.iter().filter_map(|instance| Some((instance.id.place.uid, memlock_needed(instance)?)));
-    if counts_memlock == Some(false) {
-        return needs().map(|(_, size)| size).max();
-    }
-    let of_user =
-        |uid| needs().filter(|(owner, _)| *owner == uid).fold(Bytes(0), |sum, (_, size)| sum.saturating_add(size));
-    needs().map(|(uid, _)| of_user(uid)).max()
-}
-
-/// The memory that an Oracle instance must be allowed to lock; `None` for other instances.
-fn memlock_needed(instance: &Instance) -> Option<Bytes> {
-    instance.id.oracle()?;
-    Some(instance.status.facts.segment.as_ref()?.to_reserve)
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::exit::{self, Exit};
 use crate::host_options::within;
-use crate::output::stream::{say, stdout};
+use crate::output::stream::say;
 use crate::output::table::wrapped;
 use crate::output::{Format, json};
 use crate::server_program::empty_cluster::EmptyCluster;
@@ -92,14 +92,6 @@ impl PlannedServer<'_> {
     fn show(&self, format: Format) -> anyhow::Result<Exit> {
         match format {
             Format::Json => json(self)?,
-            Format::Csv => {
-                let mut writer = csv::Writer::from_writer(stdout());
-                writer.write_record(["page_size", "pages_needed"])?;
-                for PlannedPages { page_size, pages_needed } in &self.pages {
-                    writer.write_record([page_size.bytes().0.to_string(), pages_needed.to_string()])?;
-                }
-                writer.flush()?;
-            }
             Format::Table => {
                 let Self { major, shared_buffers, max_connections, shared_memory, .. } = self;
                 let server = format!(

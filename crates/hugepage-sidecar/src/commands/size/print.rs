@@ -1,32 +1,12 @@
-//! The output of `size` as a table and as CSV.
+//! The output of `size` as a table.
 
 use hugepage_kernel::Pages;
 
 use super::output::{PoolSizing, SizeOutput};
 use crate::output::escape;
 use crate::output::host_rows::NO_POOLS;
-use crate::output::stream::{say, stdout};
+use crate::output::stream::say;
 use crate::output::table::{or_unknown, table, wrapped};
-
-pub fn csv(output: &SizeOutput) -> anyhow::Result<()> {
-    let mut writer = csv::Writer::from_writer(stdout());
-    writer.write_record(["page_size", "instance", "is_running", "pages_needed", "pages_held", "pages_over"])?;
-    for pool in &output.pools {
-        for need in &pool.needs {
-            let misfit = pool.does_not_fit.iter().find(|misfit| misfit.name == need.name);
-            writer.write_record([
-                pool.page_size.bytes().0.to_string(),
-                escape::line(&need.name).into_owned(),
-                need.is_running.to_string(),
-                need.pages.to_string(),
-                need.held.to_string(),
-                misfit.map(|misfit| misfit.over.to_string()).unwrap_or_default(),
-            ])?;
-        }
-    }
-    writer.flush()?;
-    Ok(())
-}
 
 pub fn print(output: &SizeOutput) {
     for pool in &output.pools {
@@ -40,16 +20,6 @@ pub fn print(output: &SizeOutput) {
     }
     for one in &output.not_counted {
         say!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.reason), 0, 2));
-    }
-    if let Some(memlock) = output.memlock_kb {
-        say!("memlock of the Oracle owner (limits.conf): at least {memlock} kB");
-        let group = or_unknown(output.hugetlb_shm_group.clone());
-        let what = match output.memlock_is_enough {
-            Some(true) => "not needed if memlock is that high",
-            Some(false) => "this kernel requires a group of the Oracle owner here, whatever memlock is",
-            None => "set it to a group of the Oracle owner: whether this kernel also accepts memlock is unknown",
-        };
-        say!("{}", wrapped(&format!("vm.hugetlb_shm_group: {group}; {what}"), 0, 2));
     }
     for note in &output.notes {
         say!("{}", wrapped(&format!("note: {note}"), 0, 2));

@@ -56,16 +56,14 @@ BEGIN
      AND object_name NOT IN (
        'HUGEPAGE_ADVISOR',
        'HUGEPAGE_STATUS',
-       'HUGEPAGE_INSTANCES',
-       'HUGEPAGE_HISTORY',
-       'HUGEPAGE_SEGMENTS',
        'HUGEPAGE_POOLS',
+       'HUGEPAGE_INSTANCES',
        'HUGEPAGE_FINDINGS',
+       'HUGEPAGE_HISTORY',
        'HUGEPAGE_HOSTS',
        'HP_POOL', 'HP_POOL_T', 'HP_POOL_C',
        'HP_INSTANCE', 'HP_INSTANCE_T', 'HP_INSTANCE_C',
        'HP_FINDING', 'HP_FINDING_T', 'HP_FINDING_C',
-       'HP_SEGMENT', 'HP_SEGMENT_T', 'HP_SEGMENT_C',
        'HP_START', 'HP_START_T', 'HP_START_C',
        'HP_HOST', 'HP_HOST_T', 'HP_HOST_C',
        'HUGEPAGE_CLUSTER'
@@ -94,7 +92,7 @@ BEGIN
     FROM dba_synonyms
    WHERE owner = 'PUBLIC'
      AND table_owner <> 'HP'
-     AND synonym_name IN ('HUGEPAGE_ADVISOR', 'HUGEPAGE_STATUS', 'HUGEPAGE_INSTANCES', 'HUGEPAGE_HISTORY', 'HUGEPAGE_SEGMENTS', 'HUGEPAGE_POOLS', 'HUGEPAGE_FINDINGS', 'HUGEPAGE_HOSTS');
+     AND synonym_name IN ('HUGEPAGE_ADVISOR', 'HUGEPAGE_STATUS', 'HUGEPAGE_POOLS', 'HUGEPAGE_INSTANCES', 'HUGEPAGE_FINDINGS', 'HUGEPAGE_HISTORY', 'HUGEPAGE_HOSTS');
   IF l_found > 0 THEN
     RAISE_APPLICATION_ERROR(-20700, 'Public synonyms with these names already exist: print the script with --no-synonyms.');
   END IF;
@@ -178,7 +176,6 @@ BEGIN
          'HP_POOL', 'HP_POOL_T', 'HP_POOL_C',
          'HP_INSTANCE', 'HP_INSTANCE_T', 'HP_INSTANCE_C',
          'HP_FINDING', 'HP_FINDING_T', 'HP_FINDING_C',
-         'HP_SEGMENT', 'HP_SEGMENT_T', 'HP_SEGMENT_C',
          'HP_START', 'HP_START_T', 'HP_START_C',
          'HP_HOST', 'HP_HOST_T', 'HP_HOST_C'
        )
@@ -237,7 +234,7 @@ ORGANIZATION EXTERNAL (
 REJECT LIMIT 0
 NOPARALLEL;
 
-COMMENT ON TABLE HP.hp_pool IS 'A pool of huge pages: one record per page size, and one per NUMA node.';
+COMMENT ON TABLE HP.hp_pool IS 'Pools of huge pages of this host: one row per page size, and one per NUMA node.';
 COMMENT ON COLUMN HP.hp_pool.format_version IS 'Version of the file format: 1.';
 COMMENT ON COLUMN HP.hp_pool.snapshot_id IS 'ID of the snapshot: the same in all files.';
 COMMENT ON COLUMN HP.hp_pool.snapshot_utc IS 'When the snapshot was taken, UTC.';
@@ -371,7 +368,7 @@ ORGANIZATION EXTERNAL (
 REJECT LIMIT 0
 NOPARALLEL;
 
-COMMENT ON TABLE HP.hp_instance IS 'An instance: one record per Oracle instance, running or listed in oratab, and per running PostgreSQL server.';
+COMMENT ON TABLE HP.hp_instance IS 'Huge pages of all instances of this host, including PostgreSQL servers: one row per instance.';
 COMMENT ON COLUMN HP.hp_instance.format_version IS 'Version of the file format: 1.';
 COMMENT ON COLUMN HP.hp_instance.snapshot_id IS 'ID of the snapshot: the same in all files.';
 COMMENT ON COLUMN HP.hp_instance.snapshot_utc IS 'When the snapshot was taken, UTC.';
@@ -418,7 +415,7 @@ COMMENT ON COLUMN HP.hp_instance.regression_utc IS 'When that start was first ob
 COMMENT ON COLUMN HP.hp_instance.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
 COMMENT ON COLUMN HP.hp_instance.state IS 'running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
 COMMENT ON COLUMN HP.hp_instance.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
-COMMENT ON COLUMN HP.hp_instance.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1; 11.2: unused pages plus its own); NULL if unknown.';
+COMMENT ON COLUMN HP.hp_instance.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1); NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.last_start_expected IS 'EXPECTED_PAGES of that start; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.last_start_allocated IS 'ALLOCATED_PAGES of that start; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
@@ -473,7 +470,7 @@ ORGANIZATION EXTERNAL (
 REJECT LIMIT 0
 NOPARALLEL;
 
-COMMENT ON TABLE HP.hp_finding IS 'A recommendation: one record per setting, for one instance or for the host.';
+COMMENT ON TABLE HP.hp_finding IS 'Recommendations for this host, ordered by priority: one row per setting.';
 COMMENT ON COLUMN HP.hp_finding.format_version IS 'Version of the file format: 1.';
 COMMENT ON COLUMN HP.hp_finding.snapshot_id IS 'ID of the snapshot: the same in all files.';
 COMMENT ON COLUMN HP.hp_finding.snapshot_utc IS 'When the snapshot was taken, UTC.';
@@ -482,7 +479,7 @@ COMMENT ON COLUMN HP.hp_finding.priority IS 'Priority; 1 is the most urgent.';
 COMMENT ON COLUMN HP.hp_finding.kind IS 'Kind of the instance, as in hp_instance.dat; NULL for the host.';
 COMMENT ON COLUMN HP.hp_finding.sid IS 'SID of the instance, as in hp_instance.dat; NULL for the host.';
 COMMENT ON COLUMN HP.hp_finding.severity IS 'Severity: ok, notice, warning or critical.';
-COMMENT ON COLUMN HP.hp_finding.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits or cgroup.';
+COMMENT ON COLUMN HP.hp_finding.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits, cgroup or node.';
 COMMENT ON COLUMN HP.hp_finding.setting IS 'Name of the setting, as in the file or command that sets it.';
 COMMENT ON COLUMN HP.hp_finding.current_value IS 'Current value; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_finding.recommended IS 'Recommended value; NULL if no possible value suffices.';
@@ -491,71 +488,6 @@ COMMENT ON COLUMN HP.hp_finding.takes_effect IS 'When the change takes effect: n
 COMMENT ON COLUMN HP.hp_finding.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
 COMMENT ON COLUMN HP.hp_finding.reason IS 'The reason in one sentence.';
 COMMENT ON COLUMN HP.hp_finding.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
-
-CREATE TABLE HP.hp_segment (
-  format_version NUMBER(20),
-  snapshot_id VARCHAR2(16),
-  snapshot_utc VARCHAR2(19),
-  host_name VARCHAR2(64),
-  kind VARCHAR2(10),
-  sid VARCHAR2(64),
-  pid NUMBER(20),
-  mapping VARCHAR2(64),
-  shmid NUMBER(20),
-  shm_key VARCHAR2(10),
-  segment_size NUMBER(20),
-  requested_size NUMBER(20),
-  page_size NUMBER(20),
-  landed_in VARCHAR2(11),
-  attached NUMBER(20),
-  instance_host VARCHAR2(64)
-)
-ORGANIZATION EXTERNAL (
-  TYPE ORACLE_LOADER
-  DEFAULT DIRECTORY HP_DIR
-  ACCESS PARAMETERS (
-    RECORDS DELIMITED BY NEWLINE CHARACTERSET US7ASCII SKIP 1 NOBADFILE NODISCARDFILE NOLOGFILE
-    FIELDS TERMINATED BY '|' MISSING FIELD VALUES ARE NULL (
-      format_version CHAR(20),
-      snapshot_id CHAR(16),
-      snapshot_utc CHAR(19),
-      host_name CHAR(64),
-      kind CHAR(10),
-      sid CHAR(64),
-      pid CHAR(20),
-      mapping CHAR(64),
-      shmid CHAR(20),
-      shm_key CHAR(10),
-      segment_size CHAR(20),
-      requested_size CHAR(20),
-      page_size CHAR(20),
-      landed_in CHAR(11),
-      attached CHAR(20),
-      instance_host CHAR(64)
-    )
-  )
-  LOCATION ('hp_segment.dat')
-)
-REJECT LIMIT 0
-NOPARALLEL;
-
-COMMENT ON TABLE HP.hp_segment IS 'A segment of the SGA of a running Oracle instance: one record per segment, one for all files of Automatic Memory Management.';
-COMMENT ON COLUMN HP.hp_segment.format_version IS 'Version of the file format: 1.';
-COMMENT ON COLUMN HP.hp_segment.snapshot_id IS 'ID of the snapshot: the same in all files.';
-COMMENT ON COLUMN HP.hp_segment.snapshot_utc IS 'When the snapshot was taken, UTC.';
-COMMENT ON COLUMN HP.hp_segment.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HP.hp_segment.kind IS 'Kind of the instance, as in hp_instance.dat.';
-COMMENT ON COLUMN HP.hp_segment.sid IS 'SID of the instance, as in hp_instance.dat.';
-COMMENT ON COLUMN HP.hp_segment.pid IS 'Process ID of its PMON.';
-COMMENT ON COLUMN HP.hp_segment.mapping IS 'Name of the mapping, such as SYSV009b2220.';
-COMMENT ON COLUMN HP.hp_segment.shmid IS 'shmid of a System V segment; NULL for files.';
-COMMENT ON COLUMN HP.hp_segment.shm_key IS 'Its key, as ipcs prints it: 0x009b2220; NULL for files, and if it is not in this namespace.';
-COMMENT ON COLUMN HP.hp_segment.segment_size IS 'Mapped size in bytes.';
-COMMENT ON COLUMN HP.hp_segment.requested_size IS 'Size as requested from the kernel, not rounded up to pages; NULL for files, and if it is not in this namespace.';
-COMMENT ON COLUMN HP.hp_segment.page_size IS 'Page size in bytes; NULL if unknown.';
-COMMENT ON COLUMN HP.hp_segment.landed_in IS 'hugetlb, base or unknown.';
-COMMENT ON COLUMN HP.hp_segment.attached IS 'How many times it is attached now; NULL for files, and if it is not in this namespace.';
-COMMENT ON COLUMN HP.hp_segment.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
 
 CREATE TABLE HP.hp_start (
   format_version NUMBER(20),
@@ -630,7 +562,7 @@ ORGANIZATION EXTERNAL (
 REJECT LIMIT 0
 NOPARALLEL;
 
-COMMENT ON TABLE HP.hp_start IS 'A start of an Oracle instance in its alert log, log.xml and their rotated files: one record per start, at most 50 per instance.';
+COMMENT ON TABLE HP.hp_start IS 'Starts of the Oracle instances in their alert logs, the oldest first: one row per start.';
 COMMENT ON COLUMN HP.hp_start.format_version IS 'Version of the file format: 1.';
 COMMENT ON COLUMN HP.hp_start.snapshot_id IS 'ID of the snapshot: the same in all files.';
 COMMENT ON COLUMN HP.hp_start.snapshot_utc IS 'When the snapshot was taken, UTC.';
@@ -682,7 +614,6 @@ CREATE TABLE HP.hp_host (
   hugetlb_shm_group NUMBER(20),
   kernel VARCHAR2(64),
   notes VARCHAR2(400),
-  segment_count NUMBER(20),
   start_count NUMBER(20)
 )
 ORGANIZATION EXTERNAL (
@@ -711,7 +642,6 @@ ORGANIZATION EXTERNAL (
       hugetlb_shm_group CHAR(20),
       kernel CHAR(64),
       notes CHAR(400),
-      segment_count CHAR(20),
       start_count CHAR(20)
     )
   )
@@ -720,7 +650,7 @@ ORGANIZATION EXTERNAL (
 REJECT LIMIT 0
 NOPARALLEL;
 
-COMMENT ON TABLE HP.hp_host IS 'The host: one record.';
+COMMENT ON TABLE HP.hp_host IS 'The memory of this host: one row.';
 COMMENT ON COLUMN HP.hp_host.format_version IS 'Version of the file format: 1.';
 COMMENT ON COLUMN HP.hp_host.snapshot_id IS 'ID of the snapshot: the same in all files.';
 COMMENT ON COLUMN HP.hp_host.snapshot_utc IS 'When the snapshot was taken, UTC.';
@@ -741,8 +671,7 @@ COMMENT ON COLUMN HP.hp_host.transparent_hugepage IS 'Transparent huge pages: al
 COMMENT ON COLUMN HP.hp_host.hugetlb_shm_group IS 'ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group); NULL if unknown.';
 COMMENT ON COLUMN HP.hp_host.kernel IS 'Kernel release, from uname(2); NULL if unknown.';
 COMMENT ON COLUMN HP.hp_host.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
-COMMENT ON COLUMN HP.hp_host.segment_count IS 'Number of records in hp_segment.dat; NULL if the sidecar is older than that file.';
-COMMENT ON COLUMN HP.hp_host.start_count IS 'Number of records in hp_start.dat; NULL if the sidecar is older than that file.';
+COMMENT ON COLUMN HP.hp_host.start_count IS 'Number of records in hp_start.dat.';
 
 PROMPT Creating the types
 
@@ -853,30 +782,6 @@ CREATE OR REPLACE TYPE HP.hp_finding_t AS OBJECT (
 CREATE OR REPLACE TYPE HP.hp_finding_c AS TABLE OF HP.hp_finding_t;
 /
 
-CREATE OR REPLACE TYPE HP.hp_segment_t AS OBJECT (
-  format_version NUMBER(20),
-  snapshot_id VARCHAR2(16),
-  snapshot_utc VARCHAR2(19),
-  host_name VARCHAR2(64),
-  kind VARCHAR2(10),
-  sid VARCHAR2(64),
-  pid NUMBER(20),
-  mapping VARCHAR2(64),
-  shmid NUMBER(20),
-  shm_key VARCHAR2(10),
-  segment_size NUMBER(20),
-  requested_size NUMBER(20),
-  page_size NUMBER(20),
-  landed_in VARCHAR2(11),
-  attached NUMBER(20),
-  instance_host VARCHAR2(64),
-  consistent VARCHAR2(1)
-);
-/
-
-CREATE OR REPLACE TYPE HP.hp_segment_c AS TABLE OF HP.hp_segment_t;
-/
-
 CREATE OR REPLACE TYPE HP.hp_start_t AS OBJECT (
   format_version NUMBER(20),
   snapshot_id VARCHAR2(16),
@@ -935,7 +840,6 @@ CREATE OR REPLACE TYPE HP.hp_host_t AS OBJECT (
   hugetlb_shm_group NUMBER(20),
   kernel VARCHAR2(64),
   notes VARCHAR2(400),
-  segment_count NUMBER(20),
   start_count NUMBER(20),
   consistent VARCHAR2(1)
 );
@@ -958,9 +862,6 @@ CREATE OR REPLACE PACKAGE HP.hugepage_advisor AUTHID DEFINER AS
 
   -- The records of hp_finding.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
   FUNCTION findings(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_finding_c PIPELINED;
-
-  -- The records of hp_segment.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
-  FUNCTION segments(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_segment_c PIPELINED;
 
   -- The records of hp_start.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
   FUNCTION starts(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_start_c PIPELINED;
@@ -996,7 +897,6 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
     pools hp_pool_c,
     instances hp_instance_c,
     findings hp_finding_c,
-    segments hp_segment_c,
     starts hp_start_c,
     hosts hp_host_c,
     consistent VARCHAR2(1)
@@ -1278,62 +1178,6 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
     RETURN l_rows;
   END findings_in_table;
 
-  FUNCTION segments_in_file RETURN hp_segment_c IS
-    l_lines lines_t := read_lines('hp_segment.dat');
-    l_rows hp_segment_c := hp_segment_c();
-  BEGIN
-    FOR i IN 1 .. l_lines.COUNT LOOP
-      l_rows.EXTEND;
-      l_rows(l_rows.COUNT) := hp_segment_t(
-        TO_NUMBER(field(l_lines(i), 1)),
-        field(l_lines(i), 2),
-        field(l_lines(i), 3),
-        field(l_lines(i), 4),
-        field(l_lines(i), 5),
-        field(l_lines(i), 6),
-        TO_NUMBER(field(l_lines(i), 7)),
-        field(l_lines(i), 8),
-        TO_NUMBER(field(l_lines(i), 9)),
-        field(l_lines(i), 10),
-        TO_NUMBER(field(l_lines(i), 11)),
-        TO_NUMBER(field(l_lines(i), 12)),
-        TO_NUMBER(field(l_lines(i), 13)),
-        field(l_lines(i), 14),
-        TO_NUMBER(field(l_lines(i), 15)),
-        field(l_lines(i), 16),
-        NULL
-      );
-    END LOOP;
-    RETURN l_rows;
-  END segments_in_file;
-
-  FUNCTION segments_in_table RETURN hp_segment_c IS
-    l_rows hp_segment_c;
-  BEGIN
-    SELECT hp_segment_t(
-        t.format_version,
-        t.snapshot_id,
-        t.snapshot_utc,
-        t.host_name,
-        t.kind,
-        t.sid,
-        t.pid,
-        t.mapping,
-        t.shmid,
-        t.shm_key,
-        t.segment_size,
-        t.requested_size,
-        t.page_size,
-        t.landed_in,
-        t.attached,
-        t.instance_host,
-        NULL
-      )
-      BULK COLLECT INTO l_rows
-      FROM hp_segment t;
-    RETURN l_rows;
-  END segments_in_table;
-
   FUNCTION starts_in_file RETURN hp_start_c IS
     l_lines lines_t := read_lines('hp_start.dat');
     l_rows hp_start_c := hp_start_c();
@@ -1444,7 +1288,6 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         field(l_lines(i), 19),
         field(l_lines(i), 20),
         TO_NUMBER(field(l_lines(i), 21)),
-        TO_NUMBER(field(l_lines(i), 22)),
         NULL
       );
     END LOOP;
@@ -1475,7 +1318,6 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         t.hugetlb_shm_group,
         t.kernel,
         t.notes,
-        t.segment_count,
         t.start_count,
         NULL
       )
@@ -1490,7 +1332,7 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
     l_host hp_host_t;
   BEGIN
     IF p_snapshot.hosts.COUNT = 0 THEN
-      l_records := p_snapshot.pools.COUNT + p_snapshot.instances.COUNT + p_snapshot.findings.COUNT;
+      l_records := p_snapshot.pools.COUNT + p_snapshot.instances.COUNT + p_snapshot.findings.COUNT + p_snapshot.starts.COUNT;
       RETURN CASE WHEN l_records = 0 THEN 'Y' ELSE 'N' END;
     END IF;
     l_host := p_snapshot.hosts(1);
@@ -1518,15 +1360,7 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         RETURN 'N';
       END IF;
     END LOOP;
-    IF NVL(l_host.segment_count, 0) <> p_snapshot.segments.COUNT THEN
-      RETURN 'N';
-    END IF;
-    FOR i IN 1 .. p_snapshot.segments.COUNT LOOP
-      IF NVL(p_snapshot.segments(i).snapshot_id, '-') <> l_host.snapshot_id THEN
-        RETURN 'N';
-      END IF;
-    END LOOP;
-    IF NVL(l_host.start_count, 0) <> p_snapshot.starts.COUNT THEN
+    IF NVL(l_host.start_count, -1) <> p_snapshot.starts.COUNT THEN
       RETURN 'N';
     END IF;
     FOR i IN 1 .. p_snapshot.starts.COUNT LOOP
@@ -1545,29 +1379,14 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         l_snapshot.pools := pools_in_table();
         l_snapshot.instances := instances_in_table();
         l_snapshot.findings := findings_in_table();
+        l_snapshot.starts := starts_in_table();
         l_snapshot.hosts := hosts_in_table();
       ELSE
         l_snapshot.pools := pools_in_file();
         l_snapshot.instances := instances_in_file();
         l_snapshot.findings := findings_in_file();
+        l_snapshot.starts := starts_in_file();
         l_snapshot.hosts := hosts_in_file();
-      END IF;
-      -- An older sidecar does not write these files.
-      l_snapshot.segments := hp_segment_c();
-      IF l_snapshot.hosts.COUNT > 0 AND l_snapshot.hosts(1).segment_count IS NOT NULL THEN
-        IF p_route = 'TABLE' THEN
-          l_snapshot.segments := segments_in_table();
-        ELSE
-          l_snapshot.segments := segments_in_file();
-        END IF;
-      END IF;
-      l_snapshot.starts := hp_start_c();
-      IF l_snapshot.hosts.COUNT > 0 AND l_snapshot.hosts(1).start_count IS NOT NULL THEN
-        IF p_route = 'TABLE' THEN
-          l_snapshot.starts := starts_in_table();
-        ELSE
-          l_snapshot.starts := starts_in_file();
-        END IF;
       END IF;
       l_snapshot.consistent := consistency(l_snapshot);
       EXIT WHEN l_snapshot.consistent = 'Y';
@@ -1613,19 +1432,6 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
     END LOOP;
     RETURN;
   END findings;
-
-  FUNCTION segments(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_segment_c PIPELINED IS
-    l_snapshot snapshot_t;
-    l_row hp_segment_t;
-  BEGIN
-    l_snapshot := snapshot(p_route);
-    FOR i IN 1 .. l_snapshot.segments.COUNT LOOP
-      l_row := l_snapshot.segments(i);
-      l_row.consistent := l_snapshot.consistent;
-      PIPE ROW (l_row);
-    END LOOP;
-    RETURN;
-  END segments;
 
   FUNCTION starts(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_start_c PIPELINED IS
     l_snapshot snapshot_t;
@@ -1851,11 +1657,47 @@ COMMENT ON COLUMN HP.hugepage_status.regression_utc IS 'When that start was firs
 COMMENT ON COLUMN HP.hugepage_status.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
 COMMENT ON COLUMN HP.hugepage_status.state IS 'running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
 COMMENT ON COLUMN HP.hugepage_status.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
-COMMENT ON COLUMN HP.hugepage_status.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1; 11.2: unused pages plus its own); NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_status.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1); NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.last_start_expected IS 'EXPECTED_PAGES of that start; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.last_start_allocated IS 'ALLOCATED_PAGES of that start; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
 COMMENT ON COLUMN HP.hugepage_status.instance_host IS 'Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.';
+
+CREATE OR REPLACE VIEW HP.hugepage_pools AS
+SELECT
+  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
+  HP.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
+  r.consistent AS consistent,
+  r.host_name AS host_name,
+  r.page_size AS page_size,
+  r.node AS node,
+  r.is_default AS is_default,
+  r.nr_hugepages AS nr_hugepages,
+  r.free_hugepages AS free_hugepages,
+  r.resv_hugepages AS resv_hugepages,
+  r.surplus_hugepages AS surplus_hugepages,
+  r.nr_overcommit_hugepages AS nr_overcommit_hugepages,
+  r.available_hugepages AS available_hugepages,
+  r.cgroup_limit AS cgroup_limit,
+  r.cgroup_usage AS cgroup_usage
+FROM TABLE(HP.hugepage_advisor.pools('FILE')) r;
+
+COMMENT ON TABLE HP.hugepage_pools IS 'Pools of huge pages of this host: one row per page size, and one per NUMA node.';
+COMMENT ON COLUMN HP.hugepage_pools.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HP.hugepage_pools.age_seconds IS 'Age of the snapshot in seconds.';
+COMMENT ON COLUMN HP.hugepage_pools.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
+COMMENT ON COLUMN HP.hugepage_pools.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HP.hugepage_pools.page_size IS 'Page size in bytes.';
+COMMENT ON COLUMN HP.hugepage_pools.node IS 'NUMA node; NULL for the pool of the whole host.';
+COMMENT ON COLUMN HP.hugepage_pools.is_default IS 'Whether it is the pool of the default page size.';
+COMMENT ON COLUMN HP.hugepage_pools.nr_hugepages IS 'Pages in the pool, including surplus pages.';
+COMMENT ON COLUMN HP.hugepage_pools.free_hugepages IS 'Free pages, including reserved pages.';
+COMMENT ON COLUMN HP.hugepage_pools.resv_hugepages IS 'Free pages that are reserved; NULL for a NUMA node, where the kernel does not count them.';
+COMMENT ON COLUMN HP.hugepage_pools.surplus_hugepages IS 'Surplus pages; NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_pools.nr_overcommit_hugepages IS 'Maximum number of surplus pages; NULL for a NUMA node.';
+COMMENT ON COLUMN HP.hugepage_pools.available_hugepages IS 'Free pages that are not reserved; NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_pools.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
+COMMENT ON COLUMN HP.hugepage_pools.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
 
 CREATE OR REPLACE VIEW HP.hugepage_instances AS
 SELECT
@@ -1913,7 +1755,7 @@ SELECT
   r.instance_host AS instance_host
 FROM TABLE(HP.hugepage_advisor.instances('FILE')) r;
 
-COMMENT ON TABLE HP.hugepage_instances IS 'The same for all instances of this host, including PostgreSQL servers: one row per instance.';
+COMMENT ON TABLE HP.hugepage_instances IS 'Huge pages of all instances of this host, including PostgreSQL servers: one row per instance.';
 COMMENT ON COLUMN HP.hugepage_instances.sid IS 'ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).';
 COMMENT ON COLUMN HP.hugepage_instances.snapshot_utc IS 'When the snapshot was taken, UTC.';
 COMMENT ON COLUMN HP.hugepage_instances.age_seconds IS 'Age of the snapshot in seconds.';
@@ -1961,11 +1803,53 @@ COMMENT ON COLUMN HP.hugepage_instances.regression_utc IS 'When that start was f
 COMMENT ON COLUMN HP.hugepage_instances.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
 COMMENT ON COLUMN HP.hugepage_instances.state IS 'running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
 COMMENT ON COLUMN HP.hugepage_instances.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
-COMMENT ON COLUMN HP.hugepage_instances.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1; 11.2: unused pages plus its own); NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_instances.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1); NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.last_start_expected IS 'EXPECTED_PAGES of that start; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.last_start_allocated IS 'ALLOCATED_PAGES of that start; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
 COMMENT ON COLUMN HP.hugepage_instances.instance_host IS 'Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.';
+
+CREATE OR REPLACE VIEW HP.hugepage_findings AS
+SELECT
+  r.sid AS sid,
+  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
+  HP.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
+  HP.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
+  r.consistent AS consistent,
+  r.host_name AS host_name,
+  r.priority AS priority,
+  r.kind AS kind,
+  r.severity AS severity,
+  r.area AS area,
+  r.setting AS setting,
+  r.current_value AS current_value,
+  r.recommended AS recommended,
+  r.command AS command,
+  r.takes_effect AS takes_effect,
+  r.saving AS saving,
+  r.reason AS reason,
+  r.instance_host AS instance_host
+FROM TABLE(HP.hugepage_advisor.findings('FILE')) r;
+
+COMMENT ON TABLE HP.hugepage_findings IS 'Recommendations for this host, ordered by priority: one row per setting.';
+COMMENT ON COLUMN HP.hugepage_findings.sid IS 'SID of the instance, as in hp_instance.dat; NULL for the host.';
+COMMENT ON COLUMN HP.hugepage_findings.snapshot_utc IS 'When the snapshot was taken, UTC.';
+COMMENT ON COLUMN HP.hugepage_findings.age_seconds IS 'Age of the snapshot in seconds.';
+COMMENT ON COLUMN HP.hugepage_findings.this_instance IS 'Y for the instance of this session, otherwise N.';
+COMMENT ON COLUMN HP.hugepage_findings.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
+COMMENT ON COLUMN HP.hugepage_findings.host_name IS 'Name of the host, from uname(2).';
+COMMENT ON COLUMN HP.hugepage_findings.priority IS 'Priority; 1 is the most urgent.';
+COMMENT ON COLUMN HP.hugepage_findings.kind IS 'Kind of the instance, as in hp_instance.dat; NULL for the host.';
+COMMENT ON COLUMN HP.hugepage_findings.severity IS 'Severity: ok, notice, warning or critical.';
+COMMENT ON COLUMN HP.hugepage_findings.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits, cgroup or node.';
+COMMENT ON COLUMN HP.hugepage_findings.setting IS 'Name of the setting, as in the file or command that sets it.';
+COMMENT ON COLUMN HP.hugepage_findings.current_value IS 'Current value; NULL if unknown.';
+COMMENT ON COLUMN HP.hugepage_findings.recommended IS 'Recommended value; NULL if no possible value suffices.';
+COMMENT ON COLUMN HP.hugepage_findings.command IS 'The complete command; NULL if there is none, or if it does not fit: hugepage-sidecar status has it.';
+COMMENT ON COLUMN HP.hugepage_findings.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
+COMMENT ON COLUMN HP.hugepage_findings.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
+COMMENT ON COLUMN HP.hugepage_findings.reason IS 'The reason in one sentence.';
+COMMENT ON COLUMN HP.hugepage_findings.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
 
 CREATE OR REPLACE VIEW HP.hugepage_history AS
 SELECT
@@ -2033,124 +1917,6 @@ COMMENT ON COLUMN HP.hugepage_history.memlock IS 'Memlock limit in the log, in b
 COMMENT ON COLUMN HP.hugepage_history.errors IS 'ERROR(s) of the table and errors of that start, separated by semicolons; NULL if there are none.';
 COMMENT ON COLUMN HP.hugepage_history.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
 
-CREATE OR REPLACE VIEW HP.hugepage_segments AS
-SELECT
-  r.sid AS sid,
-  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
-  HP.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
-  HP.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
-  r.consistent AS consistent,
-  r.host_name AS host_name,
-  r.kind AS kind,
-  r.pid AS pid,
-  r.mapping AS mapping,
-  r.shmid AS shmid,
-  r.shm_key AS shm_key,
-  r.segment_size AS segment_size,
-  r.requested_size AS requested_size,
-  r.page_size AS page_size,
-  r.landed_in AS landed_in,
-  r.attached AS attached,
-  r.instance_host AS instance_host
-FROM TABLE(HP.hugepage_advisor.segments('FILE')) r;
-
-COMMENT ON TABLE HP.hugepage_segments IS 'Segments of the SGA of the running Oracle instances: one row per segment.';
-COMMENT ON COLUMN HP.hugepage_segments.sid IS 'SID of the instance, as in hp_instance.dat.';
-COMMENT ON COLUMN HP.hugepage_segments.snapshot_utc IS 'When the snapshot was taken, UTC.';
-COMMENT ON COLUMN HP.hugepage_segments.age_seconds IS 'Age of the snapshot in seconds.';
-COMMENT ON COLUMN HP.hugepage_segments.this_instance IS 'Y for the instance of this session, otherwise N.';
-COMMENT ON COLUMN HP.hugepage_segments.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
-COMMENT ON COLUMN HP.hugepage_segments.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HP.hugepage_segments.kind IS 'Kind of the instance, as in hp_instance.dat.';
-COMMENT ON COLUMN HP.hugepage_segments.pid IS 'Process ID of its PMON.';
-COMMENT ON COLUMN HP.hugepage_segments.mapping IS 'Name of the mapping, such as SYSV009b2220.';
-COMMENT ON COLUMN HP.hugepage_segments.shmid IS 'shmid of a System V segment; NULL for files.';
-COMMENT ON COLUMN HP.hugepage_segments.shm_key IS 'Its key, as ipcs prints it: 0x009b2220; NULL for files, and if it is not in this namespace.';
-COMMENT ON COLUMN HP.hugepage_segments.segment_size IS 'Mapped size in bytes.';
-COMMENT ON COLUMN HP.hugepage_segments.requested_size IS 'Size as requested from the kernel, not rounded up to pages; NULL for files, and if it is not in this namespace.';
-COMMENT ON COLUMN HP.hugepage_segments.page_size IS 'Page size in bytes; NULL if unknown.';
-COMMENT ON COLUMN HP.hugepage_segments.landed_in IS 'hugetlb, base or unknown.';
-COMMENT ON COLUMN HP.hugepage_segments.attached IS 'How many times it is attached now; NULL for files, and if it is not in this namespace.';
-COMMENT ON COLUMN HP.hugepage_segments.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
-
-CREATE OR REPLACE VIEW HP.hugepage_pools AS
-SELECT
-  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
-  HP.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
-  r.consistent AS consistent,
-  r.host_name AS host_name,
-  r.page_size AS page_size,
-  r.node AS node,
-  r.is_default AS is_default,
-  r.nr_hugepages AS nr_hugepages,
-  r.free_hugepages AS free_hugepages,
-  r.resv_hugepages AS resv_hugepages,
-  r.surplus_hugepages AS surplus_hugepages,
-  r.nr_overcommit_hugepages AS nr_overcommit_hugepages,
-  r.available_hugepages AS available_hugepages,
-  r.cgroup_limit AS cgroup_limit,
-  r.cgroup_usage AS cgroup_usage
-FROM TABLE(HP.hugepage_advisor.pools('FILE')) r;
-
-COMMENT ON TABLE HP.hugepage_pools IS 'Pools of huge pages of this host: one row per page size, and one per NUMA node.';
-COMMENT ON COLUMN HP.hugepage_pools.snapshot_utc IS 'When the snapshot was taken, UTC.';
-COMMENT ON COLUMN HP.hugepage_pools.age_seconds IS 'Age of the snapshot in seconds.';
-COMMENT ON COLUMN HP.hugepage_pools.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
-COMMENT ON COLUMN HP.hugepage_pools.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HP.hugepage_pools.page_size IS 'Page size in bytes.';
-COMMENT ON COLUMN HP.hugepage_pools.node IS 'NUMA node; NULL for the pool of the whole host.';
-COMMENT ON COLUMN HP.hugepage_pools.is_default IS 'Whether it is the pool of the default page size.';
-COMMENT ON COLUMN HP.hugepage_pools.nr_hugepages IS 'Pages in the pool, including surplus pages.';
-COMMENT ON COLUMN HP.hugepage_pools.free_hugepages IS 'Free pages, including reserved pages.';
-COMMENT ON COLUMN HP.hugepage_pools.resv_hugepages IS 'Free pages that are reserved; NULL for a NUMA node, where the kernel does not count them.';
-COMMENT ON COLUMN HP.hugepage_pools.surplus_hugepages IS 'Surplus pages; NULL if unknown.';
-COMMENT ON COLUMN HP.hugepage_pools.nr_overcommit_hugepages IS 'Maximum number of surplus pages; NULL for a NUMA node.';
-COMMENT ON COLUMN HP.hugepage_pools.available_hugepages IS 'Free pages that are not reserved; NULL if unknown.';
-COMMENT ON COLUMN HP.hugepage_pools.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
-COMMENT ON COLUMN HP.hugepage_pools.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
-
-CREATE OR REPLACE VIEW HP.hugepage_findings AS
-SELECT
-  r.sid AS sid,
-  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
-  HP.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
-  HP.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
-  r.consistent AS consistent,
-  r.host_name AS host_name,
-  r.priority AS priority,
-  r.kind AS kind,
-  r.severity AS severity,
-  r.area AS area,
-  r.setting AS setting,
-  r.current_value AS current_value,
-  r.recommended AS recommended,
-  r.command AS command,
-  r.takes_effect AS takes_effect,
-  r.saving AS saving,
-  r.reason AS reason,
-  r.instance_host AS instance_host
-FROM TABLE(HP.hugepage_advisor.findings('FILE')) r;
-
-COMMENT ON TABLE HP.hugepage_findings IS 'Recommendations for this host, ordered by priority: one row per setting.';
-COMMENT ON COLUMN HP.hugepage_findings.sid IS 'SID of the instance, as in hp_instance.dat; NULL for the host.';
-COMMENT ON COLUMN HP.hugepage_findings.snapshot_utc IS 'When the snapshot was taken, UTC.';
-COMMENT ON COLUMN HP.hugepage_findings.age_seconds IS 'Age of the snapshot in seconds.';
-COMMENT ON COLUMN HP.hugepage_findings.this_instance IS 'Y for the instance of this session, otherwise N.';
-COMMENT ON COLUMN HP.hugepage_findings.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
-COMMENT ON COLUMN HP.hugepage_findings.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HP.hugepage_findings.priority IS 'Priority; 1 is the most urgent.';
-COMMENT ON COLUMN HP.hugepage_findings.kind IS 'Kind of the instance, as in hp_instance.dat; NULL for the host.';
-COMMENT ON COLUMN HP.hugepage_findings.severity IS 'Severity: ok, notice, warning or critical.';
-COMMENT ON COLUMN HP.hugepage_findings.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits or cgroup.';
-COMMENT ON COLUMN HP.hugepage_findings.setting IS 'Name of the setting, as in the file or command that sets it.';
-COMMENT ON COLUMN HP.hugepage_findings.current_value IS 'Current value; NULL if unknown.';
-COMMENT ON COLUMN HP.hugepage_findings.recommended IS 'Recommended value; NULL if no possible value suffices.';
-COMMENT ON COLUMN HP.hugepage_findings.command IS 'The complete command; NULL if there is none, or if it does not fit: hugepage-sidecar status has it.';
-COMMENT ON COLUMN HP.hugepage_findings.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
-COMMENT ON COLUMN HP.hugepage_findings.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
-COMMENT ON COLUMN HP.hugepage_findings.reason IS 'The reason in one sentence.';
-COMMENT ON COLUMN HP.hugepage_findings.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
-
 CREATE OR REPLACE VIEW HP.hugepage_hosts AS
 SELECT
   TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
@@ -2173,7 +1939,6 @@ SELECT
   r.hugetlb_shm_group AS hugetlb_shm_group,
   r.kernel AS kernel,
   r.notes AS notes,
-  r.segment_count AS segment_count,
   r.start_count AS start_count
 FROM TABLE(HP.hugepage_advisor.hosts('FILE')) r;
 
@@ -2198,18 +1963,16 @@ COMMENT ON COLUMN HP.hugepage_hosts.transparent_hugepage IS 'Transparent huge pa
 COMMENT ON COLUMN HP.hugepage_hosts.hugetlb_shm_group IS 'ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group); NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_hosts.kernel IS 'Kernel release, from uname(2); NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_hosts.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
-COMMENT ON COLUMN HP.hugepage_hosts.segment_count IS 'Number of records in hp_segment.dat; NULL if the sidecar is older than that file.';
-COMMENT ON COLUMN HP.hugepage_hosts.start_count IS 'Number of records in hp_start.dat; NULL if the sidecar is older than that file.';
+COMMENT ON COLUMN HP.hugepage_hosts.start_count IS 'Number of records in hp_start.dat.';
 
 
 PROMPT Granting to the role HP_READER
 
 GRANT SELECT ON HP.hugepage_status TO HP_READER;
-GRANT SELECT ON HP.hugepage_instances TO HP_READER;
-GRANT SELECT ON HP.hugepage_history TO HP_READER;
-GRANT SELECT ON HP.hugepage_segments TO HP_READER;
 GRANT SELECT ON HP.hugepage_pools TO HP_READER;
+GRANT SELECT ON HP.hugepage_instances TO HP_READER;
 GRANT SELECT ON HP.hugepage_findings TO HP_READER;
+GRANT SELECT ON HP.hugepage_history TO HP_READER;
 GRANT SELECT ON HP.hugepage_hosts TO HP_READER;
 GRANT EXECUTE ON HP.hugepage_advisor TO HP_READER;
 GRANT EXECUTE ON HP.hp_pool_t TO HP_READER;
@@ -2218,8 +1981,6 @@ GRANT EXECUTE ON HP.hp_instance_t TO HP_READER;
 GRANT EXECUTE ON HP.hp_instance_c TO HP_READER;
 GRANT EXECUTE ON HP.hp_finding_t TO HP_READER;
 GRANT EXECUTE ON HP.hp_finding_c TO HP_READER;
-GRANT EXECUTE ON HP.hp_segment_t TO HP_READER;
-GRANT EXECUTE ON HP.hp_segment_c TO HP_READER;
 GRANT EXECUTE ON HP.hp_start_t TO HP_READER;
 GRANT EXECUTE ON HP.hp_start_c TO HP_READER;
 GRANT EXECUTE ON HP.hp_host_t TO HP_READER;

@@ -63,7 +63,7 @@ impl StoppedOracle {
         let failed = self.last_start.as_ref().filter(|_| self.state == StoppedState::Failed);
         let lacked_shm = failed.is_some_and(|start| start.dev_shm.is_some());
         if self.forecast.is_none() && lacked_shm && self.dev_shm.is_some() {
-            return Some("Start the instance: /dev/shm is large enough now.".to_owned());
+            return Some("Start the instance: the host has what it lacked now.".to_owned());
         }
         let forecast = self.forecast.as_ref()?;
         if let Some(limit) = self.pool_state.lock_limit.filter(|limit| Some(limit.cause()) == forecast.cause)
@@ -81,7 +81,12 @@ impl StoppedOracle {
                 let kb = size.times(forecast.needed?).0.div_ceil(1024);
                 Some(format!("Raise the memlock limit of the owner of the instance to at least {kb} kB, and start it."))
             }
-            None if self.state == StoppedState::Failed => Some(self.hint_on_failure(lacked_shm)),
+            None if lacked_shm || self.lacked_pages() => {
+                Some("Start the instance: the host has what it lacked now.".to_owned())
+            }
+            None if self.state == StoppedState::Failed => {
+                Some("The pool has enough pages: see the error in the alert log.".to_owned())
+            }
             _ => None,
         }
     }
@@ -95,23 +100,6 @@ impl StoppedOracle {
         Some(format!("Run \"{command}\" ({}) and start the instance.", counted(Some(Pages(0)))))
     }
 
-    /// What to do after a start that failed, where the next one would get what it asks for.
-    fn hint_on_failure(&self, lacked_shm: bool) -> String {
-        let hint = match () {
-            () if lacked_shm || self.is_about_pages() => "Start the instance: the pool has enough pages now.",
-            // The kernel refused the owner huge pages, which it would not do now.
-            () if self.has_error(27125) => "Start the instance: the kernel allows its owner huge pages now.",
-            () if self.has_error(27104) => {
-                "Compare kernel.shmall and kernel.shmmax with the SGA, and start the instance."
-            }
-            () if self.has_error(27102) => {
-                "The pool has enough pages: compare kernel.shmall and the memory of the host with the error in the alert log."
-            }
-            () => "The pool has enough pages: see the error in the alert log.",
-        };
-        hint.to_owned()
-    }
-
     /// What to do where the parameters exclude each other, whatever the pool has (Database Error Messages, ORA-27138 and ORA-27107).
     fn hint_on_parameters(&self) -> Option<String> {
         let is_by_memory_target = self.forecast.as_ref().is_some_and(|one| one.cause == Some(Cause::MemoryTarget));
@@ -121,12 +109,10 @@ impl StoppedOracle {
             &*enlarge
         } else if is_by_memory_target || self.has_error(27138) && self.memory_target.is_some() {
             SGA_TARGET
-        } else if self.has_error(27138) {
-            "Set use_large_pages to a value that the other parameters allow (on Exadata ONLY or AUTO_ONLY)"
-        } else if self.errors().any(|error| error.contains("not a supported setting for database on Exadata")) {
-            "Set use_large_pages = ONLY or AUTO_ONLY, which Exadata requires"
-        } else if self.has_error(27107) {
-            "Set use_large_pages to another value than AUTO, which this release does not support"
+        } else if [27138, 27107].iter().any(|code| self.has_error(*code))
+            || self.errors().any(|error| error.contains("not a supported setting for database on Exadata"))
+        {
+            "Set use_large_pages to a value that this release and the other parameters allow (on Exadata ONLY or AUTO_ONLY)"
         } else {
             return None;
         };
@@ -139,11 +125,10 @@ impl StoppedOracle {
         Some(format!("Run \"sysctl -w {name}={value}\", put it into /etc/sysctl.d, and start the instance."))
     }
 
-    /// ORA-27137 and ORA-27106: huge pages were missing.
-    fn is_about_pages(&self) -> bool {
+    /// Huge pages were missing, or the kernel refused them to the owner.
+    fn lacked_pages(&self) -> bool {
         let mut errors = self.errors();
-        self.has_error(27137)
-            || self.has_error(27106)
+        [27137, 27106, 27125].iter().any(|code| self.has_error(*code))
             || errors.any(|error| !error.starts_with("ORA-") && error.to_ascii_lowercase().contains("large pages"))
     }
 
