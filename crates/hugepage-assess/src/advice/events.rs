@@ -3,7 +3,7 @@
 use crate::advice::log::{self, LogMessage};
 use crate::assessment::{Status, Threat};
 use crate::history::{Event, Record};
-use crate::model::{Lost, Pending};
+use crate::model::{Landing, Lost, Pending};
 
 /// The difference between a server and its last record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +38,13 @@ pub fn update(status: &Status, mut now: Record, before: Option<&Record>, warned:
     EventReport { messages, record: Some(now) }
 }
 
-/// The warnings that hold now: those of `status`, and logged ones of the next start while its demand is unknown.
+/// The warnings that hold now: those of `status`, and logged ones of which nothing is known: of the next start while its demand is
+/// unknown, and of any while no shared memory is seen, as when the server is about to end.
 pub fn standing(status: &Status, warned: &[Threat]) -> Vec<Threat> {
     let mut standing = status.warnings();
-    if status.facts.pending == Pending::Unknown {
-        standing.extend(warned.iter().filter(|threat| threat.is_of_restart()));
-    }
+    let is_unseen = status.facts.landing() == Landing::Unknown;
+    let is_unknown = |threat: &&Threat| is_unseen || status.facts.pending == Pending::Unknown && threat.is_of_restart();
+    standing.extend(warned.iter().filter(is_unknown));
     standing
 }
 

@@ -215,13 +215,15 @@ fn what_a_change_is_logged_and_recorded_as() {
     assert_eq!(messages, [(true, regressed)]);
 }
 
-/// While nobody knows what the next start asks for, what was logged of it stands.
+/// While nobody knows what the next start asks for, what was logged of it stands; all of it while no shared memory is seen.
 #[test]
 fn warnings_that_stand() {
     let with = |pending| Status::assess(Facts { pending, ..Server::default().facts() });
     let warned = [Threat::RestartLoses, Threat::CgroupLimit];
     assert_eq!(events::standing(&with(Pending::Unknown), &warned), [Threat::RestartLoses]);
     assert_eq!(events::standing(&with(Pending::Unchanged), &warned), []);
+    let ending = Status::assess(Facts { segment: None, ..Server::default().facts() });
+    assert_eq!(events::standing(&ending, &warned), warned);
     assert_eq!(events::standing(&lowered(), &[]), [Threat::RestartLoses, Threat::CrashLoses]);
 }
 
