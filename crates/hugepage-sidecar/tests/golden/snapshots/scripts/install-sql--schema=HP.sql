@@ -479,7 +479,7 @@ COMMENT ON COLUMN HP.hp_finding.priority IS 'Priority; 1 is the most urgent.';
 COMMENT ON COLUMN HP.hp_finding.kind IS 'Kind of the instance, as in hp_instance.dat; NULL for the host.';
 COMMENT ON COLUMN HP.hp_finding.sid IS 'SID of the instance, as in hp_instance.dat; NULL for the host.';
 COMMENT ON COLUMN HP.hp_finding.severity IS 'Severity: ok, notice, warning or critical.';
-COMMENT ON COLUMN HP.hp_finding.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits, cgroup or node.';
+COMMENT ON COLUMN HP.hp_finding.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits or cgroup.';
 COMMENT ON COLUMN HP.hp_finding.setting IS 'Name of the setting, as in the file or command that sets it.';
 COMMENT ON COLUMN HP.hp_finding.current_value IS 'Current value; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_finding.recommended IS 'Recommended value; NULL if no possible value suffices.';
@@ -1841,7 +1841,7 @@ COMMENT ON COLUMN HP.hugepage_findings.host_name IS 'Name of the host, from unam
 COMMENT ON COLUMN HP.hugepage_findings.priority IS 'Priority; 1 is the most urgent.';
 COMMENT ON COLUMN HP.hugepage_findings.kind IS 'Kind of the instance, as in hp_instance.dat; NULL for the host.';
 COMMENT ON COLUMN HP.hugepage_findings.severity IS 'Severity: ok, notice, warning or critical.';
-COMMENT ON COLUMN HP.hugepage_findings.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits, cgroup or node.';
+COMMENT ON COLUMN HP.hugepage_findings.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits or cgroup.';
 COMMENT ON COLUMN HP.hugepage_findings.setting IS 'Name of the setting, as in the file or command that sets it.';
 COMMENT ON COLUMN HP.hugepage_findings.current_value IS 'Current value; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_findings.recommended IS 'Recommended value; NULL if no possible value suffices.';
