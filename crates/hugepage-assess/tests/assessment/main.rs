@@ -19,6 +19,7 @@ mod log;
 mod model;
 mod nodes;
 mod oracle;
+mod other_size;
 mod outlook;
 mod placement;
 mod plan;
@@ -26,7 +27,6 @@ mod properties;
 mod resize;
 mod rows;
 mod server;
-mod steps;
 mod verdict;
 mod words;
 

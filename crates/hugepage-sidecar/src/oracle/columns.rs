@@ -6,11 +6,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use hugepage_assess::assessment::Sizing;
 use hugepage_host::Survey;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_kernel::Root;
 use hugepage_kernel::memory::sysctl;
+use hugepage_sizing::Sizing;
 
 use crate::oracle::instance_columns::{FINDING, INSTANCE, SEGMENT, START};
 use crate::oracle::record_line::seconds;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hugepage_assess::assessment::{Finding, Sizing, Status};
+use hugepage_assess::assessment::{Finding, Status};
 use hugepage_assess::columns::{NamedValue, fields};
 use hugepage_assess::model::{Landing, Product};
 use hugepage_assess::pools::{PoolColumns, counters};
@@ -16,6 +16,7 @@ use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::readers::sysvipc;
 use hugepage_oracle::stopped::StoppedOracle;
+use hugepage_sizing::Sizing;
 
 use crate::oracle::columns::{host_record, pool_record};
 use crate::oracle::instance_columns::{finding_record, instance_record, logged_errors, segment_record};

@@ -1,6 +1,5 @@
 //! The host with all its rows. Sizes are in bytes; null means unknown.
 
-use hugepage_assess::assessment::Sizing;
 use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
 use hugepage_assess::columns;
 use hugepage_assess::model::PoolHolder;
@@ -10,6 +9,7 @@ use hugepage_host::{Stranger, Survey};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_sizing::Sizing;
 use serde::Serialize;
 
 use super::rows::{InstanceRow, PoolOutput, StoppedRow, time};

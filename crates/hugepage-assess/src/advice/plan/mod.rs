@@ -1,6 +1,5 @@
 //! What to do, as steps that follow from the status: each has a sentence, a row and a command.
 
-mod host;
 mod other_pool;
 pub mod rows;
 mod sentence;

@@ -17,9 +17,9 @@ use std::sync::atomic::Ordering;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use hugepage_assess::advice::command::reserve_at_boot;
-use hugepage_assess::assessment::Sizing;
 use hugepage_host::readers;
 use hugepage_kernel::{PageSize, Pages, Root};
+use hugepage_sizing::Sizing;
 
 use self::boot_setting::BootSetting;
 use self::kernel_pool::KernelPool;

@@ -1,9 +1,9 @@
 //! `size --sessions`: the page tables of a number of sessions of each server, by the model of the core.
 
 use hugepage_assess::assessment::page_tables::tables;
-use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::Instance;
 use hugepage_kernel::{Bytes, PageSize};
+use hugepage_sizing::Wants;
 use serde::Serialize;
 
 use super::sizing::HostSizing;
