@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_assess::model::{Landing, Segment};
-use hugepage_kernel::mapping::maps::{self, Mapping};
+use hugepage_assess::model::{Landing, RESIZABLE, Segment};
+use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::rlimit::{self, Rlimit};
 use hugepage_kernel::proc::{namespace, process};
@@ -80,7 +80,11 @@ impl InspectContext<'_> {
                 if is_postgresql
                     && let Some(main) = memory.mappings.iter().max_by_key(|mapping| mapping.size()).cloned()
                 {
-                    memory.mappings = vec![self.as_sessions_see(main, found.pid, notes)];
+                    if main.inaccessible > Bytes(0) {
+                        notes.add(RESIZABLE);
+                        return None;
+                    }
+                    memory.mappings = vec![main];
                 }
                 Some(memory)
             }
@@ -91,32 +95,6 @@ impl InspectContext<'_> {
             Err(error) => {
                 notes.add(error.to_string());
                 None
-            }
-        }
-    }
-
-    /// The main mapping of the postmaster `pid`, with what its newest child may access: no server tells its postmaster of a resize.
-    fn as_sessions_see(&self, main: Mapping, pid: i32, notes: &mut Notes) -> Mapping {
-        if main.inaccessible == Bytes(0) {
-            return main;
-        }
-        let children = process::children(self.root, pid).unwrap_or_default().into_iter();
-        let started = |child: i32| process::stat(self.root, child).ok().flatten().map(|stat| (stat.start_ticks, child));
-        let mut children: Vec<_> = children.filter_map(started).collect();
-        children.sort_unstable();
-        let same = |mapping: &Mapping| (mapping.start, mapping.inode) == (main.start, main.inode);
-        // The logger has no shared memory.
-        let seen = children.into_iter().rev().find_map(|(_, child)| {
-            let mappings = maps::read(self.root, &maps::path(child), same).ok()?;
-            mappings.into_iter().next().filter(|mapping| mapping.end == main.end)
-        });
-        match seen {
-            Some(seen) => Mapping { page_size: main.page_size, ..seen },
-            None => {
-                notes.add(format!(
-                    "whether shared memory was resized since the start is unknown: no process of postmaster {pid} shows its mappings"
-                ));
-                main
             }
         }
     }

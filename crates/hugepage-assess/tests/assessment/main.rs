@@ -24,7 +24,6 @@ mod outlook;
 mod placement;
 mod plan;
 mod properties;
-mod resize;
 mod rows;
 mod server;
 mod verdict;

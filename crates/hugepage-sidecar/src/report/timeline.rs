@@ -159,7 +159,7 @@ fn marks(x: String, record: &Record) -> impl Iterator<Item = TimelineEvent> {
     let what = match record.event {
         Event::Start => Some("start"),
         Event::CrashRestart => Some("crash"),
-        Event::Change | Event::Resize => None,
+        Event::Change => None,
     };
     let at = moment(record).map(time).unwrap_or_default();
     let lost = record.lost.as_ref().map(|_| "lost");
