@@ -104,7 +104,7 @@ COMMENT ON COLUMN hugepage_findings.hint IS 'the steps that help, NULL if there 
 -- src/views/history.sql
 CREATE FUNCTION hugepage_history() RETURNS TABLE (
     recorded_at timestamp with time zone, -- time of the record
-    event text, -- start, crash restart, change or resize
+    event text, -- start, crash restart or change
     generation bigint, -- number of allocations of shared memory by that postmaster
     postmaster_start timestamp with time zone, -- start of the postmaster process
     server_version text, -- version of the server
@@ -143,7 +143,7 @@ GRANT EXECUTE ON FUNCTION hugepage_history() TO pg_monitor;
 REVOKE ALL ON hugepage_history FROM PUBLIC;
 GRANT SELECT ON hugepage_history TO pg_monitor;
 COMMENT ON COLUMN hugepage_history.recorded_at IS 'time of the record';
-COMMENT ON COLUMN hugepage_history.event IS 'start, crash restart, change or resize';
+COMMENT ON COLUMN hugepage_history.event IS 'start, crash restart or change';
 COMMENT ON COLUMN hugepage_history.generation IS 'number of allocations of shared memory by that postmaster';
 COMMENT ON COLUMN hugepage_history.postmaster_start IS 'start of the postmaster process';
 COMMENT ON COLUMN hugepage_history.server_version IS 'version of the server';

@@ -1,6 +1,6 @@
 CREATE FUNCTION hugepage_history() RETURNS TABLE (
     recorded_at timestamp with time zone, -- time of the record
-    event text, -- start, crash restart, change or resize
+    event text, -- start, crash restart or change
     generation bigint, -- number of allocations of shared memory by that postmaster
     postmaster_start timestamp with time zone, -- start of the postmaster process
     server_version text, -- version of the server

@@ -33,6 +33,5 @@ pub mod history;
 pub mod model;
 pub mod pools;
 pub mod status_row;
-pub mod stopped_databases;
 
 pub use status_row::StatusRow;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use hugepage_assess::assessment::Forecast;
-use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, PageSize, Root};
+use hugepage_sizing::{StoppedDatabase, Wants};
 
 use super::snapshot::StoppedCluster;
 

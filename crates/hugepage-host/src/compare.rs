@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use hugepage_assess::assessment::host::PoolNeed;
 use hugepage_assess::model::{CurrentStart, OtherPool, Pending, PoolFact, Segment};
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_sizing::PoolNeed;
 
 use super::inspect::InspectedServer;
 use super::snapshot::HostFacts;

@@ -117,7 +117,6 @@ impl InstanceMemory {
         Some(Segment {
             name: largest.name().to_owned(),
             size: sum(&mut self.mappings.iter().map(Mapping::memory)),
-            reserved: sum(&mut self.mappings.iter().map(Mapping::size)),
             to_reserve: sum(&mut self.mappings.iter().filter(counted).map(rounded)),
             in_huge_pages: sum(&mut in_huge.map(Mapping::memory)),
             page_size: page_size.or((landing == Landing::Base).then_some(base)),

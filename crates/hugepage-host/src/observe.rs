@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_assess::model::{Landing, Segment};
+use hugepage_assess::model::{Landing, RESIZABLE, Segment};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::rlimit::{self, Rlimit};
@@ -80,9 +80,9 @@ impl InspectContext<'_> {
                 if is_postgresql
                     && let Some(main) = memory.mappings.iter().max_by_key(|mapping| mapping.size()).cloned()
                 {
-                    // No server tells its postmaster of a resize.
                     if main.inaccessible > Bytes(0) {
-                        notes.add("whether shared memory was resized since the start is unknown from outside");
+                        notes.add(RESIZABLE);
+                        return None;
                     }
                     memory.mappings = vec![main];
                 }

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use hugepage_assess::assessment::capacity::HostMemory;
-use hugepage_assess::assessment::host::{PoolNeed, Sizing};
 use hugepage_assess::assessment::{Capacity, Status};
 use hugepage_assess::model::{HugePages, Pending};
 use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_sizing::{PoolNeed, Sizing};
 
 use super::compare::need;
 use super::{HostFacts, Instance, Survey};

@@ -6,12 +6,12 @@ use std::time::SystemTime;
 use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
 use hugepage_assess::pools::{self, PoolRow};
-use hugepage_assess::stopped_databases::StoppedDatabase;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::next_boot::NextBoot;
 use hugepage_kernel::{Notes, PageSize};
 use hugepage_oracle::stopped::StoppedOracle;
+use hugepage_sizing::StoppedDatabase;
 use serde::{Deserialize, Serialize};
 
 use crate::inspect::InspectedServer;

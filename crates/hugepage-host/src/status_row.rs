@@ -1,7 +1,7 @@
 //! The row of one instance of a survey.
 
 use hugepage_assess::StatusRow;
-use hugepage_assess::assessment::Sizing;
+use hugepage_sizing::Sizing;
 
 use crate::Instance;
 

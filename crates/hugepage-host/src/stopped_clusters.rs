@@ -7,7 +7,6 @@ use std::slice;
 use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::{HugePages, PoolFact, PoolState};
 use hugepage_assess::pools;
-use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::host::accounts;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
@@ -16,6 +15,7 @@ use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages, ReadError, Root};
 use hugepage_oracle::stopped::Claim;
+use hugepage_sizing::Wants;
 use hugepage_start::StartAnswer;
 
 use super::cluster_paths::{ClusterPaths, DEBIAN, PACKAGES};

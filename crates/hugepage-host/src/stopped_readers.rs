@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_assess::assessment::Outlook;
-use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Pages};
 use hugepage_oracle::readers::oratab;
 use hugepage_oracle::stopped::{self, Claim, HostOfStarts, NamedOracle, StoppedOracle};
+use hugepage_sizing::Wants;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -7,11 +7,12 @@ use std::fs;
 use std::path::Path;
 
 use hugepage_assess::advice::{hint, message};
-use hugepage_assess::assessment::{Severity, Sizing};
+use hugepage_assess::assessment::Severity;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::metrics::MetricsSnapshot;
 use hugepage_host::{Survey, host_advice, survey};
 use hugepage_kernel::{PageSize, Pages, Root};
+use hugepage_sizing::Sizing;
 
 /// PMON's mappings: huge pages are on a device of their own.
 const FULL: &str = "\

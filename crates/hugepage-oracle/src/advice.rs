@@ -3,10 +3,10 @@
 use crate::stopped_state::StoppedState;
 use hugepage_assess::advice::message::{Shortfall, is_of_pool};
 use hugepage_assess::advice::recommendation::counted;
-use hugepage_assess::assessment::{Forecast, Outlook, Sizing};
+use hugepage_assess::assessment::{Forecast, Outlook};
 use hugepage_assess::model::{Cause, LockLimit, PoolFact, Product};
-use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::Pages;
+use hugepage_sizing::{Sizing, Wants};
 
 use crate::stopped::StoppedOracle;
 

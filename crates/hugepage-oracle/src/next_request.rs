@@ -2,8 +2,8 @@
 
 use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState, Requested};
-use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_sizing::Wants;
 
 use crate::readers::{OracleKind, Parameters};
 use crate::requested::requested_by;

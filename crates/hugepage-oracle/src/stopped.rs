@@ -4,11 +4,11 @@ use crate::stopped_state::{StoppedState, severity};
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
 use hugepage_assess::model::{PoolFact, PoolState};
 use hugepage_assess::pools::{self, PoolRow};
-use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
+use hugepage_sizing::{StoppedDatabase, Wants};
 use serde::{Deserialize, Serialize};
 
 use crate::next_request::NextRequest;

@@ -1,12 +1,12 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
-use hugepage_assess::model::{Facts, Landing, PoolFact, PoolState, Requested, Segment};
+use hugepage_assess::model::{Facts, Landing, PoolFact, PoolState, RESIZABLE, Requested, Segment};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::{memory_policy, smaps};
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
 use hugepage_kernel::memory::{pool, thp};
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{PageSize, ReadError, Root};
+use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
 
 use crate::{CgroupView, limits, nodes};
 
@@ -29,12 +29,16 @@ pub fn observe(
     if meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs) {
         notes.add(LXCFS);
     }
-    let segment = mapping.map(|mapping| {
+    let segment = mapping.and_then(|mapping| {
+        if mapping.inaccessible > Bytes(0) {
+            notes.add(RESIZABLE);
+            return None;
+        }
         if mapping.page_size.is_none() {
             notes.add(format!("the kernel does not show the page size of the mapping {}", mapping.name()));
         }
         let landing = notes.keep(landing(root, &mapping, thp_in_use(meminfo.as_ref()))).unwrap_or(Landing::Unknown);
-        Segment::of_mapping(&mapping, landing)
+        Some(Segment::of_mapping(&mapping, landing))
     });
     let huge_page_size = match &segment {
         Some(segment) if segment.landing == Landing::Hugetlb => segment.page_size,

@@ -7,13 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate, and those of the workspace that it may name: what Cargo.toml says, in the order that is meant.
-const CRATES: [(&str, &[&str]); 6] = [
+const CRATES: [(&str, &[&str]); 7] = [
     ("kernel", &[]),
     ("start", &["kernel"]),
     ("assess", &["kernel"]),
     ("server", &["assess", "kernel"]),
-    ("oracle", &["assess", "kernel"]),
-    ("host", &["assess", "kernel", "oracle", "server", "start"]),
+    ("sizing", &["assess", "kernel"]),
+    ("oracle", &["assess", "kernel", "sizing"]),
+    ("host", &["assess", "kernel", "oracle", "server", "sizing", "start"]),
 ];
 
 /// What the extension names of the workspace: nothing of Oracle, and nothing of other servers.

@@ -2,7 +2,7 @@
 
 use crate::advice::log::{self, LogMessage};
 use crate::assessment::{Status, Threat};
-use crate::history::{Event, Record};
+use crate::history::Record;
 use crate::model::{Landing, Lost, Pending};
 
 /// The difference between a server and its last record.
@@ -25,9 +25,6 @@ pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> Event
 /// For a running server. `now`: the record of `status`. `before`: the last record of the same instance. `warned`: the
 /// [warnings](Status::warnings) that were logged and are not over.
 pub fn update(status: &Status, mut now: Record, before: Option<&Record>, warned: &[Threat]) -> EventReport {
-    if before.is_some_and(|before| now.is_resize_of(before)) {
-        now.event = Event::Resize;
-    }
     let changes = before.map(|before| now.changes_since(before)).unwrap_or_default();
     let lost = before.filter(|_| !changes.is_empty()).and_then(|before| now.compare_with(before));
     let messages = entries(status, lost.as_ref(), warned);

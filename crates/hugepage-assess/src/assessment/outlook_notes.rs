@@ -3,10 +3,6 @@
 use crate::assessment::Status;
 use crate::model::CrashRecovery;
 
-/// For a segment that may grow.
-const OF_GROWTH: &str = "whether a restart, also after a crash, gets huge pages depends on whose the pages in use are: shared \
-                         memory that may grow takes pages when they are touched, so they may be its own or those of others";
-
 /// What only the running server knows.
 const OF_START: &str = "what a restart after a crash gets depends on the settings that the server was started with, and its \
                         files have changed since";
@@ -22,10 +18,6 @@ pub const UNCHECKED_RINGS: &str = "whether the kernel refuses the rings of io_me
 impl Status {
     /// Why an outlook is unknown, as far as no other note says it; for the notes of a row.
     pub fn notes_on_outlook(&self) -> impl Iterator<Item = String> {
-        if self.facts.own_at_least() < self.facts.own() {
-            let unknown = [&self.forecast, &self.crash].into_iter().any(|start| start.note_on_surplus("").is_some());
-            return [unknown.then(|| OF_GROWTH.to_owned()), None, None].into_iter().flatten();
-        }
         let restart = match self.facts.rings_may_hold_pages_of(&self.forecast) {
             true => Some(format!("whether a restart gets huge pages is unknown: {OF_RINGS}")),
             false => self.forecast.note_on_surplus("a restart"),

@@ -148,15 +148,8 @@ impl Status {
 /// A restart with the running settings, and one with those on disk if they differ.
 fn starts(facts: &Facts) -> (Forecast, Option<Forecast>) {
     let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-    let unchanged_of = |own| Forecast::of_start(&facts.requested, to_reserve, &facts.pool_state, own);
-    let pending_of = |own| facts.pending.forecast(facts.pool_state.huge_page_size, own);
-    let (own, at_least) = (facts.own(), facts.own_at_least());
-    let (unchanged, pending) = (unchanged_of(at_least), pending_of(at_least));
-    // A server that has the same pages in both cases, as most have, has one forecast.
-    if own == at_least {
-        return (unchanged, pending);
-    }
-    (either(unchanged, unchanged_of(own)), pending.zip(pending_of(own)).map(|(without, with)| either(without, with)))
+    let unchanged = Forecast::of_start(&facts.requested, to_reserve, &facts.pool_state, facts.own());
+    (unchanged, facts.pending.forecast(facts.pool_state.huge_page_size, facts.own()))
 }
 
 /// The restart after a crash, and whether it is unknown because files have changed. `unchanged`: a restart with the running settings.
@@ -169,9 +162,4 @@ fn crash_of(facts: &Facts, unchanged: &Forecast) -> (Forecast, bool) {
         CrashRecovery::Possible => unchanged.outlook,
     };
     (Forecast { outlook, ..unchanged.clone() }, by_start)
-}
-
-/// The forecast of a start of which it is unknown whether it finds the pages of `with`, or only those of `without`.
-fn either(without: Forecast, with: Forecast) -> Forecast {
-    if without.outlook == with.outlook { without } else { Forecast { outlook: Outlook::Unknown, ..without } }
 }

@@ -1,6 +1,5 @@
 //! One line of the history: a checksum, and the state as JSON that text tools can read.
 
-use hugepage_kernel::Bytes;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::assessment::{Outlook, Status, Threat};
@@ -21,8 +20,6 @@ pub enum Event {
     CrashRestart,
     /// The state changed while the server ran.
     Change,
-    /// The main segment grew or shrank while the server ran.
-    Resize,
 }
 
 impl Event {
@@ -32,7 +29,6 @@ impl Event {
             Self::Start => "start",
             Self::CrashRestart => "crash restart",
             Self::Change => "change",
-            Self::Resize => "resize",
         }
     }
 
@@ -191,20 +187,12 @@ impl Record {
         (&self.postmaster_start, self.generation) == (&other.postmaster_start, other.generation)
     }
 
-    /// Whether the segment of `previous` has another size now.
-    pub fn is_resize_of(&self, previous: &Self) -> bool {
-        let sizes = self.shared_memory.zip(previous.shared_memory);
-        self.is_of_same_start_as(previous) && sizes.is_some_and(|(now, before)| now != before)
-    }
-
     /// The changes since `previous`, one phrase each. Counters that change on every busy host do not count.
     pub fn changes_since(&self, previous: &Self) -> Vec<String> {
         let names = |threats: &[Threat]| threats.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-        let size = if self.is_resize_of(previous) { |record: &Self| record.shared_memory } else { |_: &Self| None };
         let state = |record: &Self| {
             let number = |value: Option<u64>| value.map(|value| value.to_string());
             [
-                ("shared_memory", size(record).map(|size| Bytes(size).to_string())),
                 ("landed_in", Some(record.landed_in.to_string())),
                 ("page_size", number(record.page_size)),
                 ("restart_outlook", Some(record.restart_outlook.to_string())),

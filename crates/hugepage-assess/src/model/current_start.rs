@@ -26,7 +26,7 @@ impl CurrentStart<'_> {
         self.segment?.page_size
     }
 
-    /// The pages of the pool that the server has; at most, if its segment may grow.
+    /// The pages of the pool that the server has.
     pub fn own(&self) -> Pages {
         match (self.segment, self.huge_page_size) {
             (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),

@@ -92,15 +92,7 @@ impl Facts {
         self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
     }
 
-    /// The pages of the pool that the server certainly has: none of a segment that may grow: nobody sees how much all have touched.
-    pub fn own_at_least(&self) -> Pages {
-        match &self.segment {
-            Some(segment) if segment.may_grow() => Pages(0),
-            _ => self.own(),
-        }
-    }
-
-    /// The pages of the pool that the server has; at most, if its segment may grow.
+    /// The pages of the pool that the server has.
     pub fn own(&self) -> Pages {
         self.current_start().own()
     }

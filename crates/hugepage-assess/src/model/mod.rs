@@ -23,5 +23,5 @@ pub use loss::{Loss, Lost, PageKind};
 pub use nodes::NodePools;
 pub use pool_holder::{PagesOfStrangers, PoolHolder};
 pub use pool_state::{LockLimit, OtherPool, PoolFact, PoolState};
-pub use segment::Segment;
+pub use segment::{RESIZABLE, Segment};
 pub use server::{HugePages, Product, Requested, UseLargePages};

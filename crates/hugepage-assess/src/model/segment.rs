@@ -6,16 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Landing;
 
+/// The note on a server whose shared memory is not one [`Segment`].
+pub const RESIZABLE: &str =
+    "parts of shared memory may not be accessed, as in a server that can resize it, which is not supported";
+
 /// The main shared memory segment, or an SGA of several, as the kernel maps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     /// The kernel's name of the mapping; that of the largest one if there are several.
     pub name: String,
-    /// The memory that the server may access.
+    /// The memory of it.
     pub size: Bytes,
-    /// The address space that it has: more than `size` for a segment that may grow while the server runs. Such a segment
-    /// takes huge pages when it touches them, and has none promised (MAP_NORESERVE, mmap(2)).
-    pub reserved: Bytes,
     /// What it takes of a pool: each mapping rounded up to whole huge pages.
     pub to_reserve: Bytes,
     /// The part in huge pages.
@@ -33,17 +34,11 @@ impl Segment {
         Self {
             name: mapping.name().to_owned(),
             size,
-            reserved: mapping.size(),
             to_reserve: size,
             in_huge_pages: if landing == Landing::Hugetlb { size } else { Bytes(0) },
             page_size: mapping.page_size,
             landing,
         }
-    }
-
-    /// Whether it may grow, so that its pages are its own only once they are touched.
-    pub fn may_grow(&self) -> bool {
-        self.reserved > self.size
     }
 
     /// The part that is not in huge pages.

@@ -54,7 +54,7 @@ pub fn apply(step: &Step, mut facts: Facts) -> Facts {
             (Pending::Changed(demand, _), _) => demand.shared_memory = demand.shared_memory.min(*to),
             (_, Some(segment)) => {
                 segment.size = segment.size.min(*to);
-                (segment.reserved, segment.to_reserve) = (segment.size, segment.to_reserve.min(*to));
+                segment.to_reserve = segment.to_reserve.min(*to);
             }
             _ => {}
         },
@@ -148,7 +148,6 @@ fn restart(mut facts: Facts) -> Facts {
     let size = pages.map_or(size, |(page, needed)| page.times(needed));
     facts.segment = Some(Segment {
         size,
-        reserved: size,
         to_reserve: size,
         in_huge_pages: if lands { size } else { Bytes(0) },
         page_size: Some(pages.map_or(PageSize::base(), |(page, _)| page)),

@@ -19,14 +19,13 @@ mod log;
 mod model;
 mod nodes;
 mod oracle;
+mod other_size;
 mod outlook;
 mod placement;
 mod plan;
 mod properties;
-mod resize;
 mod rows;
 mod server;
-mod steps;
 mod verdict;
 mod words;
 

@@ -225,12 +225,8 @@ fn a_pool_of_another_size_is_enough() {
         check(status.facts);
     }
     let small = other(2, |_| {});
-    let segment = small.segment.map(|segment| Segment {
-        size: Bytes(16 * MIB),
-        reserved: Bytes(16 * MIB),
-        to_reserve: Bytes(16 * MIB),
-        ..segment
-    });
+    let segment =
+        small.segment.map(|segment| Segment { size: Bytes(16 * MIB), to_reserve: Bytes(16 * MIB), ..segment });
     let small = Status::assess(Facts { segment, ..small });
     assert_eq!(
         advice::hint(&small).as_deref(),

@@ -8,7 +8,6 @@ use hugepage_assess::columns::{NamedValue, Value, fields};
 use hugepage_assess::model::{Landing, Product, UseLargePages};
 use hugepage_assess::pools::{self, PoolColumns, PoolRow};
 use hugepage_assess::status_row::{StatusRow, beside};
-use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_kernel::cgroups::cgroup::CgroupLimit;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
@@ -153,21 +152,4 @@ fn views_declare_the_columns_of_their_rows() {
     };
     let row = fields(&PoolColumns::new(&pool));
     assert_eq!(added_by(include_str!("../../../../src/views/pools.sql"), row, &["node"]), Vec::<&str>::new());
-}
-
-#[test]
-fn servers_that_do_not_run() {
-    let stopped = |wants| StoppedDatabase {
-        kind: "oracle".into(),
-        name: "orcl".to_owned(),
-        page_size: None,
-        wants,
-        is_manual: false,
-    };
-    let [pages, none, unknown] =
-        [Wants::Pages(Pages(7), "the alert log".into()), Wants::None("FALSE".into()), Wants::Unknown("why".to_owned())];
-    assert_eq!([pages.pages(), none.pages(), unknown.pages()], [Some(Pages(7)), Some(Pages(0)), None]);
-    let (size, need) = stopped(pages).need().unwrap();
-    assert_eq!((size, &*need.name, need.pages, need.held, need.is_running), (None, "orcl", Pages(7), Pages(0), false));
-    assert!(stopped(none).need().is_none() && stopped(unknown).need().is_none());
 }

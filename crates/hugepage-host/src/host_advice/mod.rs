@@ -8,9 +8,9 @@ use hugepage_assess::advice::Recommendation;
 use hugepage_assess::advice::plan::{Plan, Step, rows};
 use hugepage_assess::advice::pool;
 use hugepage_assess::advice::recommendation::{Area, Effect};
-use hugepage_assess::assessment::host::Misfit;
-use hugepage_assess::assessment::{Severity, Sizing};
+use hugepage_assess::assessment::Severity;
 use hugepage_kernel::PageSize;
+use hugepage_sizing::{Misfit, Sizing};
 use serde::Serialize;
 
 use crate::{Instance, Survey};

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 
 use hugepage_assess::advice::{hint, message};
-use hugepage_assess::assessment::{Severity, Sizing};
+use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
+use hugepage_sizing::Sizing;
 
 use hugepage_oracle::stopped::StoppedOracle;
 

@@ -163,8 +163,8 @@ mod tests {
     use crate::stopped_clusters::pool_found;
     use crate::{Snapshot, survey};
     use hugepage_assess::assessment::{Forecast, Severity};
-    use hugepage_assess::stopped_databases::Wants;
     use hugepage_kernel::{Notes, PageSize, Pages, Root};
+    use hugepage_sizing::Wants;
 
     /// A host with a postmaster for each pair of pid and data directory, its shared memory in base pages.
     fn host(servers: &[(i32, &str)]) -> tempfile::TempDir {

@@ -1,9 +1,10 @@
 //! A plausible server on each machine, from its files to the sentence that a person reads.
 
 use hugepage_assess::advice;
-use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{HugePages, Product, Requested};
+use hugepage_assess::assessment::{Outlook, Severity, Status};
+use hugepage_assess::model::{HugePages, Landing, Product, RESIZABLE, Requested};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
+use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::{Bytes, Notes, PageSize};
 use hugepage_server::CgroupView;
 use hugepage_server::server::observe;
@@ -221,4 +222,25 @@ fn every_host_has_a_server() {
     for name in HOSTS {
         assert!(CASES.iter().any(|case| case.host == name), "{name}");
     }
+}
+
+/// Of memory that a server may resize nothing is known, not even to itself: no such server is supported.
+#[test]
+fn a_server_that_sees_parts_that_it_may_not_access() {
+    let case = &CASES[0];
+    let root = host(case.host);
+    let requested = Requested {
+        product: Product::PostgreSql,
+        huge_pages: HugePages::Try,
+        huge_page_size: None,
+        sysv: false,
+        shared_buffers: Bytes(GIB),
+        io_uring: false,
+    };
+    let mapping = Mapping { inaccessible: Bytes(MIB), ..segment(&root) };
+    let mut notes = Notes::default();
+    let status = Status::assess(observe(&root, requested, Some(mapping), 20, CgroupView::Unknown, &mut notes));
+    assert!(notes.into_vec().iter().any(|note| note == RESIZABLE));
+    assert_eq!((status.facts.landing(), status.outlook), (Landing::Unknown, Outlook::Unknown));
+    assert_ne!(status.verdict().0, Severity::Ok);
 }

@@ -5,10 +5,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use hugepage_assess::assessment::Sizing;
 use hugepage_host::{Instance, Survey, survey};
 use hugepage_kernel::Root;
 use hugepage_oracle::stopped::StoppedOracle;
+use hugepage_sizing::Sizing;
 
 pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;

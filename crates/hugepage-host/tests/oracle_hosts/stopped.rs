@@ -2,12 +2,12 @@
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::stopped_databases::Wants;
 use hugepage_host::host_advice;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::metrics::{MetricsSnapshot, text};
 use hugepage_kernel::Pages;
 use hugepage_oracle::stopped_state::StoppedState;
+use hugepage_sizing::Wants;
 
 use crate::builder::*;
 

@@ -16,50 +16,64 @@ pub fn arguments(text: &str) -> Vec<String> {
 /// What the arguments set, names in lower case: `-c name=value`, `--some-name=value`, and the letters that affect
 /// shared memory (postmaster.c, `PostmasterMain`). Of several with one name the last counts.
 pub fn settings(arguments: &[String]) -> Vec<(String, String)> {
-    options(arguments).filter_map(|option| option.setting).collect()
+    options(arguments).filter_map(|option| option.setting()).collect()
 }
 
 /// The arguments without those that set what `is_left_out`.
 pub fn without(arguments: &[String], is_left_out: impl Fn(&str) -> bool) -> Vec<String> {
-    let kept = options(arguments).filter(|option| !option.setting.as_ref().is_some_and(|(name, _)| is_left_out(name)));
+    let kept = options(arguments).filter(|option| !option.setting().is_some_and(|(name, _)| is_left_out(&name)));
     kept.flat_map(|option| option.words.to_vec()).collect()
 }
 
-/// One option: the words of the command line that it takes, and what it sets.
+/// The value of a letter that takes one, such as `-D`: the last one given.
+pub fn letter(arguments: &[String], wanted: char) -> Option<&str> {
+    options(arguments)
+        .filter_map(|option| option.given)
+        .filter(|(letter, _)| *letter == wanted)
+        .last()
+        .map(|given| given.1)
+}
+
+/// One option: the words of the command line that it takes, and the letter with its value, `-` for `--name=value`.
 struct Opt<'a> {
     words: &'a [String],
-    setting: Option<(String, String)>,
+    given: Option<(char, &'a str)>,
+}
+
+impl Opt<'_> {
+    /// What it sets.
+    fn setting(&self) -> Option<(String, String)> {
+        match self.given? {
+            ('-' | 'c', text) => assignment(text),
+            ('B', value) => Some(("shared_buffers".to_owned(), value.to_owned())),
+            ('N', value) => Some(("max_connections".to_owned(), value.to_owned())),
+            _ => None,
+        }
+    }
 }
 
 fn options(mut rest: &[String]) -> impl Iterator<Item = Opt<'_>> {
     std::iter::from_fn(move || {
-        let (setting, length) = first(rest)?;
+        let (given, length) = first(rest)?;
         let (words, others) = rest.split_at(length.min(rest.len()));
         rest = others;
-        Some(Opt { words, setting })
+        Some(Opt { words, given })
     })
 }
 
-/// What the first option sets, and how many words it takes; letters without a value may precede one that has one.
-fn first(arguments: &[String]) -> Option<(Option<(String, String)>, usize)> {
+/// What the first option is, and how many words it takes; letters without a value may precede one that has one.
+fn first(arguments: &[String]) -> Option<(Option<(char, &str)>, usize)> {
     let argument = arguments.first()?;
     if let Some(long) = argument.strip_prefix("--") {
-        return Some((assignment(long), 1));
+        return Some((Some(('-', long)), 1));
     }
-    let letters = argument.strip_prefix('-').unwrap_or_default();
-    let Some(at) = letters.find(|letter| WITH_VALUE.contains(letter)) else { return Some((None, 1)) };
-    let attached = &letters[at + 1..];
-    let (value, length) = match attached {
+    let mut letters = argument.strip_prefix('-').unwrap_or_default().chars();
+    let Some(letter) = letters.find(|letter| WITH_VALUE.contains(*letter)) else { return Some((None, 1)) };
+    let (value, length) = match letters.as_str() {
         "" => (arguments.get(1).map(String::as_str), 2),
-        _ => (Some(attached), 1),
+        attached => (Some(attached), 1),
     };
-    let setting = value.and_then(|value| match &letters[at..=at] {
-        "c" => assignment(value),
-        "B" => Some(("shared_buffers".to_owned(), value.to_owned())),
-        "N" => Some(("max_connections".to_owned(), value.to_owned())),
-        _ => None,
-    });
-    Some((setting, length))
+    Some((value.map(|value| (letter, value)), length))
 }
 
 /// Whether a postgres program with these arguments serves connections. Others answer a question, repair or initialise (main.c).
@@ -67,21 +81,6 @@ pub fn serves(arguments: &[String]) -> bool {
     const OTHERS: [&str; 9] =
         ["--single", "--boot", "--check", "--describe-config", "--help", "--version", "-?", "-V", "-C"];
     !arguments.iter().any(|argument| OTHERS.contains(&argument.as_str()) || argument.starts_with("--fork"))
-}
-
-/// The value of a letter that takes one, such as `-D`: the last one given.
-pub fn letter(arguments: &[String], wanted: char) -> Option<&str> {
-    let mut found = None;
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        let Some(letters) = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else { continue };
-        if let Some(at) = letters.find(|letter| WITH_VALUE.contains(letter)) {
-            let attached = &letters[at + 1..];
-            let value = if attached.is_empty() { rest.next().map(String::as_str) } else { Some(attached) };
-            found = if letters[at..].starts_with(wanted) { value } else { found };
-        }
-    }
-    found
 }
 
 /// `name=value`, where dashes in the name stand for underscores (ParseLongOption).

@@ -1,12 +1,13 @@
 //! `check`: one line and an exit status for monitoring systems (Monitoring Plugins Development Guidelines).
 
 use clap::Args;
-use hugepage_assess::assessment::{Severity, Sizing};
+use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
 use hugepage_assess::pools;
 use hugepage_host::Survey;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_kernel::Root;
+use hugepage_sizing::Sizing;
 
 use super::survey::ShowOptions;
 use crate::exit::{self, Exit};

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use hugepage_assess::assessment::Sizing;
 use hugepage_host::{AskStart, Snapshot, Survey};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
+use hugepage_sizing::Sizing;
 
 use crate::capture_file;
 use crate::history::HostHistory;

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use hugepage_assess::advice::log::LogMessage;
-use hugepage_assess::assessment::Sizing;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{Instance, Snapshot, Survey, readers};
 use hugepage_kernel::Root;
+use hugepage_sizing::Sizing;
 
 use crate::commands::metrics;
 use crate::commands::survey::AccountOptions;

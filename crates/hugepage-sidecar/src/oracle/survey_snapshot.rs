@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hugepage_assess::assessment::{Finding, Sizing, Status};
+use hugepage_assess::assessment::{Finding, Status};
 use hugepage_assess::columns::{NamedValue, fields};
 use hugepage_assess::model::{Landing, Product};
 use hugepage_assess::pools::{PoolColumns, counters};
@@ -16,6 +16,7 @@ use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::{PageSize, Root};
 use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::stopped::StoppedOracle;
+use hugepage_sizing::Sizing;
 
 use crate::oracle::log_starts::{LogStarts, logged_errors};
 use crate::oracle::record_line::seconds;

@@ -1,6 +1,5 @@
 //! The host with all its rows. Sizes are in bytes; null means unknown.
 
-use hugepage_assess::assessment::Sizing;
 use hugepage_assess::columns;
 use hugepage_assess::model::PoolHolder;
 use hugepage_host::host_advice::verdict::HostVerdict;
@@ -9,6 +8,7 @@ use hugepage_host::{Stranger, Survey};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_sizing::Sizing;
 use serde::Serialize;
 
 use super::rows::{InstanceRow, PoolOutput, StoppedRow, time};

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::StatusRow;
-use hugepage_assess::assessment::{Outlook, Severity, Sizing};
+use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::columns;
 use hugepage_assess::model::Cause;
 use hugepage_assess::pools::{PoolColumns, PoolRow};
@@ -14,6 +14,7 @@ use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_oracle::stopped_state::StoppedState;
+use hugepage_sizing::Sizing;
 use serde::Serialize;
 
 /// The last second of the year 9999.

@@ -210,9 +210,6 @@ impl StatusText<'_> {
             Some(_) if self.nodes_are_uncertain() => {
                 "the NUMA nodes of free pages, whose use by this server or by others could not be determined"
             }
-            Some(_) if self.0.facts.own_at_least() < self.0.facts.own() => {
-                "whose the pages in use are, because shared memory that may grow has none of its own before it touches them"
-            }
             Some(_) => "cgroup limits that are not visible from here",
         };
         format!("whether a restart gets huge pages depends on {reason}")

@@ -1,6 +1,5 @@
 //! What to do, as steps that follow from the status: each has a sentence, a row and a command.
 
-mod host;
 mod other_pool;
 pub mod rows;
 mod sentence;
@@ -214,7 +213,6 @@ impl Status {
         let pool_state = facts.pending.pool_state().unwrap_or(&facts.pool_state);
         pool_state.limits.as_ref().is_none_or(|limits| limits.hidden_levels)
             || pool_state.nodes.as_ref().is_some_and(NodePools::may_be_fewer)
-            || facts.own_at_least() < facts.own()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The restart after a crash: io_uring, a standby behind its primary, settings that have changed.
 
 use hugepage_assess::model::{Cause, CrashRecovery, Facts, HugePages, Pending};
-use hugepage_kernel::{Bytes, Pages};
+use hugepage_kernel::Pages;
 
 use super::super::{GIB, Host, page_size};
 use super::{State, changed};
@@ -80,18 +80,6 @@ pub fn states() -> Vec<State> {
                 facts.requested_may_differ = true;
                 facts.past.cause_at_start = Some(Cause::PoolEmpty);
                 facts.past.needed_at_start = Some(Pages(1));
-            },
-        ),
-        changed("shared memory may grow", Host::default(), |facts| {
-            let segment = facts.segment.as_mut().unwrap();
-            segment.reserved = Bytes(8 * GIB);
-        }),
-        changed(
-            "shared memory may grow, and pages are surplus",
-            Host { pool: [534, 0, 0, 0, 600], ..Host::default() },
-            |facts| {
-                let segment = facts.segment.as_mut().unwrap();
-                segment.reserved = Bytes(8 * GIB);
             },
         ),
     ]

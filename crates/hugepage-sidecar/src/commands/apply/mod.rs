@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use hugepage_assess::assessment::Sizing;
 use hugepage_kernel::{PageSize, Pages, Root};
+use hugepage_sizing::Sizing;
 
 use self::boot_setting::BootSetting;
 use self::kernel_pool::KernelPool;

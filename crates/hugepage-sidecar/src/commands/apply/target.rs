@@ -1,8 +1,8 @@
 //! The recommended number of pages.
 
 use anyhow::{anyhow, bail};
-use hugepage_assess::assessment::Sizing;
 use hugepage_kernel::{PageSize, Pages, Root};
+use hugepage_sizing::Sizing;
 
 use crate::commands::size::sizing::HostSizing;
 use crate::commands::survey::{self, AccountOptions, SurveyOptions};
@@ -64,10 +64,10 @@ pub fn lacking(sizing: &Sizing) -> Vec<String> {
 mod tests {
     use hugepage_assess::assessment::Capacity;
     use hugepage_assess::assessment::capacity::HostMemory;
-    use hugepage_assess::assessment::host::PoolNeed;
     use hugepage_assess::model::PagesOfStrangers;
     use hugepage_kernel::Bytes;
     use hugepage_kernel::memory::pool::Pool;
+    use hugepage_sizing::PoolNeed;
 
     use super::*;
 

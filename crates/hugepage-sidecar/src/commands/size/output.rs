@@ -1,13 +1,11 @@
 //! The output of `size` as it is in JSON.
 
-use hugepage_assess::assessment::Sizing;
-use hugepage_assess::assessment::host::{Misfit, PoolNeed};
 use hugepage_assess::columns;
 use hugepage_assess::model::Pending;
-use hugepage_assess::stopped_databases::{StoppedDatabase, Wants};
 use hugepage_host::host_advice::pool_step;
 use hugepage_host::{Instance, Survey};
 use hugepage_kernel::{Bytes, Notes, PageSize, Pages};
+use hugepage_sizing::{Misfit, PoolNeed, Sizing, StoppedDatabase, Wants};
 use serde::Serialize;
 
 use super::sessions::SessionsOutput;

@@ -1,8 +1,8 @@
 //! `size --sessions`: the page tables of a number of sessions of each server, by the model of the core (docs/page-tables.md).
 
 use hugepage_assess::assessment::page_tables::tables;
-use hugepage_assess::stopped_databases::Wants;
 use hugepage_kernel::Bytes;
+use hugepage_sizing::Wants;
 use serde::Serialize;
 
 use super::sizing::HostSizing;

@@ -1,10 +1,9 @@
 //! The pages that the servers of a host need, running or stopped.
 
-use hugepage_assess::assessment::Sizing;
-use hugepage_assess::stopped_databases::StoppedDatabase;
 use hugepage_host::Survey;
 use hugepage_kernel::Pages;
 use hugepage_oracle::stopped::StoppedOracle;
+use hugepage_sizing::{Sizing, StoppedDatabase};
 
 /// The recommended pools of a host, and what they were derived from.
 pub struct HostSizing {

@@ -1,13 +1,13 @@
 //! The step for a whole host: its pool for all servers that are seen.
 
+use hugepage_assess::advice::plan::Step;
+use hugepage_assess::advice::pool;
+use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation};
+use hugepage_assess::assessment::Severity;
 use hugepage_kernel::Pages;
 use hugepage_kernel::memory::pool::Pool;
 
-use super::Step;
-use crate::advice::pool;
-use crate::advice::recommendation::{Area, Effect, Recommendation};
-use crate::assessment::host::{Misfit, PoolNeed};
-use crate::assessment::{Severity, Sizing};
+use crate::{Misfit, PoolNeed, Sizing};
 
 impl Sizing {
     /// The step that gives `pool` the pages that its servers lack; `None` if it has enough, or the number is unknown.

@@ -1,11 +1,10 @@
 //! The pool that a whole host needs: what every server needs, what other processes hold, and what the host can hold.
 
+use hugepage_assess::assessment::Capacity;
+use hugepage_assess::model::PagesOfStrangers;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::Serialize;
-
-use crate::assessment::Capacity;
-use crate::model::PagesOfStrangers;
 
 /// What one server needs of a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -135,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::assessment::capacity::HostMemory;
+    use hugepage_assess::assessment::capacity::HostMemory;
 
     const GB: u64 = 1 << 30;
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::{Deserialize, Serialize};
 
-use crate::assessment::host::PoolNeed;
+use crate::PoolNeed;
 
 /// A server that does not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,5 +50,33 @@ impl StoppedDatabase {
         let Wants::Pages(pages, _) = &self.wants else { return None };
         let (pages, running, held, movable) = (*pages, Pages(0), Pages(0), Bytes(0));
         Some((self.page_size, PoolNeed { name: self.name.clone(), pages, running, held, movable, is_running: false }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_do_not_run() {
+        let stopped = |wants| StoppedDatabase {
+            kind: "oracle".into(),
+            name: "orcl".to_owned(),
+            page_size: None,
+            wants,
+            is_manual: false,
+        };
+        let [pages, none, unknown] = [
+            Wants::Pages(Pages(7), "the alert log".into()),
+            Wants::None("FALSE".into()),
+            Wants::Unknown("why".to_owned()),
+        ];
+        assert_eq!([pages.pages(), none.pages(), unknown.pages()], [Some(Pages(7)), Some(Pages(0)), None]);
+        let (size, need) = stopped(pages).need().unwrap();
+        assert_eq!(
+            (size, &*need.name, need.pages, need.held, need.is_running),
+            (None, "orcl", Pages(7), Pages(0), false)
+        );
+        assert!(stopped(none).need().is_none() && stopped(unknown).need().is_none());
     }
 }
