@@ -151,7 +151,7 @@ fn parameters_with_the_files_that_they_name() {
     ]);
     let mut notes = Notes::default();
     let found = Parameters::read(&InstanceFiles::own(&root), "/dbs/initT1.ora", "T1", &mut notes);
-    assert_eq!((found.size("sga_max_size"), found.flag("pre_page_sga")), (Some(Bytes(2 * GIB)), Some(true)));
+    assert_eq!((found.size("sga_max_size"), found.get("pre_page_sga")), (Some(Bytes(2 * GIB)), Some("true")));
     assert_eq!(found.size("sga_target"), Some(Bytes(3 * GIB)), "behind ifile");
     let notes = notes.into_vec();
     assert!(notes.iter().any(|note| note.contains("\"+DATA/T1/spfileT1.ora\" is in ASM")), "{notes:?}");
