@@ -15,7 +15,7 @@ fn instance(kind: OracleKind, sid: &str) -> OracleInstance {
 }
 
 fn search<'a>(instance: &'a OracleInstance, home: &'a str) -> Search<'a> {
-    Search { instance, home: Some(home), diagnostic_dest: None }
+    Search { instance, home: Some(home), diagnostic_dest: None, pmon: None }
 }
 
 /// The alert log that is found, and the notes.
@@ -96,6 +96,20 @@ fn of_two_logs_of_one_sid_the_later_counts() {
         let instance = instance(OracleKind::Database, "x");
         assert_eq!(alert_log_of(&root, &search(&instance, HOME)).0.unwrap(), format!("/{BASE}/{new}"));
     }
+}
+
+/// To root, what PMON has open tells the place.
+#[test]
+fn an_open_file_leads_to_a_log_anywhere() {
+    let (directory, root) = tree(&[("proc/77/fd/", ""), ("odd/place/diag/rdbms/q/my_db/trace/alert_my_db.log", "")]);
+    for (name, target) in [("0", "/dev/null"), ("5", "/odd/place/diag/rdbms/q/my_db/trace/my_db_pmon_77.trc")] {
+        symlink(target, directory.path().join("proc/77/fd").join(name)).unwrap();
+    }
+    let instance = instance(OracleKind::Database, "my_db");
+    let search = Search { instance: &instance, home: None, diagnostic_dest: None, pmon: Some((&root, 77)) };
+    let (found, notes) = alert_log_of(&root, &search);
+    assert_eq!(found.unwrap(), "/odd/place/diag/rdbms/q/my_db/trace/alert_my_db.log");
+    assert_eq!(notes, [""; 0]);
 }
 
 #[test]
