@@ -7,8 +7,6 @@ import pytest
 from harness import oracle_loader
 from harness.oracle_files import Writer, public_directory, script, write
 from harness.oracle_loader import Refused
-from harness.processes import run
-from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
 from snapshots import (COMMANDS, COUNTS, ELSEWHERE, HOST, INSTRUCTIONS, MAX_RECORD_BYTES, MEMBERS, PROSE, TABLES, sanitised,
                        snapshots)

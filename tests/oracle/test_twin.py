@@ -8,8 +8,6 @@ import psycopg2
 import pytest
 from harness import oracle_loader
 from harness.oracle_files import script, write
-from harness.processes import run
-from harness.sidecar import binary
 from hypothesis import HealthCheck, given, settings
 from snapshots import COUNTS, HOST, MEMBERS, TABLES, snapshots
 

@@ -62,7 +62,7 @@ impl RunningOracle {
             entries.iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home.clone())
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
-        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None };
+        let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((root, pid)) };
         let is_of = |start: &LastStart| {
             let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());

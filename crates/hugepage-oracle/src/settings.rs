@@ -6,6 +6,7 @@ use hugepage_kernel::notes::Notes;
 
 use crate::readers::locate::{Search, database_of};
 use crate::readers::{LastStart, Parameters, alter_system};
+use crate::start_limits::GRID_REGISTRY;
 
 /// The settings of an instance as its files have them.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +73,8 @@ impl Settings {
         let is_asm = |path: &String| path.starts_with('+');
         let is_in_asm = match &found {
             Some(_) => named.as_ref().is_some_and(is_asm),
-            None => logged.as_ref().is_some_and(is_asm),
+            // Without a file or a log, Grid Infrastructure knows the spfile.
+            None => logged.as_ref().map_or(path.is_none() && files.root().exists(GRID_REGISTRY), is_asm),
         };
         let parameters = match (is_in_asm, found) {
             (true, _) => start.as_ref().zip(log.as_ref()).and_then(|(start, log)| {

@@ -161,7 +161,7 @@ pub fn of_host(root: &Root, size: Bytes, own: Bytes) -> Option<LockLimit> {
     let segments = sysvipc::read(root).ok().flatten().unwrap_or_default();
     let page = root.base_page_size().ok()?;
     let whole = |size: Bytes| page.times(page.pages_to_hold(size));
-    let all = segments.iter().map(|segment| whole(segment.size)).fold(Bytes(0), Bytes::saturating_add);
+    let all = segments.iter().map(|size| whole(*size)).fold(Bytes(0), Bytes::saturating_add);
     let others = all.saturating_sub(own);
     if let Some(pages) = limit("kernel.shmall") {
         let limit = Bytes(pages.saturating_mul(page.bytes().0));

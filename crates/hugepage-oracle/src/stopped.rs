@@ -173,7 +173,7 @@ pub fn stopped(
         }
         let kind = OracleKind::of_sid(&entry.sid);
         let listed = OracleInstance { kind, sid: entry.sid.clone() };
-        let search = Search { instance: &listed, home: Some(&entry.home), diagnostic_dest: None };
+        let search = Search { instance: &listed, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
         let sid = search.sid_of_database(files, &mut of_entry);
         // Clusters before 12.1 have both the database and its instance in oratab.
         if found.iter().any(|(_, other)| (&other.name, &other.home) == (&sid, &entry.home)) {
@@ -216,7 +216,7 @@ fn inspect(
     mut notes: Notes,
 ) -> StoppedOracle {
     let owner = files.owner(&program(&entry.home)).ok();
-    let search = Search { instance: &instance, home: Some(&entry.home), diagnostic_dest: None };
+    let search = Search { instance: &instance, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
     let settings = Settings::on_disk(&search, files, |_| true, &mut notes);
     let request = NextRequest::new(&settings);
     let page_size = host.page_size();

@@ -12,6 +12,6 @@ fuzz_target!(|bytes: &[u8]| {
         Parameters::read(&InstanceFiles::own(root), "/init.ora", "TEST1", &mut Notes::default())
     });
     for parameters in [Parameters::parse(&text, "TEST1"), read] {
-        let _ = (parameters.sga_max_size(), parameters.is_automatic_memory(), parameters.flag("pre_page_sga"));
+        let _ = (parameters.sga_max_size(), parameters.is_automatic_memory());
     }
 });

@@ -195,6 +195,20 @@ fn use_large_pages_is_known_or_null() {
     }
 }
 
+/// srvctl starts an instance with an spfile that no home and no log names.
+#[test]
+fn an_spfile_that_only_grid_infrastructure_knows() {
+    for (has_grid, pending) in [(false, Pending::Unchanged), (true, Pending::Unknown)] {
+        let host = OracleHost::new(KERNELS[3], 64, (4200, 100));
+        host.run(&Running { segments: vec![(8200 * MIB, 2048)], ..Running::default() });
+        if has_grid {
+            host.write("/etc/oracle/olr.loc", "olrconfig_loc=/u01/app/19.0.0/grid/cdata/db1.olr\n");
+        }
+        let survey = host.survey();
+        assert_eq!(running(&survey, "orcl").status.facts.pending, pending);
+    }
+}
+
 /// A log that logrotate or Oracle put aside still has the start, and DIAGNOSTIC_DEST of the spfile leads to it (SAP).
 #[test]
 fn rotated_logs_and_other_destinations() {

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
+use hugepage_kernel::proc::process;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{InstanceFiles, Notes};
+use hugepage_kernel::{InstanceFiles, Notes, Root};
 
 use crate::readers::names::is_number;
 use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};
@@ -14,6 +15,8 @@ use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};
 const MAX_DATABASES: usize = 1000;
 /// The largest number of rotated logs of one instance that are searched.
 const MAX_ROTATED_LOGS: usize = 4;
+/// The largest number of PMON's open files that are looked at.
+const MAX_OPEN_FILES: usize = 4096;
 
 /// The facts about an instance that are known before its files are found.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +27,18 @@ pub struct Search<'a> {
     pub home: Option<&'a str>,
     /// DIAGNOSTIC_DEST; `None` if the parameters do not set it.
     pub diagnostic_dest: Option<&'a str>,
+    /// The host and its PMON there, if it runs. The files that PMON has open show the place exactly, but only to root.
+    pub pmon: Option<(&'a Root, i32)>,
 }
 
 impl Search<'_> {
     /// The alert log; of several, the one that was written last. `None` if there is none or none is visible. A directory that cannot
     /// be listed is a note.
     pub fn alert_log(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
+        let sid = &self.instance.sid;
+        if let Some(log) = self.opened_home().and_then(|home| log_in(files, &home, sid)) {
+            return Some(log.1);
+        }
         let mut destinations: Vec<_> = self.diagnostic_dest.map(str::to_owned).into_iter().collect();
         if let Some(home) = self.home {
             destinations.extend(bases(files, home, notes));
@@ -69,6 +78,25 @@ impl Search<'_> {
         let directories = [home.to_owned()].into_iter().chain(bases(files, home, notes));
         let paths = directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
         paths.into_iter().find(|path| files.root().modified(path).is_some())
+    }
+
+    /// The ADR home by the files that PMON has open. Its standard streams lead nowhere (/dev/null).
+    fn opened_home(&self) -> Option<String> {
+        let (root, pmon) = self.pmon?;
+        let descriptors = process::descriptors(root, &pmon.to_string()).ok()?.into_iter();
+        descriptors
+            .filter(|descriptor| *descriptor > libc::STDERR_FILENO)
+            .take(MAX_OPEN_FILES)
+            .find_map(|descriptor| self.home_in(&root.read_link(&format!("/proc/{pmon}/fd/{descriptor}")).ok()?))
+    }
+
+    /// `/u01/app/oracle/diag/rdbms/orcl/orcl1` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/orcl1_pmon_7.trc`.
+    fn home_in(&self, path: &str) -> Option<String> {
+        let within = format!("/diag/{}/", self.product());
+        let database = path.find(&within)? + within.len();
+        let sid = database + path[database..].find('/')? + 1;
+        let end = sid + path[sid..].find('/')?;
+        (path[sid..end] == self.instance.sid).then(|| path[..end].to_owned())
     }
 
     /// The logs of the SID below one diagnostic destination, for any database name.

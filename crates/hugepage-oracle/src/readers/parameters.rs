@@ -68,15 +68,6 @@ impl Parameters {
         size::parse(self.get(name)?)
     }
 
-    /// TRUE or FALSE.
-    pub fn flag(&self, name: &str) -> Option<bool> {
-        match self.get(name)?.to_ascii_lowercase().as_str() {
-            "true" | "yes" | "t" | "y" | "1" => Some(true),
-            "false" | "no" | "f" | "n" | "0" => Some(false),
-            _ => None,
-        }
-    }
-
     /// Whether Automatic Memory Management puts the SGA into files of /dev/shm, which rules out huge pages.
     pub fn is_automatic_memory(&self) -> bool {
         self.memory_target().is_some()
@@ -234,10 +225,7 @@ mod tests {
         assert_eq!(one.size("sga_target"), Some(Bytes(4 << 30)));
         assert_eq!(one.sga_max_size(), Some(Bytes(4 << 30)));
         assert_eq!((one.get("db_name"), one.get("use_large_pages")), (Some("test # no comment"), Some("only")));
-        assert_eq!(
-            (one.flag("pre_page_sga"), one.flag("db_name"), one.is_automatic_memory()),
-            (Some(true), None, false)
-        );
+        assert!(!one.is_automatic_memory());
         let third = Parameters::parse(text, "TEST3");
         assert_eq!((third.size("sga_target"), third.sga_max_size()), (Some(Bytes(3 << 30)), Some(Bytes(3 << 30))));
         assert!(Parameters::parse("memory_max_target=2G", "x").is_automatic_memory());

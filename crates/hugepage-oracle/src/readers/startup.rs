@@ -16,8 +16,6 @@ pub struct LastStart {
     pub at: Option<Timestamp>,
     /// `normal`, `restrict`, `force`...
     pub mode: Option<String>,
-    /// `(OS id: 14753)` (since 12.1): the process that started it, which is not PMON.
-    pub os_pid: Option<i32>,
     /// `PMON started with pid=2, OS id=4352`, in the PID namespace of the instance. `None` if the start did not get there.
     pub pmon: Option<i32>,
     /// `11.2.0.4.0`; where the log has it, with the release update (`19.24.0.0.0`).

@@ -103,7 +103,6 @@ impl StartupParser {
         *self = Self { now: self.now.take(), ..Self::default() };
         self.start.at.clone_from(&self.now);
         self.start.mode = rest.split(')').next().map(str::to_owned);
-        self.start.os_pid = rest.split_once("(OS id: ").and_then(|(_, id)| number(id));
     }
 
     fn other(&mut self, line: &str) {

@@ -15,7 +15,7 @@ fn instance(kind: OracleKind, sid: &str) -> OracleInstance {
 }
 
 fn search<'a>(instance: &'a OracleInstance, home: &'a str) -> Search<'a> {
-    Search { instance, home: Some(home), diagnostic_dest: None }
+    Search { instance, home: Some(home), diagnostic_dest: None, pmon: None }
 }
 
 /// The alert log that is found, and the notes.
@@ -98,6 +98,20 @@ fn of_two_logs_of_one_sid_the_later_counts() {
     }
 }
 
+/// To root, what PMON has open tells the place.
+#[test]
+fn an_open_file_leads_to_a_log_anywhere() {
+    let (directory, root) = tree(&[("proc/77/fd/", ""), ("odd/place/diag/rdbms/q/my_db/trace/alert_my_db.log", "")]);
+    for (name, target) in [("0", "/dev/null"), ("5", "/odd/place/diag/rdbms/q/my_db/trace/my_db_pmon_77.trc")] {
+        symlink(target, directory.path().join("proc/77/fd").join(name)).unwrap();
+    }
+    let instance = instance(OracleKind::Database, "my_db");
+    let search = Search { instance: &instance, home: None, diagnostic_dest: None, pmon: Some((&root, 77)) };
+    let (found, notes) = alert_log_of(&root, &search);
+    assert_eq!(found.unwrap(), "/odd/place/diag/rdbms/q/my_db/trace/alert_my_db.log");
+    assert_eq!(notes, [""; 0]);
+}
+
 #[test]
 fn what_stands_in_the_way_is_passed_by_and_never_waited_for() {
     let (directory, root) = tree(&[("u01/app/oracle/diag/rdbms/a/", ""), ("u01/app/oracle/diag/asm", "a file")]);
@@ -151,7 +165,7 @@ fn parameters_with_the_files_that_they_name() {
     ]);
     let mut notes = Notes::default();
     let found = Parameters::read(&InstanceFiles::own(&root), "/dbs/initT1.ora", "T1", &mut notes);
-    assert_eq!((found.size("sga_max_size"), found.flag("pre_page_sga")), (Some(Bytes(2 * GIB)), Some(true)));
+    assert_eq!((found.size("sga_max_size"), found.get("pre_page_sga")), (Some(Bytes(2 * GIB)), Some("true")));
     assert_eq!(found.size("sga_target"), Some(Bytes(3 * GIB)), "behind ifile");
     let notes = notes.into_vec();
     assert!(notes.iter().any(|note| note.contains("\"+DATA/T1/spfileT1.ora\" is in ASM")), "{notes:?}");

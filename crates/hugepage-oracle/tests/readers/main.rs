@@ -64,7 +64,6 @@ fn facts(start: &LastStart) -> Vec<String> {
     fact("at", start.at.as_ref().map(|at| at.text.clone()));
     fact("unix", start.at.as_ref().and_then(|at| at.unix()).map(|unix| unix.to_string()));
     fact("mode", start.mode.clone());
-    fact("os_pid", start.os_pid.map(|pid| pid.to_string()));
     fact("pmon", start.pmon.map(|pid| pid.to_string()));
     fact("version", start.version.clone());
     fact("parameter_file", start.parameter_file.clone());

@@ -59,12 +59,7 @@ fn text(survey: &Survey, verdict: HostVerdict, name: Option<&str>) -> String {
         (Some(name), None) if count == 0 && (survey.host.processes_are_hidden || survey.host.is_in_container) => {
             format!("whether instance {name} runs could not be determined: run this on the host as root")
         }
-        (Some(name), None) if count == 0 => match survey.host.strangers.count() {
-            0 => format!("instance {name} is not running on this host"),
-            others => format!(
-                "instance {name} is not running on this host; {others} processes do not count, see \"hugepage-sidecar status\""
-            ),
-        },
+        (Some(name), None) if count == 0 => format!("instance {name} is not running on this host, or does not count"),
         // What is no warning needs no command.
         _ if verdict.is_unknown => verdict.state(),
         _ => match verdict.hint.filter(|_| verdict.severity >= Severity::Warning) {

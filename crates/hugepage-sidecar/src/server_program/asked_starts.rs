@@ -1,7 +1,6 @@
 //! Asks what the next start of a PostgreSQL server needs, of a running one and of a stopped one: its program gets the settings in
 //! the files, on an empty data directory. A reader asks, as the owner of the files, who gains nothing by them.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use hugepage_host::readers::Owner;
@@ -15,8 +14,6 @@ use super::libraries;
 use super::trust;
 use rustix::process::geteuid;
 
-/// Questions of one reader: a user can have any number of servers.
-const MAX_QUESTIONS: usize = 20;
 /// Settings of one server, and bytes of a value.
 const MAX_SETTINGS: usize = 500;
 const MAX_VALUE: usize = 100;
@@ -35,55 +32,30 @@ const LEFT_OUT: &str = "\
 /// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
 const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
 
-/// The answers of one command, by all that a question consists of.
-#[derive(Debug, Default)]
-struct AskedStarts(RefCell<BTreeMap<Vec<String>, StartAnswer<Bytes>>>);
-
 /// Gives `survey` who may be asked: nobody of a host that is not this one.
 pub fn asking<T>(root: &Root, survey: impl FnOnce(Option<&AskStart<'_>>) -> T) -> T {
-    let starts = AskedStarts::default();
-    let ask = |start: &ServerStart<'_>| starts.answer(start).unwrap_or_else(StartAnswer::Unknown);
+    let ask = |start: &ServerStart<'_>| answer(start).unwrap_or_else(StartAnswer::Unknown);
     survey(root.is_live().then_some(&ask))
 }
 
-impl AskedStarts {
-    /// The answer for one start; the error is why there is none.
-    fn answer(&self, start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
-        // As nobody anybody's process could write to the program's files.
-        if geteuid().is_root() || Owner::is_nobody() {
-            return Err("its program is started only as the user of the server".to_owned());
-        }
-        let program = match start.program {
-            StartProgram::Running(pid) => trust::check_running(pid)?,
-            StartProgram::Packaged => trust::check_installed(start.major)?,
-        };
-        let text = start.settings.get("shared_preload_libraries").copied().unwrap_or_default();
-        let libraries = libraries::names(text)?;
-        let settings = passed(&start.settings, &libraries)?;
-        if let Some(name) = libraries.iter().find(|name| !is_known(name)) {
-            return Err(format!("the shared memory of the library {name} may depend on more than settings"));
-        }
-        let mut question = vec![program.display().to_string(), start.wal_segment.0.to_string()];
-        question.extend(settings.iter().map(|(name, value)| format!("{name}={value}")));
-        self.remembered(question, || {
-            let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
-            let cluster = EmptyCluster::new(&program, start.major, megabytes)?;
-            Ok(cluster.shared_memory(settings.into_iter()))
-        })
+/// The answer for one start; the error is why there is none.
+fn answer(start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
+    // As nobody anybody's process could write to the program's files.
+    if geteuid().is_root() || Owner::is_nobody() {
+        return Err("its program is started only as the user of the server".to_owned());
     }
-
-    /// The answer that is kept, or that of `ask`, which is called a few times.
-    fn remembered(
-        &self,
-        question: Vec<String>,
-        ask: impl FnOnce() -> Result<StartAnswer<Bytes>, String>,
-    ) -> Result<StartAnswer<Bytes>, String> {
-        let mut answers = self.0.borrow_mut();
-        if answers.len() >= MAX_QUESTIONS && !answers.contains_key(&question) {
-            return Err(format!("the servers of its user were asked {MAX_QUESTIONS} times"));
-        }
-        Ok(answers.entry(question).or_insert_with(|| ask().unwrap_or_else(StartAnswer::Unknown)).clone())
+    let program = match start.program {
+        StartProgram::Running(pid) => trust::check_running(pid)?,
+        StartProgram::Packaged => trust::check_installed(start.major)?,
+    };
+    let text = start.settings.get("shared_preload_libraries").copied().unwrap_or_default();
+    let libraries = libraries::names(text)?;
+    let settings = passed(&start.settings, &libraries)?;
+    if let Some(name) = libraries.iter().find(|name| !is_known(name)) {
+        return Err(format!("the shared memory of the library {name} may depend on more than settings"));
     }
+    let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
+    Ok(EmptyCluster::new(&program, start.major, megabytes)?.shared_memory(settings.into_iter()))
 }
 
 /// The settings that the program gets. The error names one without which its answer says nothing.
@@ -177,24 +149,5 @@ mod tests {
         for value in ["", "exec", "1; rm", "1GBofX", "system", "-"] {
             assert!(!is_scalar(value), "{value}");
         }
-    }
-
-    #[test]
-    fn ask_once_for_each_change_and_seldom() {
-        let starts = AskedStarts::default();
-        let mut runs = 0;
-        let mut ask = |question: usize| {
-            starts.remembered(vec![question.to_string()], || {
-                runs += 1;
-                Ok(StartAnswer::Unknown(question.to_string()))
-            })
-        };
-        for _ in 0..2 * MAX_QUESTIONS {
-            assert_eq!(ask(0), Ok(StartAnswer::Unknown("0".to_owned())));
-        }
-        let answered = (1..10 * MAX_QUESTIONS).filter(|question| ask(*question).is_ok()).count();
-        assert_eq!(answered, MAX_QUESTIONS - 1);
-        assert!(ask(0).is_ok(), "what was asked before is answered");
-        assert_eq!(runs, MAX_QUESTIONS);
     }
 }

@@ -60,20 +60,13 @@ impl<'a> KernelPool<'a> {
         })
     }
 
-    /// Checks that the pool can be changed. The error says what to do.
+    /// Checks that the pool can be changed.
     pub fn check_writable(&self) -> anyhow::Result<()> {
         let path = self.file();
-        let Err(error) = privileges::write(|| open(&path)) else { return Ok(()) };
-        let advice = match error.kind() {
-            io::ErrorKind::ReadOnlyFilesystem => {
-                "it is mounted read-only, as in containers: run this on the host itself"
-            }
-            _ if rustix::process::geteuid().is_root() => {
-                "root of a user namespace cannot change the pool: run this on the host itself"
-            }
-            _ => "run this as root",
-        };
-        Err(error).with_context(|| format!("{} is not writable: {advice}", path.display()))
+        let opened = privileges::write(|| open(&path).map(|_| ()));
+        opened.with_context(|| {
+            format!("{} is not writable: run this as root, and on the host itself, not in a container", path.display())
+        })
     }
 
     fn file(&self) -> PathBuf {

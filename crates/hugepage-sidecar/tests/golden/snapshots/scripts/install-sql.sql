@@ -601,6 +601,7 @@ CREATE TABLE HUGEPAGE.hp_host (
   pool_count NUMBER(20),
   instance_count NUMBER(20),
   finding_count NUMBER(20),
+  start_count NUMBER(20),
   interval_seconds NUMBER(20),
   sidecar_version VARCHAR2(30),
   verdict VARCHAR2(8),
@@ -613,8 +614,7 @@ CREATE TABLE HUGEPAGE.hp_host (
   transparent_hugepage VARCHAR2(8),
   hugetlb_shm_group NUMBER(20),
   kernel VARCHAR2(64),
-  notes VARCHAR2(400),
-  start_count NUMBER(20)
+  notes VARCHAR2(400)
 )
 ORGANIZATION EXTERNAL (
   TYPE ORACLE_LOADER
@@ -629,6 +629,7 @@ ORGANIZATION EXTERNAL (
       pool_count CHAR(20),
       instance_count CHAR(20),
       finding_count CHAR(20),
+      start_count CHAR(20),
       interval_seconds CHAR(20),
       sidecar_version CHAR(30),
       verdict CHAR(8),
@@ -641,8 +642,7 @@ ORGANIZATION EXTERNAL (
       transparent_hugepage CHAR(8),
       hugetlb_shm_group CHAR(20),
       kernel CHAR(64),
-      notes CHAR(400),
-      start_count CHAR(20)
+      notes CHAR(400)
     )
   )
   LOCATION ('hp_host.dat')
@@ -658,6 +658,7 @@ COMMENT ON COLUMN HUGEPAGE.hp_host.host_name IS 'Name of the host, from uname(2)
 COMMENT ON COLUMN HUGEPAGE.hp_host.pool_count IS 'Number of records in hp_pool.dat.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.instance_count IS 'Number of records in hp_instance.dat.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.finding_count IS 'Number of records in hp_finding.dat.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.start_count IS 'Number of records in hp_start.dat.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.interval_seconds IS 'Seconds until the next snapshot; NULL if this one was taken manually.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.sidecar_version IS 'Version of hugepage-sidecar.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.';
@@ -671,7 +672,6 @@ COMMENT ON COLUMN HUGEPAGE.hp_host.transparent_hugepage IS 'Transparent huge pag
 COMMENT ON COLUMN HUGEPAGE.hp_host.hugetlb_shm_group IS 'ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group); NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.kernel IS 'Kernel release, from uname(2); NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.start_count IS 'Number of records in hp_start.dat.';
 
 PROMPT Creating the types
 
@@ -827,6 +827,7 @@ CREATE OR REPLACE TYPE HUGEPAGE.hp_host_t AS OBJECT (
   pool_count NUMBER(20),
   instance_count NUMBER(20),
   finding_count NUMBER(20),
+  start_count NUMBER(20),
   interval_seconds NUMBER(20),
   sidecar_version VARCHAR2(30),
   verdict VARCHAR2(8),
@@ -840,7 +841,6 @@ CREATE OR REPLACE TYPE HUGEPAGE.hp_host_t AS OBJECT (
   hugetlb_shm_group NUMBER(20),
   kernel VARCHAR2(64),
   notes VARCHAR2(400),
-  start_count NUMBER(20),
   consistent VARCHAR2(1)
 );
 /
@@ -1275,19 +1275,19 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         TO_NUMBER(field(l_lines(i), 6)),
         TO_NUMBER(field(l_lines(i), 7)),
         TO_NUMBER(field(l_lines(i), 8)),
-        field(l_lines(i), 9),
+        TO_NUMBER(field(l_lines(i), 9)),
         field(l_lines(i), 10),
-        TO_NUMBER(field(l_lines(i), 11)),
+        field(l_lines(i), 11),
         TO_NUMBER(field(l_lines(i), 12)),
         TO_NUMBER(field(l_lines(i), 13)),
         TO_NUMBER(field(l_lines(i), 14)),
         TO_NUMBER(field(l_lines(i), 15)),
         TO_NUMBER(field(l_lines(i), 16)),
-        field(l_lines(i), 17),
-        TO_NUMBER(field(l_lines(i), 18)),
-        field(l_lines(i), 19),
+        TO_NUMBER(field(l_lines(i), 17)),
+        field(l_lines(i), 18),
+        TO_NUMBER(field(l_lines(i), 19)),
         field(l_lines(i), 20),
-        TO_NUMBER(field(l_lines(i), 21)),
+        field(l_lines(i), 21),
         NULL
       );
     END LOOP;
@@ -1305,6 +1305,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         t.pool_count,
         t.instance_count,
         t.finding_count,
+        t.start_count,
         t.interval_seconds,
         t.sidecar_version,
         t.verdict,
@@ -1318,7 +1319,6 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         t.hugetlb_shm_group,
         t.kernel,
         t.notes,
-        t.start_count,
         NULL
       )
       BULK COLLECT INTO l_rows
@@ -1926,6 +1926,7 @@ SELECT
   r.pool_count AS pool_count,
   r.instance_count AS instance_count,
   r.finding_count AS finding_count,
+  r.start_count AS start_count,
   r.interval_seconds AS interval_seconds,
   r.sidecar_version AS sidecar_version,
   r.verdict AS verdict,
@@ -1938,8 +1939,7 @@ SELECT
   r.transparent_hugepage AS transparent_hugepage,
   r.hugetlb_shm_group AS hugetlb_shm_group,
   r.kernel AS kernel,
-  r.notes AS notes,
-  r.start_count AS start_count
+  r.notes AS notes
 FROM TABLE(HUGEPAGE.hugepage_advisor.hosts('FILE')) r;
 
 COMMENT ON TABLE HUGEPAGE.hugepage_hosts IS 'The memory of this host: one row.';
@@ -1950,6 +1950,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.host_name IS 'Name of the host, from u
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.pool_count IS 'Number of records in hp_pool.dat.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.instance_count IS 'Number of records in hp_instance.dat.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.finding_count IS 'Number of records in hp_finding.dat.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.start_count IS 'Number of records in hp_start.dat.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.interval_seconds IS 'Seconds until the next snapshot; NULL if this one was taken manually.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.sidecar_version IS 'Version of hugepage-sidecar.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.';
@@ -1963,7 +1964,6 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.transparent_hugepage IS 'Transparent h
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.hugetlb_shm_group IS 'ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group); NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.kernel IS 'Kernel release, from uname(2); NULL if unknown.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.start_count IS 'Number of records in hp_start.dat.';
 
 
 PROMPT Granting to the role HUGEPAGE_READER
