@@ -147,7 +147,7 @@ impl Service {
 
 /// Why a line of the file `name` may start a server; `None` if it does not. `stays`: what it starts is not meant to end.
 pub(super) fn may_start(name: &str, line: &str, stays: bool) -> Option<&'static str> {
-    let words = line_words(line);
+    let words: Vec<_> = line.split(|c: char| c.is_whitespace() || "'\"`=;&|()".contains(c)).collect();
     let names: Vec<_> = words.iter().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
     let has = |list: &[&str]| names.iter().any(|name| list.contains(name));
     // Like Docker's own daemon, one that starts all of them repeats what was.
@@ -163,12 +163,7 @@ pub(super) fn may_start(name: &str, line: &str, stays: bool) -> Option<&'static 
     let is_own = |word: &&str| word.contains("start") && word.contains(['/', '.']);
     let is_another = is_quiet || has(&CLIENTS) || has(&POOLERS) || has(&LISTED) || program.ends_with("/true");
     let may = words.iter().any(is_own) || (stays || has(&["-D"])) && !is_another;
-    (is_told && may && !line.contains("exporter")).then_some(NOT_KNOWN)
-}
-
-/// The words of a line of a script, however they are quoted.
-pub(super) fn line_words(line: &str) -> Vec<&str> {
-    line.split(|c: char| c.is_whitespace() || "'\"`=;&|()".contains(c)).collect()
+    (is_told && may && ![name, line].concat().contains("exporter")).then_some(NOT_KNOWN)
 }
 
 /// Whether the name of a unit or a program is one of PostgreSQL's.
@@ -177,7 +172,7 @@ pub(super) fn tells(name: &str) -> bool {
 }
 
 /// Whether a word is a program that starts a server of a data directory. Without a path `postgres` may be a user.
-pub(super) fn is_server(word: &str) -> bool {
+fn is_server(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
     let is_one = is_postgresql(name) || name == "pg_ctl" || name == "postgresql-script";
     is_one && (word == name && name != "postgres" || word.starts_with(['/', '$']))

@@ -2,19 +2,19 @@
 //! scripts only root's files are read, and what a file starts is judged by [`Service`] alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
-use hugepage_kernel::{InstanceFiles, Notes, Root};
+use hugepage_kernel::{Notes, Root};
 
-use super::postgresql_service::{IN_CONTAINER, Service, is_server, line_words, may_start, specified, tells};
+use super::postgresql_service::{IN_CONTAINER, Service, may_start, specified, tells};
+use crate::readers::{self, Owner};
 
 /// Where units are, those first that count before others at the next boot, which empties the last.
-const PLACES: [&str; 10] = [
+const PLACES: [&str; 7] = [
     "/etc/systemd/system",
-    "/etc/systemd/system.attached",
-    "/run/systemd/system.attached",
-    "/etc/systemd/user",
     "/run/systemd/generator",
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
@@ -24,7 +24,7 @@ const PLACES: [&str; 10] = [
 ];
 const RUNTIME: &str = "/run/systemd/system";
 /// Scripts and crontabs, and directories of them, of directories with a script `run`, and of quadlets (podman-systemd.unit(5)).
-const SCRIPTS: [&str; 15] = [
+const SCRIPTS: [&str; 13] = [
     INIT,
     "/etc/rc.local",
     "/etc/rc.d/rc.local",
@@ -38,8 +38,6 @@ const SCRIPTS: [&str; 15] = [
     "/etc/supervisor/conf.d",
     "/etc/supervisord.d",
     "/etc/containers/systemd",
-    "/run/containers/systemd",
-    "/usr/share/containers/systemd",
 ];
 /// If systemd runs, it has made units of these scripts.
 const INIT: &str = "/etc/init.d";
@@ -47,7 +45,7 @@ const INIT: &str = "/etc/init.d";
 const CRONTABS: [&str; 3] = ["/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"];
 /// Packages have some hundreds of units.
 const MAX_FILES: usize = 2000;
-const MAX_CRONTAB: u64 = 64 << 10;
+const MAX_CRONTAB: u64 = 1 << 20;
 /// The settings of a unit that name what it starts.
 const STARTS: [&str; 5] = ["Wants", "Requires", "BindsTo", "Upholds", "Unit"];
 /// A unit or another file, and a data directory or why it is unknown.
@@ -74,21 +72,28 @@ pub(super) fn scripts(root: &Root) -> Vec<StartScript> {
             Err(why) => found.push((path, Err(why))),
         }
     }
-    for place in CRONTABS {
-        let paths = root.list(place).unwrap_or_default().into_iter().map(|name| format!("{place}/{name}"));
-        // Of what lies beside them nothing is told.
-        let files = InstanceFiles::own(root);
-        found.extend(paths.filter_map(|path| Some((path.clone(), Ok(files.read_text(&path, MAX_CRONTAB).ok()?)))));
-    }
+    found.extend(crontabs(root));
     found
 }
 
-/// What may start PostgreSQL. `enabled` gets the units that others start; `scripts` is [`scripts`], and `running`
-/// has the data directories of the servers that run.
+/// The crontabs of users, each read by its user: root finds them, and has no right to read them.
+fn crontabs(root: &Root) -> Vec<StartScript> {
+    let names = |place| root.list(place).unwrap_or_default().into_iter().map(move |name| format!("{place}/{name}"));
+    let file = |path: String| Some((root.find(&path, false).ok().filter(|file| file.metadata.is_file())?, path));
+    let found: Vec<_> = CRONTABS.into_iter().flat_map(names).filter_map(file).collect();
+    let owners: Vec<_> = found.iter().map(|(file, _)| Owner::of_account(root, file.metadata.uid())).collect();
+    let texts = readers::read_each(&owners, |number| {
+        let text = found[number].0.open().and_then(|file| io::read_to_string(file.take(MAX_CRONTAB)));
+        text.map_err(|error| format!("it is not read: {error}"))
+    });
+    let texts = texts.into_iter().map(|text| text.map_err(|why| why.to_string()).flatten());
+    found.into_iter().map(|(_, path)| path).zip(texts).collect()
+}
+
+/// What may start PostgreSQL. `enabled` gets the units that others start; `scripts` is [`scripts`].
 pub(super) fn units(
     root: &Root,
     scripts: &[StartScript],
-    running: &[&str],
     enabled: &mut Vec<String>,
     notes: &mut Notes,
 ) -> Vec<UnitDirectory> {
@@ -120,7 +125,7 @@ pub(super) fn units(
     }
     let of_script = |(path, text): &StartScript| match unit_of_quadlet(path) {
         Some(unit) => Some((unit, Err(IN_CONTAINER.to_owned()))),
-        None => Some((path.clone(), Err(why_of_script(path, text.as_ref(), running)?))),
+        None => Some((path.clone(), Err(why_of_script(path, text.as_ref())?))),
     };
     found.extend(scripts.iter().filter_map(of_script));
     found.sort();
@@ -128,8 +133,8 @@ pub(super) fn units(
     found
 }
 
-/// Why a script or a crontab may start a server that does not run; `None` if no line of it does.
-fn why_of_script(path: &str, text: Result<&String, &String>, running: &[&str]) -> Option<String> {
+/// Why a script or a crontab may start a server; `None` if no line of it does.
+fn why_of_script(path: &str, text: Result<&String, &String>) -> Option<String> {
     let text = match text {
         // What Debian's script starts is in /etc/postgresql.
         Ok(text) if text.contains("postgresql-common") => return None,
@@ -138,13 +143,9 @@ fn why_of_script(path: &str, text: Result<&String, &String>, running: &[&str]) -
         Ok(text) => text.replace("\\\n", " "),
         Err(why) => return Some(why.clone()),
     };
-    let is_running = |word: &str| running.contains(&word.trim_start_matches("-D").trim_end_matches('/'));
-    let why = |line: &str| {
-        let (words, stays) = (line_words(line), !path.contains("cron") || line.starts_with("@reboot"));
-        let servers = words.iter().filter(|word| is_server(word)).count();
-        may_start(path, line, stays).filter(|_| words.iter().filter(|word| is_running(word)).count() < servers.max(1))
-    };
-    text.lines().map(str::trim).filter(|line| !line.starts_with('#')).find_map(why).map(str::to_owned)
+    let stays = |line: &str| !path.contains("cron") || line.starts_with("@reboot");
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| may_start(path, line, stays(line))).next().map(str::to_owned)
 }
 
 /// The service that systemd's generator makes of the container in this file; `None` for other files, and for templates.
@@ -272,7 +273,7 @@ mod tests {
         fn units(&self) -> Vec<String> {
             let mut notes = Notes::default();
             let root = Root::at(self.0.path());
-            let units = units(&root, &scripts(&root), &["/run/a", "/run/b"], &mut Vec::new(), &mut notes).into_iter();
+            let units = units(&root, &scripts(&root), &mut Vec::new(), &mut notes).into_iter();
             let units = units.map(|(name, found)| match found {
                 Ok(directory) => format!("{name} {directory}"),
                 Err(why) => format!("{name}: {why}"),
@@ -471,8 +472,6 @@ mod tests {
             rc.local: # pg_ctl -D /no start\nsu - postgres -c \\n 'pg_ctl -D /srv/e start' => NOT_READ
             rc.local: su - postgres -c /home/postgres/run.sh & => NOT_KNOWN
             rc.local: /opt/postgres/run & => NOT_KNOWN
-            rc.local: pg_ctl -D /run/a start; pg_ctl -D /srv/b start => NOT_READ
-            rc.local: su - postgres -c 'pg_ctl -D /run/a/ start'; su - postgres -c 'pg_ctl -D/run/b start' => -
             rc.local: /opt/start_firewall\nsystemctl start postgresql => -
             supervisor/conf.d/pg.conf: [program:x]\ncommand=/opt/run.sh\nuser=postgres => NOT_KNOWN
             supervisord.d/web.ini: [program:web]\nuser=www\ncommand=/opt/web --port 5 => -
@@ -497,7 +496,7 @@ mod tests {
     #[test]
     fn quadlets_before_the_generator_has_run() {
         let found = [format!("db.service: {IN_CONTAINER}")];
-        for path in ["etc/containers/systemd/db.container", "usr/share/containers/systemd/db.kube"] {
+        for path in ["etc/containers/systemd/db.container", "etc/containers/systemd/db.kube"] {
             assert_eq!(Host::units_of(path, "[Container]\nImage=registry/own:17\n"), found, "{path}");
         }
         assert_eq!(Host::units_of("etc/containers/systemd/db@.container", "[Container]\n"), [""; 0], "a template");

@@ -37,12 +37,10 @@ impl Snapshot {
     pub fn find_stopped_clusters(&mut self, root: &Root, given: &[PathBuf], ask: Option<&AskStart<'_>>) {
         let (mut unread, mut notes) = (Vec::new(), Notes::default());
         let (host, running) = (&self.host, self.servers.iter().map(|server| &server.id).collect::<Vec<_>>());
-        let of_host = running.iter().filter(|id| id.place.container.is_none());
-        let names: Vec<_> = of_host.map(|id| id.name.trim_end_matches('/')).collect();
         let scripts = scripts(root);
         let read_units = || {
             let (mut notes, mut enabled) = (Notes::default(), Vec::new());
-            (units(root, &scripts, &names, &mut enabled, &mut notes), enabled, notes.into_vec())
+            (units(root, &scripts, &mut enabled, &mut notes), enabled, notes.into_vec())
         };
         let (mut units, enabled, noted) = readers::read_as(&Owner::nobody(root), read_units).unwrap_or_else(|why| {
             why.add_to(&mut unread);

@@ -165,7 +165,7 @@ impl Root {
     }
 
     /// What `path` names, which nothing leads out of.
-    pub(crate) fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
+    pub fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
         current_read::begin(&[&self.prefix, path]);
         beneath::find(self.top()?, path, follow)
     }

@@ -5,7 +5,7 @@ use hugepage_kernel::memory::pool::Pool;
 
 use super::Step;
 use crate::advice::pool;
-use crate::advice::recommendation::{Area, Effect, Recommendation};
+use crate::advice::recommendation::{Area, Effect, Recommendation, counted};
 use crate::assessment::host::{Misfit, PoolNeed};
 use crate::assessment::{Severity, Sizing};
 
@@ -47,7 +47,7 @@ impl Sizing {
                     format!("{text}{holder}{strangers}{caution}{misfits}."),
                 )
             }
-            .counting(Some(Pages(0))),
+            .counting(&counted(Some(Pages(0)))),
         )
     }
 
