@@ -21,8 +21,7 @@ const QUIET: [&str; 8] = ["stop", "reload", "status", "promote", "logrotate", "k
 /// The accounts of packages, and what runs as these beside a server. What starts a unit or a cluster is listed by itself.
 const ACCOUNTS: [&str; 3] = ["postgres", "pgsql", "enterprisedb"];
 const CLIENTS: [&str; 5] = ["pg_basebackup", "pg_dump", "pg_dumpall", "pg_receivewal", "psql"];
-const POOLERS: [&str; 4] = ["pgagent", "pgbackrest", "pgbouncer", "pgpool"];
-const LISTED: [&str; 3] = ["pg_ctlcluster", "service", "systemctl"];
+const OTHERS: [&str; 7] = ["pg_ctlcluster", "pgagent", "pgbackrest", "pgbouncer", "pgpool", "service", "systemctl"];
 /// What is said of what is not understood. If one of the last two runs, and no server in it, it runs something else.
 pub(super) const NOT_READ: &str = "it starts a server in a way that is not read";
 pub(super) const IN_CONTAINER: &str = "it starts a container, whose server counts only while it runs";
@@ -61,8 +60,12 @@ impl Service {
                 (key, false) if OTHER_FILES.contains(&key) => service.other_files = Some(format!("{key}=")),
                 ("Environment", true) => service.environment.clear(),
                 ("Environment", false) => {
-                    let pairs = words.iter().filter_map(|word| word.split_once('='));
-                    service.environment.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
+                    // A quote that is left belongs to a value with blanks, which is not understood with it.
+                    let pair = |(name, value): (&str, &str)| match name.strip_prefix(['"', '\'']) {
+                        Some(name) => (name.to_owned(), format!("\"{value}")),
+                        None => (name.to_owned(), value.to_owned()),
+                    };
+                    service.environment.extend(words.iter().filter_map(|word| word.split_once('=')).map(pair));
                 }
                 ("EnvironmentFile", true) => service.files.clear(),
                 ("EnvironmentFile", false) => service.files.extend(words),
@@ -85,7 +88,10 @@ impl Service {
         mut read: impl FnMut(&str) -> Result<Option<String>, String>,
     ) -> Vec<Result<String, String>> {
         let files = std::mem::take(&mut self.files);
-        let are_read = files.iter().try_for_each(|file| self.read_file(file, &mut read));
+        let are_read = files.iter().try_for_each(|file| match file.contains(['*', '?', '[', '%']) {
+            true => Err(format!("{file} of EnvironmentFile= is a pattern")),
+            false => read(file).map(|text| self.set(&text.unwrap_or_default())),
+        });
         let stays = !self.is_oneshot || self.remains;
         let of_command = |(_, command): &(String, Vec<String>)| match is_server(&command[0]) || command[0] == "postgres"
         {
@@ -120,20 +126,12 @@ impl Service {
         }
     }
 
-    /// Sets what a file of EnvironmentFile= sets, which need not be there.
-    fn read_file(
-        &mut self,
-        path: &str,
-        read: &mut impl FnMut(&str) -> Result<Option<String>, String>,
-    ) -> Result<(), String> {
-        if path.contains(['*', '?', '[', '%']) {
-            return Err(format!("{path} of EnvironmentFile= is a pattern"));
-        }
-        let text = read(path)?.unwrap_or_default().replace("\\\n", "");
+    /// Sets what a file of EnvironmentFile= sets.
+    fn set(&mut self, text: &str) {
+        let text = text.replace("\\\n", "");
         let lines = text.lines().filter(|line| !line.trim().starts_with(['#', ';']));
         let pair = |(name, value): (&str, &str)| (name.trim().to_owned(), words(value).join(" "));
         self.environment.extend(lines.filter_map(|line| line.split_once('=')).map(pair));
-        Ok(())
     }
 
     /// A word of a command line with its variables.
@@ -161,7 +159,7 @@ pub(super) fn may_start(name: &str, line: &str, stays: bool) -> Option<&'static 
     let program = words.iter().find(|word| word.starts_with('/')).copied().unwrap_or_default();
     let is_told = has(&ACCOUNTS) || tells(name) || tells(program);
     let is_own = |word: &&str| word.contains("start") && word.contains(['/', '.']);
-    let is_another = is_quiet || has(&CLIENTS) || has(&POOLERS) || has(&LISTED) || program.ends_with("/true");
+    let is_another = is_quiet || has(&CLIENTS) || has(&OTHERS) || program.ends_with("/true");
     let may = words.iter().any(is_own) || (stays || has(&["-D"])) && !is_another;
     (is_told && may && ![name, line].concat().contains("exporter")).then_some(NOT_KNOWN)
 }

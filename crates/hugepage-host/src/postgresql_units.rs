@@ -352,13 +352,14 @@ mod tests {
         let table = r#"
             ExecStart=/usr/bin/postgres => its unit names no data directory
             ExecStart=/usr/share/postgresql/postgresql-script start => its unit names no data directory
-            Environment="A=-c x=on"\nExecStart=/usr/bin/postgres -D /data $A => its unit has $A, whose effect is not known here
+            Environment="A=-c x=on"\nExecStart=/usr/bin/postgres -D /data $A => its unit has "-c, whose effect is not known here
             ExecStart=/usr/bin/postgres -D ${X} => its unit has ${X}, whose effect is not known here
             ExecStart=/opt/pg_ctl start -D /data -o '-B 10000' => its unit has '-B, whose effect is not known here
             ExecStart=/bin/postgres -D /data --config-file=/x => its unit has --config-file=/x, whose effect is not known here
             ExecStart=/opt/pg_ctl start -D /a ; /opt/pg_ctl start -D /b => its unit has ;, whose effect is not known here
             ExecStart=/usr/bin/postgres -D "/data 1" => its data directory "/data is not understood
             ExecStart=/usr/bin/postgres -D %h/data => its data directory %h/data is not understood
+            Environment="PGDATA=/data 1"\nExecStart=/usr/bin/postgres => its data directory "/data is not understood
             Environment=PGDATA=data\nExecStart=/usr/bin/postgres => its data directory data is not understood
             RootDirectory=/srv\nExecStart=/usr/bin/postgres -D /data => its RootDirectory= is not followed
             ExecStart=/usr/bin/postgres -D /data\nBindPaths=/a:/data => its BindPaths= is not followed

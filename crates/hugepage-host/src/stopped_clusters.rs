@@ -119,8 +119,7 @@ impl Clusters<'_> {
         };
         let files = InstanceFiles::own(root);
         // Also of one whose directory only its own user sees.
-        let runs =
-            |data: &Path| self.running.iter().any(|id| id.place.container.is_none() && Path::new(&id.name) == data);
+        let runs = |at: &Path| self.running.iter().any(|id| id.place.container.is_none() && Path::new(&id.name) == at);
         let mut clusters = Vec::new();
         for place in places {
             let all = ClusterPaths::of_place(root, place, is_of_unit(place, &|_| true), notes);
