@@ -1,34 +1,42 @@
-//! What a systemd service of PostgreSQL starts, by the texts of its unit (systemd.service(5), systemd.exec(5)).
+//! What a service of systemd starts, by the texts of its unit (systemd.service(5), systemd.exec(5)), and whether a line of another file
+//! may start a server. Only a server's own program is understood, as packages start it; of all else it is said that it may start one.
 
 use std::collections::BTreeMap;
 
 use super::server_names::is_postgresql;
 
-/// The programs that start a container, what images of PostgreSQL have in their names, and what is said of both.
-const CONTAINERS: [&str; 5] = ["docker", "podman", "nerdctl", "apptainer", "docker-compose"];
-const IMAGES: [&str; 7] = ["postgres", "postgis", "timescale", "pgvector", "spilo", "patroni", "citus"];
-/// The programs that have the data directory in their configuration, and those that start what is listed by itself.
-const KEEPERS: [&str; 4] = ["patroni", "patroni.py", "stolon-keeper", "pg_autoctl"];
-const STARTERS: [&str; 4] = ["pg_ctlcluster", "true", "systemctl", "service"];
-pub(super) const IN_CONTAINER: &str = "it starts a container, whose server counts only while it runs";
 /// What gives a service other directories than the host has.
 const OTHER_FILES: [&str; 5] = ["RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "MountImages"];
-/// What options have in their names that change the need.
-const OPTIONS: [&str; 4] = ["huge_", "shared_", "max_connections", "config_file"];
-const ATTACHED: [&str; 4] = ["--pgdata=", "--data-directory=", "data_directory=", "-D"];
-/// The variables that have a data directory, and where it is below their value.
-const VARIABLES: [(&str, &str); 3] = [("PGDATA", ""), ("PGROOT", "/data"), ("POSTGRES_DATADIR", "")];
+/// Options that may change the need, with what begins another command or is not known, and those with a data directory.
+const DECIDING: [&str; 6] = ["-c", "-B", "-N", "--", ";", "$"];
+const DIRECTORY: [&str; 2] = ["--pgdata=", "-D"];
+/// The variables that have a data directory, of which packages name none in the command.
+const VARIABLES: [&str; 2] = ["PGDATA", "POSTGRES_DATADIR"];
+/// The programs that start containers, and what they are told then.
+const CONTAINERS: [&str; 6] = ["docker", "docker-compose", "podman", "podman-compose", "nerdctl", "apptainer"];
+const CONTAINER_STARTS: [&str; 5] = ["run", "start", "up", "play", "deploy"];
+/// The programs that have the data directory in their configuration, and what pg_ctl does beside a start.
+const KEEPERS: [&str; 4] = ["patroni", "patroni.py", "stolon-keeper", "pg_autoctl"];
+const QUIET: [&str; 8] = ["stop", "reload", "status", "promote", "logrotate", "kill", "init", "initdb"];
+/// The accounts of packages, and what runs as these beside a server. What starts a unit or a cluster is listed by itself.
+const ACCOUNTS: [&str; 3] = ["postgres", "pgsql", "enterprisedb"];
+const CLIENTS: [&str; 5] = ["pg_basebackup", "pg_dump", "pg_dumpall", "pg_receivewal", "psql"];
+const OTHERS: [&str; 7] = ["pg_ctlcluster", "pgagent", "pgbackrest", "pgbouncer", "pgpool", "service", "systemctl"];
+/// What is said of what is not understood. If one of the last two runs, and no server in it, it runs something else.
+pub(super) const NOT_READ: &str = "it starts a server in a way that is not read";
+pub(super) const IN_CONTAINER: &str = "it starts a container, whose server counts only while it runs";
+pub(super) const NOT_KNOWN: &str = "whether it starts a server is not known";
 
 /// What a service sets and runs.
 #[derive(Default)]
 pub(super) struct Service {
     environment: BTreeMap<String, String>,
     files: Vec<String>,
-    /// The command lines, by their settings in the order in which they run.
-    commands: BTreeMap<String, Vec<String>>,
-    /// Whether it is one that starts something that stays, and whether the user of PostgreSQL runs it.
-    is_starter: bool,
-    is_of_postgres: bool,
+    /// The words of each command, with its setting.
+    commands: Vec<(String, Vec<String>)>,
+    user: String,
+    is_oneshot: bool,
+    remains: bool,
     /// What gives it other files than the host's.
     other_files: Option<String>,
 }
@@ -41,22 +49,31 @@ impl Service {
         for line in texts.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
             section = if line.starts_with('[') { line.to_owned() } else { section };
             let Some((key, value)) = line.split_once('=').filter(|_| section == "[Service]") else { continue };
+            // A command may have signs in front.
+            let value = value.trim().trim_start_matches(['-', '@', ':', '+', '!']);
             let words = words(&specified(value, name));
             // A value without a word takes back what was set before.
             match (key.trim(), words.is_empty()) {
-                ("Type", false) => service.is_starter |= ["forking", "notify"].contains(&&*words[0]),
-                ("User", _) => service.is_of_postgres = words.iter().any(|word| word == "postgres"),
-                ("RemainAfterExit", false) => service.is_starter |= ["yes", "true", "on", "1"].contains(&&*words[0]),
+                ("Type", false) => service.is_oneshot = words[0] == "oneshot",
+                ("RemainAfterExit", false) => service.remains = ["yes", "true", "on", "1"].contains(&&*words[0]),
+                ("User", _) => service.user = words.join(" "),
                 (key, false) if OTHER_FILES.contains(&key) => service.other_files = Some(format!("{key}=")),
                 ("Environment", true) => service.environment.clear(),
-                ("Environment", false) => service.set(&words),
+                ("Environment", false) => {
+                    // A quote that is left belongs to a value with blanks, which is not understood with it.
+                    let pair = |(name, value): (&str, &str)| match name.strip_prefix(['"', '\'']) {
+                        Some(name) => (name.to_owned(), format!("\"{value}")),
+                        None => (name.to_owned(), value.to_owned()),
+                    };
+                    service.environment.extend(words.iter().filter_map(|word| word.split_once('=')).map(pair));
+                }
                 ("EnvironmentFile", true) => service.files.clear(),
                 ("EnvironmentFile", false) => service.files.extend(words),
-                (key, true) => drop(service.commands.remove(key)),
-                ("ExecStart", _) => service.commands.entry(key.to_owned()).or_default().extend(words),
+                (key, true) => service.commands.retain(|(of, _)| of != key),
+                ("ExecStart", _) => service.commands.push((key.to_owned(), words)),
                 // Most of these only prepare.
-                ("ExecStartPre" | "ExecStartPost", _) if words.iter().any(|word| starts_server(word)) => {
-                    service.commands.entry(key.to_owned()).or_default().extend(words);
+                ("ExecStartPre" | "ExecStartPost", _) if is_server(&words[0]) => {
+                    service.commands.push((key.to_owned(), words));
                 }
                 _ => {}
             }
@@ -64,107 +81,57 @@ impl Service {
         service
     }
 
-    /// Sets the variables of these words.
-    fn set(&mut self, words: &[String]) {
-        let pairs = words.iter().filter_map(|word| word.split_once('='));
-        self.environment.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    }
-
-    /// The words of its command lines. A shell has its commands in one word, behind `-c`.
-    fn command(&self) -> Vec<String> {
-        let all: Vec<_> = self.commands.values().flatten().collect();
-        let is_of_shell = |at: usize| at > 0 && all[at - 1].starts_with('-') && all[at - 1].ends_with('c');
-        let parts = all.iter().enumerate().map(|(at, word)| match is_of_shell(at) {
-            true => words(&word.replace([';', '&', '|', '(', ')'], " ")),
-            false => vec![(*word).clone()],
-        });
-        parts.flatten().collect()
-    }
-
     /// The data directories of the servers that it starts. `read` reads the files that it names.
     pub(super) fn directories(
         mut self,
         name: &str,
-        read: impl FnMut(&str) -> Result<Option<String>, String>,
+        mut read: impl FnMut(&str) -> Result<Option<String>, String>,
     ) -> Vec<Result<String, String>> {
-        let command = self.command();
-        let names: Vec<_> = command.iter().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
-        let has = |words: &[&str]| names.iter().any(|name| words.contains(name));
-        if has(&CONTAINERS) && has(&["run", "start", "up"]) && names.iter().chain([&name]).any(|name| is_image(name)) {
-            return vec![Err(IN_CONTAINER.to_owned())];
-        }
-        let starts: Vec<_> = command.iter().filter(|word| starts_server(word)).collect();
-        self.set(&command);
-        let variables = VARIABLES.iter();
-        // A script or a program of its own, which may start the server that its name, its user or its path tells.
-        let program = names.first().copied().unwrap_or_default();
-        let is_own = |word: &&str| word.contains("start") && !["start", "restart"].contains(word);
-        let is_told = [name, program].into_iter().any(tells);
-        let is_of_postgres = self.is_of_postgres || names.contains(&"postgres");
-        let is_script = is_told && (self.is_starter || names.contains(&"start")) && !STARTERS.contains(&program)
-            || (is_told || is_of_postgres || command.iter().any(|word| tells(word))) && names.iter().any(is_own)
-            || is_of_postgres && names.contains(&"-D") && !program.starts_with("pg_");
-        let unknown = || "the program of its ExecStart= is not known".to_owned();
-        if starts.is_empty() && variables.clone().all(|(name, _)| !self.environment.contains_key(*name)) {
-            let keeper = names.iter().find(|name| KEEPERS.contains(name));
-            let why = keeper.map(|keeper| format!("its data directory is in the configuration of {keeper}"));
-            return why.or_else(|| is_script.then(unknown)).into_iter().map(Err).collect();
-        }
-        if let Some(key) = self.other_files.take().or_else(|| has(&["chroot", "bwrap"]).then(|| "chroot".to_owned())) {
-            return vec![Err(format!("its {key} is not followed"))];
-        }
-        if let Err(why) = self.read_files(read) {
-            return vec![Err(why)];
-        }
-        if let Some(word) = self.deciding_option(&command) {
-            return vec![Err(format!("its unit has {word}, whose effect is not known here"))];
-        }
-        let told = command.iter().enumerate().filter_map(|(at, word)| {
-            let is_option =
-                |option: &String| !option.starts_with("--") && option.starts_with('-') && option.ends_with('D');
-            let attached = ATTACHED.iter().find_map(|option| word.strip_prefix(option));
-            let is_behind = at > 0 && is_option(&command[at - 1]);
-            attached.filter(|path| !path.is_empty()).or(is_behind.then_some(word)).map(|path| self.expanded(path))
+        let files = std::mem::take(&mut self.files);
+        let are_read = files.iter().try_for_each(|file| match file.contains(['*', '?', '[', '%']) {
+            true => Err(format!("{file} of EnvironmentFile= is a pattern")),
+            false => read(file).map(|text| self.set(&text.unwrap_or_default())),
         });
-        let of_variable = |(name, below): &(&str, &str)| Some(format!("{}{below}", self.environment.get(*name)?));
-        let mut told: Vec<_> = told.collect();
-        if told.is_empty() {
-            told.extend(variables.filter_map(of_variable).next());
+        let stays = !self.is_oneshot || self.remains;
+        let of_command = |(_, command): &(String, Vec<String>)| match is_server(&command[0]) || command[0] == "postgres"
+        {
+            true => Some(are_read.clone().and_then(|()| self.directory(command))),
+            false => Some(Err(may_start(name, &format!("{} {}", self.user, command.join(" ")), stays)?.to_owned())),
+        };
+        self.commands.iter().filter_map(of_command).collect()
+    }
+
+    /// The data directory of the server that a command starts.
+    fn directory(&self, command: &[String]) -> Result<String, String> {
+        if let Some(key) = &self.other_files {
+            return Err(format!("its {key} is not followed"));
         }
+        let options: Vec<_> = command.iter().map(|word| self.expanded(word)).collect();
+        let is_directory = |word: &str| DIRECTORY.iter().any(|option| word.starts_with(option));
+        let decides = |word: &str| DECIDING.iter().any(|option| word.starts_with(option)) && !is_directory(word);
+        if let Some(option) = options[1..].iter().find(|word| word.split([' ', '"', '\'']).any(decides)) {
+            return Err(format!("its unit has {option}, whose effect is not known here"));
+        }
+        let attached = |word: &str| Some(DIRECTORY.iter().find_map(|option| word.strip_prefix(option))?.to_owned());
+        let told = options.iter().enumerate().find_map(|(at, word)| match attached(word)? {
+            path if path.is_empty() => options.get(at + 1).cloned(),
+            path => Some(path),
+        });
+        let variable = || VARIABLES.iter().find_map(|name| self.environment.get(*name).cloned());
+        let told = told.or_else(variable).ok_or("its unit names no data directory")?;
         // As the file of SUSE's package has it.
-        let understood = |path: String| match path.replacen("~postgres/", "/var/lib/pgsql/", 1) {
-            path if path.starts_with('/') && !path.contains(['%', '$']) => Ok(path),
+        match told.replacen("~postgres/", "/var/lib/pgsql/", 1) {
+            path if path.starts_with('/') && !path.contains(['%', '$', '"', '\'', '\\']) => Ok(path),
             path => Err(format!("its data directory {path} is not understood")),
-        };
-        // A word without a path may be something else.
-        let is_untold = told.is_empty() && starts.iter().any(|word| word.contains('/'));
-        let untold = is_untold.then(|| "its unit names no data directory".to_owned());
-        let untold = untold.or_else(|| (told.is_empty() && is_script).then(unknown)).map(Err);
-        told.into_iter().map(understood).chain(untold).collect()
-    }
-
-    /// An option behind the server's program that changes the need.
-    fn deciding_option(&self, command: &[String]) -> Option<String> {
-        let sets = |word: &str| {
-            let name = word.split('/').next().unwrap_or_default().replace('-', "_");
-            OPTIONS.iter().any(|part| name.contains(part)) || word.starts_with("-B") || word.starts_with("-N")
-        };
-        let mut words = command.iter().skip_while(|word| !starts_server(word)).map(|word| self.expanded(word));
-        words.find(|word| word.split_whitespace().any(sets))
-    }
-
-    /// Sets what the files of EnvironmentFile= set, which need not be there.
-    fn read_files(&mut self, mut read: impl FnMut(&str) -> Result<Option<String>, String>) -> Result<(), String> {
-        for path in self.files.iter().map(|file| file.trim_start_matches('-')) {
-            if path.contains(['*', '?', '[', '%']) {
-                return Err(format!("{path} of EnvironmentFile= is a pattern"));
-            }
-            let text = read(path)?.unwrap_or_default().replace("\\\n", "");
-            let lines = text.lines().filter(|line| !line.trim().starts_with(['#', ';']));
-            let pair = |(name, value): (&str, &str)| (name.trim().to_owned(), words(value).join(" "));
-            self.environment.extend(lines.filter_map(|line| line.split_once('=')).map(pair));
         }
-        Ok(())
+    }
+
+    /// Sets what a file of EnvironmentFile= sets.
+    fn set(&mut self, text: &str) {
+        let text = text.replace("\\\n", "");
+        let lines = text.lines().filter(|line| !line.trim().starts_with(['#', ';']));
+        let pair = |(name, value): (&str, &str)| (name.trim().to_owned(), words(value).join(" "));
+        self.environment.extend(lines.filter_map(|line| line.split_once('=')).map(pair));
     }
 
     /// A word of a command line with its variables.
@@ -176,9 +143,25 @@ impl Service {
     }
 }
 
-/// Whether a word may be the name of an image of PostgreSQL.
-pub(super) fn is_image(name: &str) -> bool {
-    (IMAGES.iter().any(|part| name.contains(part)) || name.ends_with(".image")) && !name.contains("export")
+/// Why a line of the file `name` may start a server; `None` if it does not. `stays`: what it starts is not meant to end.
+pub(super) fn may_start(name: &str, line: &str, stays: bool) -> Option<&'static str> {
+    let words: Vec<_> = line.split(|c: char| c.is_whitespace() || "'\"`=;&|()".contains(c)).collect();
+    let names: Vec<_> = words.iter().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
+    let has = |list: &[&str]| names.iter().any(|name| list.contains(name));
+    // Like Docker's own daemon, one that starts all of them repeats what was.
+    if has(&CONTAINERS) && has(&CONTAINER_STARTS) && !has(&["--all"]) && (stays || !has(&["--rm"])) {
+        return Some(IN_CONTAINER);
+    }
+    let is_quiet = has(&QUIET) && !has(&["start", "restart"]);
+    if words.iter().any(|word| is_server(word) && !(is_quiet && word.ends_with("pg_ctl"))) || has(&KEEPERS) {
+        return Some(NOT_READ);
+    }
+    let program = words.iter().find(|word| word.starts_with('/')).copied().unwrap_or_default();
+    let is_told = has(&ACCOUNTS) || tells(name) || tells(program);
+    let is_own = |word: &&str| word.contains("start") && word.contains(['/', '.']);
+    let is_another = is_quiet || has(&CLIENTS) || has(&OTHERS) || program.ends_with("/true");
+    let may = words.iter().any(is_own) || (stays || has(&["-D"])) && !is_another;
+    (is_told && may && ![name, line].concat().contains("exporter")).then_some(NOT_KNOWN)
 }
 
 /// Whether the name of a unit or a program is one of PostgreSQL's.
@@ -186,39 +169,27 @@ pub(super) fn tells(name: &str) -> bool {
     ["postgres", "pgsql", "edb-"].iter().any(|part| name.contains(part))
 }
 
-/// Whether a word is a program that starts a server of a data directory.
-fn starts_server(word: &str) -> bool {
-    let program = word.trim_start_matches(['-', '@', ':', '+', '!']);
-    let name = program.rsplit('/').next().unwrap_or(program);
+/// Whether a word is a program that starts a server of a data directory. Without a path `postgres` may be a user.
+fn is_server(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
     let is_one = is_postgresql(name) || name == "pg_ctl" || name == "postgresql-script";
-    is_one && (program == name || program.starts_with(['/', '$']))
+    is_one && (word == name && name != "postgres" || word.starts_with(['/', '$']))
 }
 
 /// A value with what stands for parts of the unit's name; other specifiers are left.
-fn specified(value: &str, name: &str) -> String {
-    let stem = name.strip_suffix(".service").unwrap_or(name);
+pub(super) fn specified(value: &str, name: &str) -> String {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let (prefix, instance) = stem.split_once('@').unwrap_or((stem, ""));
     let path = instance.replace('-', "/").replace("\\x2d", "-");
     let known = [("%i", instance), ("%I", &path), ("%n", name), ("%N", stem), ("%p", prefix), ("%S", "/var/lib")];
     known.iter().fold(value.to_owned(), |value, (specifier, text)| value.replace(specifier, text))
 }
 
-/// The words of a value, without quotes.
+/// The words of a value. Quotes are taken off a whole word, and are left where they are not understood.
 fn words(text: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), letter) if open == letter => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, letter) if letter.is_whitespace() => words.extend(word.take()),
-            (_, '\\') => word.get_or_insert_default().extend(letters.next()),
-            (_, letter) => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    words
+    let unquoted = |word: &str| {
+        let inner = ['"', '\''].iter().find_map(|quote| word.strip_prefix(*quote)?.strip_suffix(*quote));
+        inner.unwrap_or(word).to_owned()
+    };
+    text.split_whitespace().map(unquoted).collect()
 }

@@ -1,95 +1,176 @@
-//! The systemd services that start PostgreSQL, with their drop-ins (systemd.unit(5), systemd.exec(5)). Only root's files are read.
+//! What may start PostgreSQL on a host: systemd's units with their drop-ins (systemd.unit(5)), containers, and scripts. Of units and
+//! scripts only root's files are read, and what a file starts is judged by [`Service`] alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use hugepage_kernel::Root;
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
+use hugepage_kernel::{Notes, Root};
 
-use super::postgresql_service::{IN_CONTAINER, Service, is_image, tells};
+use super::postgresql_service::{IN_CONTAINER, Service, may_start, specified, tells};
+use crate::readers::{self, Owner};
 
-/// Where units are, those first that count before others.
-const PLACES: [&str; 10] = [
+/// Where units are, those first that count before others at the next boot, which empties the last.
+const PLACES: [&str; 7] = [
     "/etc/systemd/system",
-    "/etc/systemd/system.attached",
-    RUNTIME,
-    "/run/systemd/system.attached",
-    "/etc/systemd/user",
     "/run/systemd/generator",
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
     "/run/systemd/generator.late",
+    RUNTIME,
 ];
-/// Where units are that do not outlive the boot.
 const RUNTIME: &str = "/run/systemd/system";
-/// Scripts that start at boot what has no unit, and the directory of cron's files.
-const SCRIPTS: [&str; 4] = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/crontab", "/etc/anacrontab"];
-const CRON: &str = "/etc/cron.d";
-/// Where the programs are that supervisord starts.
-const OF_SUPERVISORD: [&str; 2] = ["/etc/supervisor/conf.d", "/etc/supervisord.d"];
-/// Root's own crontab (crontab(1)), in directories that only root and cron may search.
-const OF_ROOT: [&str; 2] = ["/var/spool/cron/crontabs/root", "/var/spool/cron/root"];
-/// Where the containers are of which systemd's generator makes units (podman-systemd.unit(5)).
-const QUADLETS: [&str; 3] = ["/etc/containers/systemd", "/run/containers/systemd", "/usr/share/containers/systemd"];
+/// Scripts and crontabs, and directories of them, of directories with a script `run`, and of quadlets (podman-systemd.unit(5)).
+const SCRIPTS: [&str; 13] = [
+    INIT,
+    "/etc/rc.local",
+    "/etc/rc.d/rc.local",
+    "/etc/crontab",
+    "/etc/anacrontab",
+    "/etc/cron.d",
+    "/etc/inittab",
+    "/etc/service",
+    "/etc/sv",
+    "/var/service",
+    "/etc/supervisor/conf.d",
+    "/etc/supervisord.d",
+    "/etc/containers/systemd",
+];
+/// If systemd runs, it has made units of these scripts.
+const INIT: &str = "/etc/init.d";
+/// Where the crontabs of users are, which are named after them (crontab(1)): only root and cron may look into these.
+const CRONTABS: [&str; 3] = ["/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"];
 /// Packages have some hundreds of units.
 const MAX_FILES: usize = 2000;
-/// A unit, and a data directory or why it is unknown.
+const MAX_CRONTAB: u64 = 1 << 20;
+/// The settings of a unit that name what it starts.
+const STARTS: [&str; 5] = ["Wants", "Requires", "BindsTo", "Upholds", "Unit"];
+/// A unit or another file, and a data directory or why it is unknown.
 pub(super) type UnitDirectory = (String, Result<String, String>);
+/// The path of a script, and its text or why that is unknown.
+pub(super) type StartScript = (String, Result<String, String>);
 
-/// The path and the text of root's crontab, which only root may read; none where that is not possible.
-pub(super) fn crontab_of_root(root: &Root) -> Vec<(&'static str, String)> {
-    let mut files = RootFiles::new(root, OF_ROOT.len());
-    let text = |path| match files.read(path) {
-        Ok(Some(RootEntry::Text(text))) => Some((path, text)),
-        _ => None,
-    };
-    OF_ROOT.into_iter().filter_map(text).collect()
+/// The scripts and crontabs of a host, as far as this process may read them.
+pub(super) fn scripts(root: &Root) -> Vec<StartScript> {
+    let (mut files, mut found) = (RootFiles::new(root, MAX_FILES), Vec::new());
+    let is_without_units = |place: &&str| *place != INIT || !root.exists(RUNTIME);
+    let mut waiting: Vec<_> = SCRIPTS.into_iter().filter(is_without_units).map(str::to_owned).collect();
+    while let Some(path) = waiting.pop() {
+        match files.read(&path) {
+            Ok(Some(RootEntry::Text(text))) => found.push((path, Ok(text))),
+            Ok(Some(_)) if !SCRIPTS.contains(&&*path) => waiting.push(format!("{path}/run")),
+            Ok(Some(entry)) => match files.names(&path) {
+                Ok(names) => waiting.extend(names.iter().map(|name| format!("{path}/{name}"))),
+                // A link to another place of scripts.
+                Err(_) if matches!(entry, RootEntry::Link(_)) => {}
+                Err(why) => found.push((path, Err(why))),
+            },
+            Ok(None) => {}
+            Err(why) => found.push((path, Err(why))),
+        }
+    }
+    found.extend(crontabs(root));
+    found
 }
 
-/// The services that start PostgreSQL. `enabled` gets the units that others start; `crontab` is [`crontab_of_root`].
+/// The crontabs of users, each read by its user: root finds them, and has no right to read them.
+fn crontabs(root: &Root) -> Vec<StartScript> {
+    let names = |place| root.list(place).unwrap_or_default().into_iter().map(move |name| format!("{place}/{name}"));
+    let file = |path: String| Some((root.find(&path, false).ok().filter(|file| file.metadata.is_file())?, path));
+    let found: Vec<_> = CRONTABS.into_iter().flat_map(names).filter_map(file).collect();
+    let owners: Vec<_> = found.iter().map(|(file, _)| Owner::of_account(root, file.metadata.uid())).collect();
+    let texts = readers::read_each(&owners, |number| {
+        let text = found[number].0.open().and_then(|file| io::read_to_string(file.take(MAX_CRONTAB)));
+        text.map_err(|error| format!("it is not read: {error}"))
+    });
+    let texts = texts.into_iter().map(|text| text.map_err(|why| why.to_string()).flatten());
+    found.into_iter().map(|(_, path)| path).zip(texts).collect()
+}
+
+/// What may start PostgreSQL. `enabled` gets the units that others start; `scripts` is [`scripts`].
 pub(super) fn units(
     root: &Root,
-    crontab: &[(&str, String)],
+    scripts: &[StartScript],
     enabled: &mut Vec<String>,
     notes: &mut Notes,
 ) -> Vec<UnitDirectory> {
     let mut units = Units { files: RootFiles::new(root, MAX_FILES), names: BTreeMap::new() };
-    let mut services = BTreeSet::new();
     for place in PLACES {
         let mut list = |path: &str| units.files.names(path).map_err(|why| notes.add(why)).unwrap_or_default();
         let names = list(place);
         let pulls = |name: &&String| [".wants", ".requires", ".upholds"].iter().any(|end| name.ends_with(end));
-        let pulled: Vec<_> = names.iter().filter(pulls).flat_map(|name| list(&format!("{place}/{name}"))).collect();
-        let all = names.iter().chain(&pulled).map(|name| name.strip_suffix(".d").unwrap_or(name));
-        services.extend(all.filter(|name| name.ends_with(".service") && !name.contains("@.")).map(str::to_owned));
-        enabled.extend(pulled);
+        enabled.extend(names.iter().filter(pulls).flat_map(|name| list(&format!("{place}/{name}"))));
         units.names.insert(place, names);
     }
-    let mut found: Vec<UnitDirectory> = Vec::new();
-    for name in services {
+    let all = units.names.values().flatten().chain(&*enabled).map(|name| name.strip_suffix(".d").unwrap_or(name));
+    let mut waiting: BTreeSet<_> = all.flat_map(with_service).collect();
+    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    while let Some(name) = waiting.pop_first() {
         match units.texts(&name, &name) {
-            Ok(texts) => found.extend(units.directories(&name, &texts)),
+            Ok(texts) => {
+                let instances = instances(&name, &texts);
+                waiting
+                    .extend(instances.iter().flat_map(|name| with_service(name)).filter(|name| !seen.contains(name)));
+                enabled.extend(instances);
+                found.extend(units.directories(&name, texts));
+            }
             // Of those that may be anything, one is told.
             Err(_) if !tells(&name) && found.iter().any(|(_, one)| one.is_err()) => {}
-            Err(why) => found.push((name, Err(format!("whether it starts a server is unknown: {why}")))),
+            Err(why) => found.push((name.clone(), Err(format!("whether it starts a server is unknown: {why}")))),
         }
+        seen.insert(name);
     }
-    // As they are after the next boot.
-    let of_runtime = units.names.insert(RUNTIME, Vec::new()).unwrap_or_default();
-    for name in of_runtime.iter().map(|name| name.strip_suffix(".d").unwrap_or(name)) {
-        let texts = units.texts(name, name).unwrap_or_default();
-        found.extend(units.directories(name, &texts));
-    }
-    let crons = units.files.names(CRON).unwrap_or_default().into_iter().map(|name| format!("{CRON}/{name}"));
-    found.extend(units.of_scripts(SCRIPTS.map(str::to_owned).into_iter().chain(crons)));
-    OF_SUPERVISORD.iter().for_each(|place| found.extend(units.of_supervisord(place)));
-    crontab.iter().for_each(|(path, text)| found.extend(units.of_lines(path, text)));
-    found.extend(units.of_quadlets());
+    let of_script = |(path, text): &StartScript| match unit_of_quadlet(path) {
+        Some(unit) => Some((unit, Err(IN_CONTAINER.to_owned()))),
+        None => Some((path.clone(), Err(why_of_script(path, text.as_ref())?))),
+    };
+    found.extend(scripts.iter().filter_map(of_script));
     found.sort();
     found.dedup();
     found
+}
+
+/// Why a script or a crontab may start a server; `None` if no line of it does.
+fn why_of_script(path: &str, text: Result<&String, &String>) -> Option<String> {
+    let text = match text {
+        // What Debian's script starts is in /etc/postgresql.
+        Ok(text) if text.contains("postgresql-common") => return None,
+        // Of a program of supervisord's each line has a part.
+        Ok(text) if text.contains("[program:") => text.replace('\n', " "),
+        Ok(text) => text.replace("\\\n", " "),
+        Err(why) => return Some(why.clone()),
+    };
+    let stays = |line: &str| !path.contains("cron") || line.starts_with("@reboot");
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| may_start(path, line, stays(line))).next().map(str::to_owned)
+}
+
+/// The service that systemd's generator makes of the container in this file; `None` for other files, and for templates.
+fn unit_of_quadlet(path: &str) -> Option<String> {
+    let stem = [".container", ".kube"].iter().find_map(|end| path.strip_suffix(end))?;
+    (!stem.ends_with('@')).then(|| format!("{}.service", stem.rsplit('/').next().unwrap_or(stem)))
+}
+
+/// The unit `name`, and the service that it starts if it is an instance of a timer or a socket; none of other files.
+fn with_service(name: &str) -> Vec<String> {
+    match name.rsplit_once('.').filter(|_| !name.contains("@.")) {
+        Some((stem, "timer" | "socket" | "path")) => vec![name.to_owned(), format!("{stem}.service")],
+        Some((_, "service" | "target")) => vec![name.to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+/// The instances of templates that a unit with these texts starts.
+fn instances(name: &str, texts: &[String]) -> Vec<String> {
+    let lines = texts.iter().map(|text| text.replace("\\\n", " ")).collect::<Vec<_>>().join("\n");
+    let pairs = lines.lines().filter_map(|line| line.split_once('='));
+    let values = pairs.filter(|(key, _)| STARTS.contains(&key.trim()) || key.starts_with("Exec"));
+    let words = values.flat_map(|(_, value)| value.split_whitespace()).filter(|word| word.contains('@'));
+    let words = words.map(|word| specified(word, name)).filter(|word| !word.contains('/'));
+    words.map(|word| if word.contains('.') { word } else { word + ".service" }).collect()
 }
 
 /// The units of a host: its files of root's, and the names in each place.
@@ -100,72 +181,9 @@ struct Units<'a> {
 
 impl Units<'_> {
     /// The data directories of the servers that a unit with these texts starts.
-    fn directories(&mut self, name: &str, texts: &[String]) -> Vec<UnitDirectory> {
-        let found = Service::new(name, texts).directories(name, |path| self.named(path));
+    fn directories(&mut self, name: &str, texts: Vec<String>) -> Vec<UnitDirectory> {
+        let found = Service::new(name, &texts).directories(name, |path| self.named(path));
         found.into_iter().map(|one| (name.to_owned(), one)).collect()
-    }
-
-    /// What `file` has `user` run, which is judged as in a unit.
-    fn of_command(&mut self, file: &str, user: &str, command: &str) -> Vec<UnitDirectory> {
-        self.directories(file, &[format!("[Service]\nUser={user}\nExecStart={command}")])
-    }
-
-    /// What scripts and crontabs start.
-    fn of_scripts(&mut self, scripts: impl Iterator<Item = String>) -> Vec<UnitDirectory> {
-        let of_script = |script: String| match self.files.read(&script) {
-            Ok(Some(RootEntry::Text(text))) => self.of_lines(&script, &text),
-            _ => Vec::new(),
-        };
-        scripts.flat_map(of_script).collect()
-    }
-
-    /// What each line of a script or a crontab starts.
-    fn of_lines(&mut self, script: &str, text: &str) -> Vec<UnitDirectory> {
-        let mut found = Vec::new();
-        for line in text.replace("\\\n", " ").lines().filter(|line| !line.trim().starts_with('#')) {
-            let is_time =
-                |word: &&str| script.contains("cron") && word.starts_with(|c: char| "*@0123456789".contains(c));
-            let mut words = line.split_whitespace().skip_while(is_time).peekable();
-            let user = words.next_if(|_| script.starts_with("/etc/cron")).unwrap_or_default();
-            let command = words.collect::<Vec<_>>().join(" ").replace([';', '&', '|', '(', ')'], " ");
-            found.extend(self.of_command(script, user, &command));
-        }
-        found
-    }
-
-    /// What the programs start that are in a directory of supervisord's.
-    fn of_supervisord(&mut self, place: &str) -> Vec<UnitDirectory> {
-        let mut found = Vec::new();
-        for path in self.files.names(place).unwrap_or_default().iter().map(|name| format!("{place}/{name}")) {
-            let Ok(Some(RootEntry::Text(text))) = self.files.read(&path) else { continue };
-            let pairs: Vec<_> = text.lines().filter_map(|line| line.split_once('=')).collect();
-            let of_key =
-                |wanted| pairs.iter().filter(move |(key, _)| key.trim() == wanted).map(|(_, value)| value.trim());
-            let user = of_key("user").next().unwrap_or_default();
-            of_key("command").for_each(|command| found.extend(self.of_command(&path, user, command)));
-        }
-        found
-    }
-
-    /// The containers of which systemd's generator makes units.
-    fn of_quadlets(&mut self) -> Vec<UnitDirectory> {
-        let is_of_image = |line: &str| {
-            line.split_once('=')
-                .is_some_and(|(key, value)| ["Image", "Yaml"].contains(&key.trim()) && is_image(value.trim()))
-        };
-        let (mut places, mut found) = (Vec::from(QUADLETS.map(str::to_owned)), Vec::new());
-        while let Some(place) = places.pop() {
-            for name in self.files.names(&place).unwrap_or_default() {
-                let unit = format!("{}.service", name.split('.').next().unwrap_or_default());
-                match self.files.read(&format!("{place}/{name}")) {
-                    Ok(Some(RootEntry::Directory)) => places.push(format!("{place}/{name}")),
-                    Ok(Some(RootEntry::Text(text))) if !text.lines().any(is_of_image) => {}
-                    Ok(_) => found.push((unit, Err(IN_CONTAINER.to_owned()))),
-                    Err(why) => found.push((unit, Err(why))),
-                }
-            }
-        }
-        found
     }
 
     fn has(&self, place: &str, name: &str) -> bool {
@@ -175,11 +193,12 @@ impl Units<'_> {
     /// The texts of the unit `name` and of its drop-ins, in the order in which they count; none of a unit that is masked or not there.
     /// `file`: the name of its file, which is another one where it is an alias.
     fn texts(&mut self, name: &str, file: &str) -> Result<Vec<String>, String> {
-        let template = file.split_once('@').map(|(prefix, _)| format!("{prefix}@.service"));
+        let end = name.rsplit('.').next().unwrap_or_default();
+        let template = file.split_once('@').map(|(prefix, _)| format!("{prefix}@.{end}"));
         let of_name = |name: &String| Some(format!("{}/{name}", PLACES.iter().find(|place| self.has(place, name))?));
         let Some(path) = of_name(&file.to_owned()).or_else(|| of_name(template.as_ref()?)) else { return Ok(vec![]) };
-        let dashes = name.match_indices('-').map(|(at, _)| format!("{}.service", &name[..=at]));
-        let all = ["service".to_owned()].into_iter().chain(dashes).chain(template);
+        let dashes = name.match_indices('-').map(|(at, _)| format!("{}.{end}", &name[..=at]));
+        let all = [end.to_owned()].into_iter().chain(dashes).chain(template);
         let mut drop_ins = BTreeMap::new();
         for directory in all.chain([file.to_owned(), name.to_owned()]).map(|name| format!("{name}.d")) {
             for place in PLACES.iter().rev().filter(|place| self.has(place, &directory)) {
@@ -226,6 +245,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+    use crate::postgresql_service::{NOT_KNOWN, NOT_READ};
 
     struct Host(tempfile::TempDir);
 
@@ -253,12 +273,17 @@ mod tests {
         fn units(&self) -> Vec<String> {
             let mut notes = Notes::default();
             let root = Root::at(self.0.path());
-            let units = units(&root, &crontab_of_root(&root), &mut Vec::new(), &mut notes).into_iter();
+            let units = units(&root, &scripts(&root), &mut Vec::new(), &mut notes).into_iter();
             let units = units.map(|(name, found)| match found {
                 Ok(directory) => format!("{name} {directory}"),
                 Err(why) => format!("{name}: {why}"),
             });
             units.chain(notes.into_vec()).collect()
+        }
+
+        /// With this file alone.
+        fn units_of(path: &str, text: &str) -> Vec<String> {
+            Self::new(&[(path, text), ("run/systemd/system/.keep", "")]).units()
         }
     }
 
@@ -271,19 +296,12 @@ mod tests {
     fn a_unit_with_its_drop_ins() {
         let host = Host::new(&[(VENDOR, RED_HAT)]);
         assert_eq!(host.units(), ["postgresql-15.service /var/lib/pgsql/15/data/"]);
+        // Of several the last name counts, wherever it is; of one name the first place, and /run only until the next boot.
         host.write(DROP_IN, "[Service]\nEnvironment=PGDATA=/data/pg15\n");
-        assert_eq!(host.units(), ["postgresql-15.service /data/pg15"]);
-        // Of several the last name counts, wherever it is; of one name the first place.
-        host.write(
-            "run/systemd/system/postgresql-15.service.d/zz.conf",
-            "[Service]\nEnvironment=\"PGDATA=/data/z z\"\n",
-        );
         host.write("run/systemd/system/postgresql-15.service.d/override.conf", "[Service]\nEnvironment=PGDATA=/no\n");
-        // And what the next boot has, without /run.
-        assert_eq!(host.units(), ["postgresql-15.service /data/pg15", "postgresql-15.service /data/z z"]);
+        assert_eq!(host.units(), ["postgresql-15.service /data/pg15"]);
         host.write("etc/systemd/system/postgresql-.service.d/zzz.conf", "[Service]\nEnvironment=PGDATA=/srv/%p/%N\n");
-        assert_eq!(host.units(), ["postgresql-15.service /srv/postgresql-15/postgresql-15"]);
-        // Another section, a comment, another file.
+        // Another section, another file.
         host.write("etc/systemd/system/postgresql-15.service.d/zzzz.conf", "[Unit]\nEnvironment=PGDATA=/no\n");
         host.write("etc/systemd/system/postgresql-15.service.d/zzzz.txt", "[Service]\nEnvironment=PGDATA=/no\n");
         assert_eq!(host.units(), ["postgresql-15.service /srv/postgresql-15/postgresql-15"]);
@@ -294,153 +312,108 @@ mod tests {
         assert_eq!(host.units(), ["postgresql-15.service /var/lib/pgsql/15/data/"], "masked until the next boot");
     }
 
+    /// The lines of a table: what `text` has, in one line, and what is found.
+    fn rows(table: &str) -> impl Iterator<Item = (String, &str)> {
+        table
+            .lines()
+            .filter_map(|line| line.trim().split_once(" => "))
+            .map(|(text, found)| (text.replace("\\n", "\n"), found))
+    }
+
     #[test]
     fn where_units_name_the_directory() {
-        for (name, text, found) in [
-            (
-                "db.service",
-                "ExecStart=/opt/pg/bin/pg_ctl start -w -t 300 -D \"/opt/pg/data\" -l /opt/log\n",
-                "/opt/pg/data",
-            ),
-            ("db.service", "ExecStart=/usr/bin/postgres -c port=1 \\\n  --pgdata=/srv/a\n", "/srv/a"),
-            ("db.service", "ExecStart=/bin/su - postgres -c '/opt/pg/bin/pg_ctl start -D /srv/b'\n", "/srv/b"),
-            ("db.service", "ExecStart=postgres -D /srv/f\n", "/srv/f"),
-            ("db.service", "ExecStart=/usr/bin/postgres -D /srv/shared_db/huge_1\n", "/srv/shared_db/huge_1"),
-            ("db.service", "ExecStart=numactl -N 0 /usr/bin/postgres -D /srv/o\n", "/srv/o"),
-            ("db.service", "ExecStart=${PGBIN}/postgres -D /srv/l\n", "/srv/l"),
-            ("db.service", "ExecStart=/bin/true\nExecStartPost=/opt/pg_ctl start -D /srv/m\n", "/srv/m"),
-            ("db.service", "ExecStartPre=/usr/bin/install -D a b\nExecStart=postgres -D /srv/n\n", "/srv/n"),
-            ("db.service", "ExecStart=/bin/sh -ec 'cd /; exec postgres -D /srv/g; true'\n", "/srv/g"),
-            ("db.service", "ExecStart=/bin/su - postgres -c 'PGDATA=/srv/h pg_ctl start'\n", "/srv/h"),
-            ("db.service", "ExecStart=/opt/pg_ctl -wD \"/srv/i i\" start\n", "/srv/i i"),
-            (
-                "db.service",
-                "ExecStart=numactl --interleave=all /usr/bin/postgres -D /var/lib/postgres\n",
-                "/var/lib/postgres",
-            ),
-            ("db.service", "ExecStart=@/usr/bin/postgres postgres -D /srv/k\n", "/srv/k"),
-            ("db.service", "ExecStart=/usr/bin/true\nExecStart=\nExecStart=!/usr/bin/postmaster -D/srv/c\n", "/srv/c"),
-            (
-                "db.service",
-                "Environment=PGROOT=/var/lib/postgres\nExecStart=/usr/bin/postgres -D ${PGROOT}/data\n",
-                "/var/lib/postgres/data",
-            ),
-            ("db.service", "Environment=PGROOT=/srv/d\nExecStart=/usr/libexec/start\n", "/srv/d/data"),
-            (
-                "edb-as-15.service",
-                "Environment=PGDATA=/var/lib/edb/as15/data\nExecStart=/usr/edb/as15/bin/edb-postmaster -D ${PGDATA}\n",
-                "/var/lib/edb/as15/data",
-            ),
-            ("pg@a-b.service", "ExecStart=/usr/bin/postgres -D /srv/%i%I\n", "/srv/a-ba/b"),
-            (
-                "db.service",
-                "EnvironmentFile=-/etc/sysconfig/db\nEnvironment=PGDATA=/no\nExecStart=/usr/bin/postgres -D $PGDATA\n",
-                "/srv/of file",
-            ),
-            (
-                "db.service",
-                "EnvironmentFile=-/etc/sysconfig/none\nEnvironment=PGDATA=/srv/e\nExecStart=/usr/bin/postgres\n",
-                "/srv/e",
-            ),
-            (
-                "postgresql.service",
-                "EnvironmentFile=-/etc/sysconfig/db\nExecStart=/usr/share/postgresql/postgresql-script start\n",
-                "/srv/of file",
-            ),
-            (
-                "postgresql.service",
-                "Environment=POSTGRES_DATADIR=~postgres/data\nExecStart=/usr/share/postgresql/postgresql-script start\n",
-                "/var/lib/pgsql/data",
-            ),
-        ] {
-            let host = Host::new(&[("etc/sysconfig/db", "# PGDATA=/no\nPGDATA='/srv/of file'\n")]);
-            host.write(&format!("etc/systemd/system/{name}"), &format!("[Service]\n{text}"));
-            assert_eq!(host.units(), [format!("{name} {found}")], "{text}");
+        let table = r#"
+            Environment=PGPORT=5\nExecStart=/opt/bin/pg_ctl start -w -t 300 -D "/opt/pg/data" -o "-p ${PGPORT}" => /opt/pg/data
+            ExecStart=/usr/bin/postgres -i \\n  --pgdata=/srv/a => /srv/a
+            ExecStart=postgres -D /srv/shared_db/huge_1 => /srv/shared_db/huge_1
+            ExecStart=${PGBIN}/postgres -D /srv/l => /srv/l
+            ExecStart=/bin/true\nExecStartPost=/opt/pg_ctl start -D /srv/m => /srv/m
+            User=postgres\nExecStartPre=/opt/check-start.sh -D a\nExecStart=postgres -D /srv/n => /srv/n
+            ExecStart=@/usr/bin/postgres postgres -D /srv/k => /srv/k
+            ExecStart=/usr/bin/true\nExecStart=\nExecStart=!/usr/bin/postmaster -D/srv/c => /srv/c
+            Environment=PGROOT=/srv/d\nExecStart=/usr/bin/postgres -D ${PGROOT}/data => /srv/d/data
+            Environment=PGDATA=/srv/e\nExecStart=/usr/edb/as15/bin/edb-postmaster -D ${PGDATA} => /srv/e
+            ExecStart=/usr/bin/postgres -D /srv/%i%I => /srv/a-ba/b
+            EnvironmentFile=-/etc/db\nEnvironment=PGDATA=/no\nExecStart=/usr/bin/postgres -D $PGDATA => /srv/file
+            EnvironmentFile=-/etc/none\nEnvironment=PGDATA=/srv/e\nExecStart=/usr/bin/postgres => /srv/e
+            Environment=POSTGRES_DATADIR=~postgres/data\nExecStart=/x/postgresql-script start => /var/lib/pgsql/data
+        "#;
+        for (text, found) in rows(table) {
+            let host = Host::new(&[("etc/db", "# PGDATA=/no\nPGDATA='/srv/file'\n")]);
+            host.write("etc/systemd/system/pg@a-b.service", &format!("[Service]\n{text}\n"));
+            assert_eq!(host.units(), [format!("pg@a-b.service {found}")], "{text}");
         }
+        let two = "[Service]\nExecStart=/opt/pg_ctl start -D /a\nExecStart=/opt/pg_ctl start -D /b\n";
+        assert_eq!(Host::units_of("etc/systemd/system/db.service", two), ["db.service /a", "db.service /b"]);
     }
 
     #[test]
     fn what_is_not_understood_is_said() {
-        for (text, why) in [
-            ("ExecStart=/usr/bin/postgres\n", "its unit names no data directory"),
-            ("ExecStart=/usr/share/postgresql/postgresql-script start\n", "its unit names no data directory"),
-            (
-                "Environment=\"OPTS=-c huge_pages=on\"\nExecStart=/usr/bin/postgres -D /data $OPTS\n",
-                "its unit has -c huge_pages=on, whose effect is not known here",
-            ),
-            (
-                "ExecStart=/opt/pg_ctl start -D /data -o '-B 10000'\n",
-                "its unit has -B 10000, whose effect is not known here",
-            ),
-            (
-                "ExecStart=/usr/bin/postgres -D /data --config-file=/etc/pg.conf\n",
-                "its unit has --config-file=/etc/pg.conf, whose effect is not known here",
-            ),
-            ("ExecStart=/usr/sbin/chroot /srv /usr/bin/postgres -D /data\n", "its chroot is not followed"),
-            ("User=postgres\nExecStart=/opt/run.sh -D /data\n", "the program of its ExecStart= is not known"),
-            ("User=postgres\nExecStart=/opt/start.sh\n", "the program of its ExecStart= is not known"),
-            ("ExecStart=/usr/bin/postgres -D %h/data\n", "its data directory %h/data is not understood"),
-            ("ExecStart=/usr/bin/postgres -D ${X}\n", "its data directory ${X} is not understood"),
-            ("Environment=PGDATA=data\nExecStart=/usr/bin/postgres\n", "its data directory data is not understood"),
-            ("ExecStart=/usr/bin/patroni /etc/patroni.yml\n", "its data directory is in the configuration of patroni"),
-            (
-                "ExecStart=/usr/bin/python3 /opt/bin/patroni x\n",
-                "its data directory is in the configuration of patroni",
-            ),
-            (
-                "ExecStart=/bin/sh -c 'exec /opt/bin/patroni x'\n",
-                "its data directory is in the configuration of patroni",
-            ),
-            (
-                "ExecStart=/usr/bin/podman run -v pg:/var/lib/postgresql/data docker.io/library/postgres:17\n",
-                "it starts a container, whose server counts only while it runs",
-            ),
-            (
-                "ExecStart=/usr/bin/postgres -D /data -c shared_buffers=8GB\n",
-                "its unit has shared_buffers=8GB, whose effect is not known here",
-            ),
-            ("RootDirectory=/srv\nExecStart=/usr/bin/postgres -D /data\n", "its RootDirectory= is not followed"),
-            ("ExecStart=/usr/bin/postgres -D /data\nBindPaths=/a:/data\n", "its BindPaths= is not followed"),
-            ("ExecStart=/opt/start_postgres.sh\n", "the program of its ExecStart= is not known"),
-            ("Type=notify\nExecStart=/opt/own-postgres\n", "the program of its ExecStart= is not known"),
-            (
-                "EnvironmentFile=/etc/db/*.env\nExecStart=/usr/bin/postgres\n",
-                "/etc/db/*.env of EnvironmentFile= is a pattern",
-            ),
-            ("EnvironmentFile=/etc/link\nExecStart=/usr/bin/postgres\n", "/etc/link is not a regular file"),
-        ] {
-            let host = Host::new(&[("etc/systemd/system/db.service", &format!("[Service]\n{text}"))]);
+        let table = r#"
+            ExecStart=/usr/bin/postgres => its unit names no data directory
+            ExecStart=/usr/share/postgresql/postgresql-script start => its unit names no data directory
+            Environment="A=-c x=on"\nExecStart=/usr/bin/postgres -D /data $A => its unit has "-c, whose effect is not known here
+            ExecStart=/usr/bin/postgres -D ${X} => its unit has ${X}, whose effect is not known here
+            ExecStart=/opt/pg_ctl start -D /data -o '-B 10000' => its unit has '-B, whose effect is not known here
+            ExecStart=/bin/postgres -D /data --config-file=/x => its unit has --config-file=/x, whose effect is not known here
+            ExecStart=/opt/pg_ctl start -D /a ; /opt/pg_ctl start -D /b => its unit has ;, whose effect is not known here
+            ExecStart=/usr/bin/postgres -D "/data 1" => its data directory "/data is not understood
+            ExecStart=/usr/bin/postgres -D %h/data => its data directory %h/data is not understood
+            Environment="PGDATA=/data 1"\nExecStart=/usr/bin/postgres => its data directory "/data is not understood
+            Environment=PGDATA=data\nExecStart=/usr/bin/postgres => its data directory data is not understood
+            RootDirectory=/srv\nExecStart=/usr/bin/postgres -D /data => its RootDirectory= is not followed
+            ExecStart=/usr/bin/postgres -D /data\nBindPaths=/a:/data => its BindPaths= is not followed
+            EnvironmentFile=/etc/*.env\nExecStart=/usr/bin/postgres => /etc/*.env of EnvironmentFile= is a pattern
+            EnvironmentFile=/etc/link\nExecStart=/usr/bin/postgres => /etc/link is not a regular file
+            ExecStart=/usr/sbin/chroot /srv /usr/bin/postgres -D /data => NOT_READ
+            ExecStart=/bin/sh -c 'cd /; exec /usr/bin/postgres -D /data' => NOT_READ
+            ExecStart=/bin/su - postgres -c '/opt/pg/bin/pg_ctl start -D /srv/b' => NOT_READ
+            ExecStart=/usr/bin/numactl --interleave=all /usr/bin/postgres -D /data => NOT_READ
+            ExecStart=/usr/bin/python3 /opt/bin/patroni x => NOT_READ
+            ExecStart=/bin/sh -c 'cd /; exec postgres -D /data/pg; true' => NOT_KNOWN
+            User=postgres\nExecStart=/bin/sh -c 'mkdir -p /run/x; /opt/run.sh' => NOT_KNOWN
+            User=postgres\nExecStart=/opt/run.sh -D /srv/pg_data => NOT_KNOWN
+            User=postgres\nExecStart=/opt/run.sh => NOT_KNOWN
+            ExecStart=/opt/start_postgres.sh => NOT_KNOWN
+            Type=oneshot\nRemainAfterExit=yes\nExecStart=/opt/own-postgres => NOT_KNOWN
+            ExecStart=/usr/bin/podman run -v pg:/var/lib/postgresql/data docker.io/library/postgres:17 => IN_CONTAINER
+            Type=oneshot\nWorkingDirectory=/srv/db\nExecStart=/usr/bin/docker compose up -d => IN_CONTAINER
+        "#;
+        for (text, why) in rows(table) {
+            let host = Host::new(&[("etc/systemd/system/db.service", &format!("[Service]\n{text}\n"))]);
             host.link("etc/link", "/etc/other");
-            assert_eq!(host.units(), [format!("db.service: {why}")], "{text}");
+            assert_eq!(host.units(), [format!("db.service: {}", said(why))], "{text}");
         }
         for text in [
             "ExecStart=/usr/bin/postgres_exporter -D /x\n",
             "Type=notify\nUser=postgres\nExecStart=/usr/sbin/pgbouncer -q /etc/pgbouncer.ini\n",
             "User=postgres\nExecStart=/usr/bin/pg_receivewal -D /x\n",
-            "ExecStart=/usr/bin/podman run /x postgres-exporter:17\n",
+            "Type=oneshot\nUser=postgres\nExecStart=/opt/backup.sh\n",
             "ExecStart=/usr/bin/docker exec db pg_dump -U postgres\n",
-            "ExecStart=/bin/su postgres -c /usr/bin/exporter\n",
+            "ExecStart=/usr/bin/podman $LOGGING start --all --filter restart-policy=always\n",
+            "ExecStart=/bin/sh -c 'sudo -u postgres pg_dump x'\n",
+            "ExecStart=/opt/app --db postgres://localhost/app\n",
             "Type=forking\nExecStart=/opt/start.sh\n",
             "",
         ] {
-            let host = Host::new(&[("etc/systemd/system/db.service", &format!("[Service]\n{text}"))]);
-            assert_eq!(host.units(), [""; 0], "{text}");
+            let unit = format!("[Service]\n{text}");
+            assert_eq!(Host::units_of("etc/systemd/system/db.service", &unit), [""; 0], "{text}");
         }
+        let script = "[Service]\nType=forking\nExecStart=/etc/init.d/postgresql start\n";
+        let found = format!("postgresql.service: {NOT_KNOWN}");
+        assert_eq!(Host::units_of("run/systemd/generator.late/postgresql.service", script), [found]);
+        let debian = "[Service]\nExecStart=-/usr/bin/pg_ctlcluster --skip-systemctl-redirect %i start\n";
+        assert_eq!(Host::units_of("etc/systemd/system/postgresql@15-a.service", debian), [""; 0]);
     }
 
-    #[test]
-    fn several_servers_and_scripts() {
-        let two = "ExecStart=/opt/pg_ctl start -D /a\nExecStart=/opt/pg_ctl start -D /b\n";
-        let host = Host::new(&[("etc/systemd/system/db.service", &format!("[Service]\n{two}"))]);
-        assert_eq!(host.units(), ["db.service /a", "db.service /b"]);
-        let script = "[Service]\nType=forking\nExecStart=/etc/init.d/postgresql start\n";
-        let host = Host::new(&[("run/systemd/generator.late/postgresql.service", script)]);
-        assert_eq!(host.units(), ["postgresql.service: the program of its ExecStart= is not known"]);
-        host.write(
-            "etc/systemd/system/postgresql@15-a.service",
-            "[Service]\nType=forking\nExecStart=-/usr/bin/pg_ctlcluster --skip-systemctl-redirect %i start\n",
-        );
-        assert_eq!(host.units().len(), 1, "Debian's clusters are in /etc/postgresql");
+    /// What is said of it, by the name of its constant.
+    fn said(why: &str) -> &str {
+        match why {
+            "NOT_READ" => NOT_READ,
+            "NOT_KNOWN" => NOT_KNOWN,
+            "IN_CONTAINER" => IN_CONTAINER,
+            why => why,
+        }
     }
 
     #[test]
@@ -454,7 +427,13 @@ mod tests {
             "[Service]\nExecStart=\nExecStart=/usr/bin/postgres -D /b/%i\n",
         );
         host.link("etc/systemd/system/pg@c.service", "/usr/lib/systemd/system/pg@.service");
-        assert_eq!(host.units(), ["pg@a.service /srv/a", "pg@b.service /b/b", "pg@c.service /srv/c"]);
+        host.write("etc/systemd/system/all.target", "[Unit]\nAfter=pg@no.service\nWants=x.service \\\n pg@d.service\n");
+        host.write("etc/systemd/system/app@.service", "[Unit]\nRequires=pg@%i.service\n");
+        host.link("etc/systemd/system/multi-user.target.wants/app@e.timer", "/etc/systemd/system/app@.timer");
+        host.write("etc/systemd/system/by.service", "[Service]\nExecStart=/usr/bin/systemctl start pg@f\n");
+        let of = |name: &str, found: &str| format!("pg@{name}.service {found}");
+        let all = [of("a", "/srv/a"), of("b", "/b/b"), of("c", "/srv/c"), of("d", "/srv/d"), of("e", "/srv/e")];
+        assert_eq!(host.units(), [&all[..], &[of("f", "/srv/f")]].concat());
     }
 
     #[test]
@@ -465,92 +444,62 @@ mod tests {
         assert_eq!(host.units(), ["db.service /srv/a"], "linked");
         let path = host.0.path().join("opt/own/db.service");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(
-            host.units()[0].starts_with("db.service: whether it starts a server is unknown: "),
-            "{:?}",
-            host.units()
-        );
+        let why = "db.service: whether it starts a server is unknown: ";
+        assert!(host.units()[0].starts_with(why), "{:?}", host.units());
         fs::remove_file(path).unwrap();
         assert_eq!(host.units(), [""; 0], "there is none");
-        assert_eq!(Host::new(&[("usr/lib/systemd/system/db.service", unit)]).units(), ["db.service /srv/a"]);
-        let rc = "#!/bin/sh\n# pg_ctl -D /no start\nsu - postgres -c 'pg_ctl -D /srv/b start'\n";
-        assert_eq!(Host::new(&[("etc/rc.local", rc)]).units(), ["/etc/rc.local /srv/b"]);
+        assert_eq!(Host::units_of("usr/lib/systemd/system/db.service", unit), ["db.service /srv/a"]);
         let many = Host::new(&[]);
         (0..2010).for_each(|number| many.write(&format!("etc/systemd/system/{number}.service"), "[Service]\n"));
         assert_eq!(many.units().len(), 1, "{:?}", many.units());
     }
 
     #[test]
-    fn crontabs_and_scripts() {
-        for (path, line, found) in [
-            ("etc/cron.d/pg", "@reboot\tpostgres /opt/pg_ctl -D /srv/a start\n", "/etc/cron.d/pg /srv/a"),
-            (
-                "etc/cron.d/pg",
-                "*/5 * * * *  postgres  /opt/pg_ctl -D /srv/a status || /opt/pg_ctl -D /srv/a start\n",
-                "/etc/cron.d/pg /srv/a",
-            ),
-            ("etc/crontab", "@reboot postgres PGDATA=/srv/b pg_ctl start\n", "/etc/crontab /srv/b"),
-            (
-                "etc/crontab",
-                "@reboot postgres /home/postgres/start_db.sh\n",
-                "/etc/crontab: the program of its ExecStart= is not known",
-            ),
-            (
-                "var/spool/cron/crontabs/root",
-                "@reboot su - postgres -c '/opt/pg_ctl -D /srv/f start'\n",
-                "/var/spool/cron/crontabs/root /srv/f",
-            ),
-            ("var/spool/cron/root", "0 4 * * * /opt/backup /srv/f\n", ""),
-            (
-                "etc/supervisor/conf.d/pg.conf",
-                "[program:postgres]\ncommand=/usr/lib/postgresql/15/bin/postgres -D /srv/g\nuser=postgres\n",
-                "/etc/supervisor/conf.d/pg.conf /srv/g",
-            ),
-            (
-                "etc/supervisord.d/pg.ini",
-                "[program:pg]\nuser = postgres\ncommand = /opt/run.sh -D /srv/g\n",
-                "/etc/supervisord.d/pg.ini: the program of its ExecStart= is not known",
-            ),
-            ("etc/supervisord.d/web.ini", "[program:web]\nuser=www\ncommand=/opt/web --port 5\n", ""),
-            ("etc/anacrontab", "1 5 db su - postgres -c 'pg_ctl -D /srv/c start'\n", "/etc/anacrontab /srv/c"),
-            (
-                "etc/rc.local",
-                "if [ -x /opt/pg_ctl ]; then sudo -u postgres /opt/pg_ctl -D /srv/d; fi\n",
-                "/etc/rc.local /srv/d",
-            ),
-            ("etc/rc.local", "su - postgres -c \\\n 'pg_ctl -D /srv/e start'\n", "/etc/rc.local /srv/e"),
-            (
-                "etc/rc.local",
-                "su - postgres -c /home/postgres/start.sh &\n",
-                "/etc/rc.local: the program of its ExecStart= is not known",
-            ),
-            (
-                "etc/rc.local",
-                "/opt/postgres/start_db.sh &\n",
-                "/etc/rc.local: the program of its ExecStart= is not known",
-            ),
-            ("etc/rc.local", "chown postgres /run/pg\n/opt/start_firewall\nsystemctl start postgresql\n", ""),
-            (
-                "etc/cron.d/pg",
-                "0 3 * * * postgres /usr/bin/pg_dump -f /a db\n0 4 * * * postgres pg_basebackup -D /b\n",
-                "",
-            ),
-        ] {
-            let found: Vec<_> = Some(found).filter(|found| !found.is_empty()).into_iter().collect();
-            assert_eq!(Host::new(&[(path, line)]).units(), found, "{line}");
+    fn scripts_and_crontabs() {
+        let table = r##"
+            cron.d/pg: @reboot	postgres /opt/pg_ctl -D /srv/a start => NOT_READ
+            cron.d/pg: */5 * * * * postgres /opt/pg_ctl -D /a status || /opt/pg_ctl -D /a start => NOT_READ
+            crontab: @reboot postgres PGDATA=/srv/b pg_ctl start => NOT_READ
+            crontab: @reboot postgres /home/postgres/run.sh => NOT_KNOWN
+            anacrontab: 1 5 db su - postgres -c 'pg_ctl -D /srv/c start' => NOT_READ
+            ../var/spool/cron/root: @reboot su - postgres -c '/opt/pg_ctl -D /srv/f start' => NOT_READ
+            ../var/spool/cron/alice: @reboot docker compose -f /srv/x.yml up -d => IN_CONTAINER
+            ../var/spool/cron/crontabs/postgres: @reboot /opt/run.sh => NOT_KNOWN
+            ../var/spool/cron/crontabs/postgres: */5 * * * * /opt/restart_if_down.sh => NOT_KNOWN
+            ../var/spool/cron/postgres: MAILTO=dba\n0 3 * * * /opt/backup.sh\n0 0 * * * pg_ctl -D /srv/a reload => -
+            ../var/spool/cron/postgres: 0 3 * * * psql -c 'SELECT pg_backup_start(1)' && docker run --rm backup => -
+            ../var/spool/cron/root: 0 4 * * * /opt/backup /srv/f => -
+            cron.d/pg: 0 3 * * * postgres pg_dump -f /a db\n0 4 * * * postgres pg_basebackup -D /b => -
+            rc.local: # pg_ctl -D /no start\nsu - postgres -c \\n 'pg_ctl -D /srv/e start' => NOT_READ
+            rc.local: su - postgres -c /home/postgres/run.sh & => NOT_KNOWN
+            rc.local: /opt/postgres/run & => NOT_KNOWN
+            rc.local: /opt/start_firewall\nsystemctl start postgresql => -
+            supervisor/conf.d/pg.conf: [program:x]\ncommand=/opt/run.sh\nuser=postgres => NOT_KNOWN
+            supervisord.d/web.ini: [program:web]\nuser=www\ncommand=/opt/web --port 5 => -
+            service/pg/run: #!/bin/sh\nexec chpst -u postgres /opt/postgres -D "$PGDATA" => NOT_READ
+            inittab: pg:345:respawn:/bin/su postgres -c '/opt/postgres -D /srv/a' => NOT_READ
+            init.d/postgresql: systemd has made a unit of it, pg_ctl start => -
+        "##;
+        for (row, why) in rows(table) {
+            let (path, text) = row.split_once(": ").unwrap();
+            let path = format!("etc/{path}").replace("etc/../", "");
+            let found: Vec<_> = Some(format!("/{path}: {}", said(why))).filter(|_| why != "-").into_iter().collect();
+            assert_eq!(Host::units_of(&path, text), found, "{row}");
         }
+        let of_init = |text: &str| Host::new(&[("etc/init.d/postgresql", text)]).units();
+        assert_eq!(of_init("#!/sbin/openrc-run\nstart() {\n"), [format!("/etc/init.d/postgresql: {NOT_KNOWN}")]);
+        assert_eq!(of_init(". /usr/share/postgresql-common/init.d-functions\n"), [""; 0], "Debian's");
+        let linked = Host::new(&[("etc/sv/db/run", "exec pg_ctl start\n"), ("run/systemd/system/.keep", "")]);
+        linked.link("etc/service/db", "/etc/sv/db");
+        assert_eq!(linked.units(), ["/etc/service/db/run", "/etc/sv/db/run"].map(|path| format!("{path}: {NOT_READ}")));
     }
 
     #[test]
     fn quadlets_before_the_generator_has_run() {
-        let image = "[Container]\nImage = quay.io/sclorg/postgresql-16-c9s\n";
-        let found = ["db.service: it starts a container, whose server counts only while it runs"];
-        for path in ["etc/containers/systemd/db.container", "usr/share/containers/systemd/users/1000/db.container"] {
-            assert_eq!(Host::new(&[(path, image)]).units(), found, "{path}");
+        let found = [format!("db.service: {IN_CONTAINER}")];
+        for path in ["etc/containers/systemd/db.container", "etc/containers/systemd/db.kube"] {
+            assert_eq!(Host::units_of(path, "[Container]\nImage=registry/own:17\n"), found, "{path}");
         }
-        assert_eq!(Host::new(&[("etc/containers/systemd/db.kube", "[Kube]\nYaml=postgres.yaml\n")]).units(), found);
-        for other in ["[Unit]\nAfter=postgres.service\n[Container]\nImage=nginx\n", "Image=postgres-exporter\n"] {
-            assert_eq!(Host::new(&[("etc/containers/systemd/db.container", other)]).units(), [""; 0], "{other}");
-        }
+        assert_eq!(Host::units_of("etc/containers/systemd/db@.container", "[Container]\n"), [""; 0], "a template");
     }
 }

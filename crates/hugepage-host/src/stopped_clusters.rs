@@ -8,7 +8,6 @@ use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::{HugePages, PoolFact, PoolState};
 use hugepage_assess::pools;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::host::accounts;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::source::root::if_there;
@@ -22,50 +21,35 @@ use super::cluster_paths::{ClusterPaths, DEBIAN, PACKAGES};
 use super::identify::ServerIdentity;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::{Configured, requested_by_settings};
-use super::postgresql_service::IN_CONTAINER;
-use super::postgresql_units::{UnitDirectory, crontab_of_root, units};
+use super::postgresql_service::{IN_CONTAINER, NOT_KNOWN};
+use super::postgresql_units::{UnitDirectory, scripts, units};
 use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
 use super::stopped_readers::by_owners;
 use crate::readers::{self, Owner};
 
-/// What starts servers of an account, by its name, and why they are unknown.
-const STARTERS: [(&str, &str); 3] = [
-    ("/var/lib/systemd/linger", "it lingers, and the units in its home directory are not read"),
-    ("/var/spool/cron", "its crontab is not read"),
-    ("/var/spool/cron/crontabs", "its crontab is not read"),
-];
+/// A file for each account whose own service manager runs from the boot on (loginctl(1)).
+const LINGER: &str = "/var/lib/systemd/linger";
+const LINGERS: &str = "it lingers, and the units in its home directory are not read";
 
 impl Snapshot {
     /// Adds the PostgreSQL clusters that do not run: those in the directories of Debian and Red Hat, in systemd units, and in `given`.
     /// `ask` answers what a start of one asks for, as the user of the cluster.
     pub fn find_stopped_clusters(&mut self, root: &Root, given: &[PathBuf], ask: Option<&AskStart<'_>>) {
         let (mut unread, mut notes) = (Vec::new(), Notes::default());
-        let crontab = crontab_of_root(root);
+        let (host, running) = (&self.host, self.servers.iter().map(|server| &server.id).collect::<Vec<_>>());
+        let scripts = scripts(root);
         let read_units = || {
             let (mut notes, mut enabled) = (Notes::default(), Vec::new());
-            (units(root, &crontab, &mut enabled, &mut notes), enabled, notes.into_vec())
+            (units(root, &scripts, &mut enabled, &mut notes), enabled, notes.into_vec())
         };
         let (mut units, enabled, noted) = readers::read_as(&Owner::nobody(root), read_units).unwrap_or_else(|why| {
             why.add_to(&mut unread);
             Default::default()
         });
         noted.into_iter().for_each(|note| notes.add(note));
-        let (host, running) = (&self.host, self.servers.iter().map(|server| &server.id).collect::<Vec<_>>());
-        let services: BTreeSet<_> = running.iter().filter_map(|id| id.service.as_deref()).collect();
-        // The process of a container that runs is in no cgroup of its unit's.
-        let runs_container = |(unit, directory): &UnitDirectory| {
-            directory.as_ref().is_err_and(|why| why == IN_CONTAINER)
-                && root.exists(&format!("/sys/fs/cgroup/system.slice/{unit}"))
-        };
-        units.retain(|one| !services.contains(one.0.as_str()) && !runs_container(one));
-        // Its own manager starts what units of its home directory have, and cron what its crontab has.
-        for account in accounts::accounts(root).unwrap_or_default() {
-            let is_usual = ["postgres", "pgsql", "enterprisedb"].contains(&&*account.name);
-            if is_usual && running.iter().all(|id| id.place.uid != Some(account.uid)) {
-                let starts = STARTERS.iter().find(|(place, _)| root.exists(&format!("{place}/{}", account.name)));
-                units.extend(starts.map(|(_, why)| (account.name, Err((*why).to_owned()))));
-            }
-        }
+        units.retain(|unit| !is_settled(root, &running, unit));
+        let lingering = root.list(LINGER).unwrap_or_default().into_iter().filter(|name| name != "root");
+        units.extend(lingering.map(|name| (name, Err(LINGERS.to_owned()))));
         let versions = || if_there(root.list(DEBIAN)).map_err(|error| error.to_string());
         let versions = readers::read_as(&Owner::nobody(root), versions).map_err(|why| why.add_to(&mut unread));
         let versions = versions.ok().and_then(|found| notes.keep(found)?).into_iter().flatten();
@@ -91,6 +75,16 @@ impl Snapshot {
         let found = units.iter().filter_map(of_unit).chain(clusters.into_values()).collect();
         self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec(), unread };
     }
+}
+
+/// Whether what a unit or a script may start runs: one in which no server is seen runs something else.
+fn is_settled(root: &Root, running: &[&ServerIdentity], (unit, directory): &UnitDirectory) -> bool {
+    let Err(why) = directory else { return false };
+    let events = format!("/sys/fs/cgroup/system.slice/{unit}/cgroup.events");
+    let is_populated = || root.read_short(&events, |text| text.contains("populated 1")).unwrap_or(false);
+    let is_started = || root.exists(&format!("/run/openrc/started/{}", unit.rsplit('/').next().unwrap_or_default()));
+    running.iter().any(|id| id.service.as_ref() == Some(unit))
+        || [IN_CONTAINER, NOT_KNOWN].contains(&&**why) && (is_populated() || is_started())
 }
 
 /// Where clusters may be.
@@ -125,8 +119,7 @@ impl Clusters<'_> {
         };
         let files = InstanceFiles::own(root);
         // Also of one whose directory only its own user sees.
-        let runs =
-            |data: &Path| self.running.iter().any(|id| id.place.container.is_none() && Path::new(&id.name) == data);
+        let runs = |at: &Path| self.running.iter().any(|id| id.place.container.is_none() && Path::new(&id.name) == at);
         let mut clusters = Vec::new();
         for place in places {
             let all = ClusterPaths::of_place(root, place, is_of_unit(place, &|_| true), notes);

@@ -138,6 +138,14 @@ fn service_of(root: &Root, owner: &Account) -> Option<String> {
             match files.read(&path) {
                 Ok(Some(RootEntry::Text(text))) if text.lines().any(is_owner) => return Some(path),
                 Ok(Some(RootEntry::Directory)) if path.ends_with(".service.d") => places.push(path),
+                // What `systemctl link` has linked is elsewhere; a mask is no regular file.
+                Ok(Some(RootEntry::Link(target))) if path.ends_with(".service") && target != "/dev/null" => {
+                    match files.read(&target) {
+                        Ok(Some(RootEntry::Text(text))) if !text.lines().any(is_owner) => {}
+                        Ok(Some(RootEntry::Text(_))) | Err(_) => return Some(path),
+                        Ok(_) => {}
+                    }
+                }
                 _ => {}
             }
         }

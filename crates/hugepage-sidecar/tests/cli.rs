@@ -446,6 +446,15 @@ fn absent_and_unreadable() {
 }
 
 /// A tree is left as it is.
+/// A unit with LimitDATA= leaves readers less than they would have.
+#[test]
+fn little_memory_is_enough_for_readers() {
+    let limited = "ulimit -d 40000 && exec \"$0\" --root \"$1\" status";
+    let arguments = [env!("CARGO_BIN_EXE_hugepage-sidecar").into(), fixture("two-nodes")];
+    let output = Command::new("sh").args(["-c", limited]).args(arguments).output().unwrap();
+    assert!(!stdout(&output).contains("were not read"), "{output:?}");
+}
+
 #[test]
 fn watch_on_a_tree() {
     let host = Host::with_server(HUGE, "on", 4);

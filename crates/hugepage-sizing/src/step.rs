@@ -2,7 +2,7 @@
 
 use hugepage_assess::advice::plan::Step;
 use hugepage_assess::advice::pool;
-use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation};
+use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation, counted};
 use hugepage_assess::assessment::Severity;
 use hugepage_kernel::Pages;
 use hugepage_kernel::memory::pool::Pool;
@@ -47,7 +47,7 @@ impl Sizing {
                     format!("{text}{holder}{strangers}{caution}{misfits}."),
                 )
             }
-            .counting(Some(Pages(0))),
+            .counting(&counted(Some(Pages(0)))),
         )
     }
 

@@ -83,10 +83,10 @@ impl Recommendation {
     }
 
     /// With whom it counts in its reason, if it sets a number of pages.
-    pub fn counting(mut self, others_lack: Option<Pages>) -> Self {
-        let is_of_pool = matches!(self.area, Area::Kernel | Area::Boot) && self.setting.contains("hugepages");
-        if is_of_pool && self.recommended.is_some() {
-            self.reason = format!("{} ({}).", self.reason.trim_end_matches('.'), counted(others_lack));
+    pub fn counting(mut self, counted: &str) -> Self {
+        let is_pool = matches!(self.area, Area::Kernel | Area::Boot) && self.setting.contains("hugepages");
+        if is_pool && self.recommended.is_some() {
+            self.reason = format!("{} ({counted}).", self.reason.trim_end_matches('.'));
         }
         self
     }

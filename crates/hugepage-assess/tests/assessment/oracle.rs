@@ -116,7 +116,7 @@ fn words_and_outlook_of_an_sga() {
         (
             "FALSE beside a pool for it", Sga { pool: (512, 512), requested: HugePages::Off, ..none }, "warning", "base",
             "The pool has 512 pages of 2 MB, the servers of this host need 0, and 1 GB is unused.",
-            Some("Reduce the pool, unless a stopped server needs these pages."),
+            Some("Reduce the pool, unless a stopped server needs these pages, or one in base pages is to have them."),
         ),
         (
             "ONLY, and nothing is left", Sga { pool: (0, 0), requested: HugePages::On, ..none }, "critical", "fails",

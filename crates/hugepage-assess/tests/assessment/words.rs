@@ -26,6 +26,13 @@ fn messages_and_hints() {
                  seen here; `hugepage-sidecar size` counts all of the host) and restart the server, or set huge_pages = off.",
             ),
         ),
+        // What others hold of a pool that is too small adds up with what is missing.
+        (
+            Server { pool: known(pool(500, 40, 0)), ..base.clone() },
+            "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: only 40 of the pool's 500 pages of 2 MB \
+             are available; 512 are needed (472 missing).",
+            Some("Run \"sysctl -w vm.nr_hugepages=972\" (all servers seen here; `hugepage-sidecar size` counts all of the host) and restart the server."),
+        ),
         (
             Server { pool: known(pool(6600, 0, 0)), ..base.clone() },
             "Shared memory (1 GB) is in 4 kB pages although huge pages were asked for: only 0 of the pool's 6600 pages of 2 \
@@ -129,13 +136,13 @@ fn messages_and_hints() {
         (
             Server { pool: known(pool(1524, 1024, 12)), ..huge.clone() },
             "The pool has 1524 pages of 2 MB, the servers of this host need 512, and 2024 MB is unused.",
-            Some("Run \"sysctl -w vm.nr_hugepages=512\", unless a stopped server needs these pages."),
+            Some("Run \"sysctl -w vm.nr_hugepages=512\", unless a stopped server needs these pages, or one in base pages is to have them."),
         ),
         (
             Server { page_size: PageSize::new(GIB), pool: known(Pool { page_size: PageSize::new(GIB).unwrap(), ..pool(2, 1, 0) }), ..huge.clone() },
             "The pool has 2 pages of 1 GB, the servers of this host need 1, and 1 GB is unused.",
             Some("Run \"echo 1 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages\", unless a stopped server needs \
-                  these pages."),
+                  these pages, or one in base pages is to have them."),
         ),
         (
             Server { memory: 100 * MIB, page_tables: 6 * MIB, pool: known(pool(512, 0, 0)), ..huge },

@@ -73,7 +73,9 @@ pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
         setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
     }
     // What runs in it, such as `postgres -C`, may have more.
-    setrlimit(Resource::Data, Rlimit { current: Some(MAX_DATA), ..getrlimit(Resource::Data) })?;
+    let maximum = getrlimit(Resource::Data).maximum;
+    let current = Some(maximum.map_or(MAX_DATA, |most| most.min(MAX_DATA)));
+    setrlimit(Resource::Data, Rlimit { current, maximum })?;
     // A change of the user ends it (prctl(2)).
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }

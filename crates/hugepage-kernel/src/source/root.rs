@@ -152,7 +152,7 @@ impl Root {
     }
 
     /// What `path` names, which nothing leads out of.
-    pub(crate) fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
+    pub fn find(&self, path: &str, follow: bool) -> io::Result<BeneathFile> {
         beneath::find(self.top()?, path, follow)
     }
 

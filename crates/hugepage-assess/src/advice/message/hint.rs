@@ -1,7 +1,7 @@
 //! Instructions, if no steps are known that certainly lead to huge pages.
 
 use crate::advice::message::status_text::{StatusText, is_of_pool};
-use crate::advice::plan::Start;
+use crate::advice::plan::{Start, UNLESS};
 use crate::assessment::{Finding, Outlook, Severity};
 use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact};
 
@@ -14,6 +14,7 @@ impl StatusText<'_> {
         let is_of_crash = *finding == Finding::CrashLoses
             || *finding == Finding::OutlookUnknown && status.outlook != Outlook::Unknown;
         let nodes = Start::of_restart(status).and_then(|start| start.pool_state.nodes);
+        let has_few_nodes = nodes.as_ref().is_some_and(NodePools::is_restricted);
         // In huge pages, what a restart would lack is the cause.
         let of_restart = status.forecast.cause.filter(|_| status.outlook != Outlook::Hugetlb);
         let cause = if status.of_pending { of_restart } else { status.cause.or(of_restart) };
@@ -26,7 +27,7 @@ impl StatusText<'_> {
             (Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown, _)
             | (Finding::LimitHit { .. }, _) => return None,
             (Finding::PoolWasted { .. }, _) if !is_warning => return None,
-            (Finding::PoolWasted { .. }, _) => "Reduce the pool, unless a stopped server needs these pages.".to_owned(),
+            (Finding::PoolWasted { .. }, _) => format!("Reduce the pool{UNLESS}."),
             _ if is_of_crash && matches!(facts.crash_recovery, CrashRecovery::Refused(_)) => {
                 "Set at least the same values as on the primary server, and restart the server.".to_owned()
             }
@@ -36,7 +37,7 @@ impl StatusText<'_> {
             _ if matches!(facts.pending, Pending::Refused(_)) => {
                 "Correct the configuration on disk as the message says.".to_owned()
             }
-            (_, Some(cause)) if is_of_nodes(cause, nodes.as_ref()) => format!(
+            (_, Some(cause)) if cause == Cause::NodeLimit || is_of_pool(cause) && has_few_nodes => format!(
                 "Before its next start give the NUMA nodes that the {} may use more huge pages (/sys/devices/system/node), or let it \
                  use more nodes (cpuset.mems, numactl).",
                 terms.server
@@ -67,9 +68,4 @@ impl StatusText<'_> {
             _ => "What helps depends on what could not be determined.".to_owned(),
         })
     }
-}
-
-/// Whether `cause` is that the nodes which the server may use have too few pages.
-fn is_of_nodes(cause: Cause, nodes: Option<&NodePools>) -> bool {
-    cause == Cause::NodeLimit || is_of_pool(cause) && nodes.is_some_and(NodePools::is_restricted)
 }

@@ -69,11 +69,11 @@ impl StatusText<'_> {
             _ if self.could_land_now() => self.reason_at_start(cause),
             Cause::Disabled => return format!(" because {}{}", self.setting(), self.requested_on_disk()),
             Cause::PoolEmpty => format!("the pool of {size} pages is empty; {needed} {are} needed"),
-            Cause::PoolTooSmall => {
+            Cause::PoolTooSmall if available >= nr => {
                 let s = if nr == Pages(1) { "" } else { "s" };
                 format!("the pool has {nr} page{s} of {size}; {needed} {are} needed ({missing} missing)")
             }
-            Cause::PoolTaken => format!(
+            Cause::PoolTooSmall | Cause::PoolTaken => format!(
                 "only {available} of the pool's {nr} pages of {size} are available; {needed} {are} needed ({missing} missing){}",
                 self.largest_holder()
             ),

@@ -116,6 +116,9 @@ impl Step {
     }
 }
 
+/// Who may use a pool that is too large.
+pub const UNLESS: &str = ", unless a stopped server needs these pages, or one in base pages is to have them";
+
 /// Steps in their order, all of which are necessary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {

@@ -19,7 +19,7 @@ pub fn of_findings(status: &Status) -> Vec<Recommendation> {
         let steps = plan.steps.iter().filter(|step| !(plan.reduces() && matches!(step, Step::SetPool { .. })));
         for row in steps.filter_map(|step| PlannedStep { status, severity: *severity, finding, step }.row()) {
             if !rows.iter().any(|known| (known.area, &known.setting) == (row.area, &row.setting)) {
-                rows.push(row.counting(status.facts.others_lack));
+                rows.push(row.counting(&plan.counted(status)));
             }
         }
     }

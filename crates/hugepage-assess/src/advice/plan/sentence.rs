@@ -2,7 +2,7 @@
 
 use hugepage_kernel::{Bytes, Pages};
 
-use super::{Plan, Step};
+use super::{Plan, Step, UNLESS};
 use crate::advice::command;
 use crate::advice::message::product::ProductTerms;
 use crate::advice::recommendation::counted;
@@ -30,7 +30,7 @@ impl Plan {
             text += &format!(", or set {}", terms.setting(HugePages::Off));
         }
         if let Finding::PoolWasted { .. } = finding {
-            text += ", unless a stopped server needs these pages";
+            text += UNLESS;
         }
         if let Some((left, percent)) = self.steps.iter().find_map(Step::leaves) {
             text += &format!("; this leaves {left} of memory to base pages, less than {percent}%");
@@ -45,12 +45,11 @@ impl Plan {
     /// A clause for each step, and one for a stop that steps wait for.
     fn texts(&self, status: &Status, finding: &Finding) -> Vec<String> {
         let terms = ProductTerms::of_product(status.facts.requested.product);
-        let server = terms.server;
         let waits = self.steps.iter().any(Step::waits) && self.steps.contains(&Step::Restart);
         // The memory is there when all have stopped that are to move.
         let (whom, them) = match status.facts.others_lack {
-            Some(Pages(1..)) => (format!("this {server} and all others that lack pages"), "them".to_owned()),
-            _ => (format!("the {server}"), format!("the {server}")),
+            Some(Pages(1..)) => (format!("this {} and all others that lack pages", terms.server), "them".to_owned()),
+            _ => (format!("the {}", terms.server), format!("the {}", terms.server)),
         };
         let mut texts = Vec::new();
         for step in &self.steps {
@@ -62,18 +61,23 @@ impl Plan {
                 step if step.is_setting() && status.of_pending && status.facts.landing() == Landing::Hugetlb => {
                     step.text(terms) + " in the configuration"
                 }
-                step if step.sets_pages() && !matches!(finding, Finding::PoolWasted { .. }) => {
-                    let with_it = match self.steps.contains(&Step::SetHugePagesTry) {
-                        _ if self.reduces() => "once that is reduced, ",
-                        true => "with this one, ",
-                        false => "",
-                    };
-                    format!("{} ({with_it}{})", step.text(terms), counted(status.facts.others_lack))
+                Step::SetPool { .. } | Step::SetPoolAtBoot { .. } if !matches!(finding, Finding::PoolWasted { .. }) => {
+                    format!("{} ({})", step.text(terms), self.counted(status))
                 }
                 step => step.text(terms),
             });
         }
         texts
+    }
+
+    /// Whom its number of pages counts.
+    pub(super) fn counted(&self, status: &Status) -> String {
+        let counted = counted(status.facts.others_lack);
+        match self.steps.contains(&Step::SetHugePagesTry) {
+            _ if self.reduces() => format!("once that is reduced, {counted}"),
+            true => format!("with this one, {counted}"),
+            false => counted,
+        }
     }
 
     /// Whether shared memory is first to be made smaller.
@@ -101,10 +105,6 @@ impl Step {
             Self::SetPool { leaves, .. } => *leaves,
             _ => None,
         }
-    }
-
-    const fn sets_pages(&self) -> bool {
-        matches!(self, Self::SetPool { .. } | Self::SetPoolAtBoot { .. })
     }
 
     const fn waits(&self) -> bool {
