@@ -5,7 +5,6 @@ use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{HugePages, Product, Requested};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::{Bytes, Notes, PageSize};
-use hugepage_server::CgroupView;
 use hugepage_server::server::observe;
 
 use super::{GIB, HOSTS, MIB, host, notes_of, segment};
@@ -197,7 +196,7 @@ fn from_files_to_sentences() {
         };
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let view = CgroupView::new(hierarchy.as_ref());
+        let view = hierarchy.as_ref();
         let server = observe(&root, requested, Some(segment(&root)), 20, view, &mut notes);
         let status = Status::assess(server);
 
