@@ -172,5 +172,5 @@ pub fn with_hierarchy<T>(root: &Root, notes: &mut Notes, use_it: impl FnOnce(Cgr
         let process = postmaster_in_proc().unwrap_or_else(|| "self".to_owned());
         HIERARCHY.set(notes.keep(Hierarchy::find_of(root, &process)));
     }
-    HIERARCHY.with_borrow(|known| use_it(CgroupView::new(known.as_ref()), notes))
+    HIERARCHY.with_borrow(|known| use_it(known.as_ref(), notes))
 }

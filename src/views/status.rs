@@ -29,7 +29,7 @@ fn hugepage_status(call: pg_sys::FunctionCallInfo) {
             crash_outlook: status.crash_outlook(),
             boot_outlook: status.boot_outlook(),
         };
-        let row = fields(&StatusRow::new(&status, landed_in));
+        let row = fields(&StatusRow::new(&status));
         Some(row.chain(beside(&status)).chain(of_server))
     })
 }

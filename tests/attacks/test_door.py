@@ -134,7 +134,7 @@ def test_time_and_memory_have_an_end(home):
 
 
 def test_many_that_call_themselves_servers(home):
-    """1,000 processes of a user: ten lines, whose names a user has chosen, in bounded time and memory."""
+    """1,000 processes of a user: one line, whose name a user has chosen, in bounded time and memory."""
     count = 1000
     script, program = home / "many.py", home / "postgres"
     script.write_text(MANY)
@@ -146,7 +146,7 @@ def test_many_that_call_themselves_servers(home):
         assert many.stdout.readline() == "ready\n"
         answer, used = sidecar.run_measured("status", "--format", "json")
         answer = answer.json()
-        assert len(answer["strangers"]) == 10 and answer["more_strangers"] == count - 10 + len(before["strangers"])
+        assert len(answer["strangers"]) == 1 + len(before["strangers"])
         assert len(json.dumps([answer["strangers"], answer["notes"]])) - len(json.dumps(before["notes"])) < 4 * KB
         assert (answer["verdict"], pools(answer)) == (before["verdict"], pools(before))
         assert used.seconds < 2 and used.peak_memory < 32 * MB, used

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 TABLES = tables(script("install-sql"))
 COMMON = ("format_version", "snapshot_id", "snapshot_utc", "host_name")
 COUNTS = ("pool_count", "instance_count", "finding_count", "start_count")
-PROSE = ("message", "notes", "evidence", "regression_detail", "last_start_errors", "reason", "errors")
+PROSE = ("message", "notes", "regression_detail", "last_start_errors", "reason", "errors")
 COMMANDS = ("command", "instance_host")
 """Columns that are complete or NULL."""
 INSTRUCTIONS = ("hint",)

@@ -80,9 +80,7 @@ def agree(row: dict[str, Any], instance: Instance, landed: str, **expected: Any)
 def test_all_in_huge_pages(oracle, pool, told):
     pool(HUGE, 51)
     instance = oracle.instance("FULL", SysV(32 * MB, HUGE), SysV(66 * MB, HUGE), SysV(HUGE, HUGE), servers=3)
-    row = told("FULL")
-    agree(row, instance, "hugetlb", verdict=well(), cause=None, pages_missing=0, page_size=HUGE, restart_outlook="hugetlb")
-    assert row["evidence"] == ["maps, page sizes asked of the kernel", "HugetlbPages"]
+    agree(told("FULL"), instance, "hugetlb", verdict=well(), cause=None, pages_missing=0, page_size=HUGE, restart_outlook="hugetlb")
 
 
 def test_one_sid_in_two_containers(oracle, pool, tmp_path):
@@ -124,8 +122,7 @@ def test_all_in_base_pages(oracle, pool, told, available, cause, missing):
     instance = oracle.instance("EMPTY", SysV(12 * MB), SysV(32 * MB), SysV(HUGE - BASE_PAGE), servers=2)
     if available == 0 and kernel.meminfo()["HugePages_Total"] > 0:
         cause = "pool_too_small"
-    agree(told("EMPTY"), instance, "base", cause=cause, pages_missing=missing - 1, page_size=BASE_PAGE,
-          evidence=["maps, page sizes asked of the kernel"])
+    agree(told("EMPTY"), instance, "base", cause=cause, pages_missing=missing - 1, page_size=BASE_PAGE)
 
 
 def test_mixed_as_the_99_percent_instance(oracle, pool, told):
@@ -244,11 +241,11 @@ def test_without_privilege(oracle, pool, told, tmp_path):
     row = told("SHUT", user="nobody")
     assert {"landed_in": "unknown", "verdict": "notice", "shared_memory": None, "huge_page_bytes": None, "pages_needed": None,
             "pages_held": None, "pages_missing": None, "by_page_size": [], "processes": 2, "memlock": 6 * MB,
-            "page_tables_total": page_tables([instance.pmon, *instance.servers]), "evidence": ["HugetlbPages"],
+            "page_tables_total": page_tables([instance.pmon, *instance.servers]),
             "oracle_home": None}.items() <= row.items()
     assert any(f"/proc/{instance.pmon}/maps" in note and "run this as root" in note for note in row["notes"])
     row = told("BASE", user="nobody")
-    assert (row["landed_in"], row["evidence"], row["memlock"]) == ("unknown", [], memlock(base.pmon))
+    assert (row["landed_in"], row["memlock"]) == ("unknown", memlock(base.pmon))
     agree(told("OPEN", user="nobody"), own, "base")
     assert sidecar.run("check", "--state-dir", tmp_path, "--service-account", str(OWNER), user="nobody").status == UNKNOWN
     assert sidecar.run("check", "--instance", "OPEN", "--state-dir", tmp_path, "--service-account", str(OWNER), user="nobody").status == OK
@@ -288,7 +285,7 @@ class TestAlertLogs:
             instance = oracle.instance("SHUT", *self.SGA, user=OWNER, setgid=DBA)
         write(instance, "19", age=timedelta())
         row = told("SHUT", user="nobody", through=with_oratab(tmp_path, f"SHUT:{instance.home}:N\n"))
-        assert (row["landed_in"], row["shared_memory"], row["evidence"]) == ("unknown", None, ["HugetlbPages"])
+        assert (row["landed_in"], row["shared_memory"]) == ("unknown", None)
         assert row["use_large_pages"] == "TRUE"
 
     def test_the_last_block_counts(self, oracle, pool, told):

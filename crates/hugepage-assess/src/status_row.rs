@@ -11,7 +11,7 @@ use crate::{columns, pools, row};
 
 columns! {
     /// One server, with the names that SQL, JSON and Oracle have. `None` is unknown unless a field says otherwise.
-    StatusRow(status: &Status, landed_in: Landing) where {
+    StatusRow(status: &Status) where {
         let facts = &status.facts;
         let segment = facts.segment.as_ref();
         let known = segment.filter(|segment| segment.landing != Landing::Unknown);
@@ -23,8 +23,8 @@ columns! {
         message: String = message(status),
         /// One sentence on what to do; `None` if nothing needs to be done.
         hint: Option<String> = hint(status),
-        /// The kind of pages by all evidence, which may be better than that of the mapping.
-        landed_in: Landing = landed_in,
+        /// The kind of pages.
+        landed_in: Landing = facts.landing(),
         /// The page size of the segment.
         page_size: Option<Bytes> = facts.page_size().map(PageSize::bytes),
         /// Why it is not as requested; `None` if it is.

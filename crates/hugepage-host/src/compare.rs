@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use hugepage_assess::model::{CurrentStart, OtherPool, Pending, PoolFact, Segment};
+use hugepage_assess::model::{CurrentStart, Pending, PoolFact, Segment};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_sizing::PoolNeed;
 
@@ -13,8 +13,8 @@ use super::snapshot::HostFacts;
 /// The servers of a host beside each other. The sizing of a pool is made once: of a user's servers there may be thousands.
 pub(super) struct Comparison<'a> {
     all: &'a [InspectedServer],
-    host: &'a HostFacts,
-    reserve_percent: u32,
+    pub(super) host: &'a HostFacts,
+    pub(super) reserve_percent: u32,
     by_size: RefCell<BTreeMap<Option<PageSize>, Option<Lacks>>>,
 }
 
@@ -25,23 +25,25 @@ struct Lacks {
     each: Vec<(PoolNeed, (Pages, Pages))>,
 }
 
-/// What the other servers of a host have and lack.
-pub(super) struct OtherServers {
-    /// The memory in System V segments of huge pages that other instances of the user have.
-    pub(super) held_by_user: Bytes,
-    /// The pages of the server's pool that the others lack, running or stopped; `None` if the need of one is unknown.
-    pub(super) lack: Option<Pages>,
-    /// What they ask for beyond that, which does not fit.
-    pub(super) beyond: Pages,
-    /// Whether one may ask for more next than is known.
-    pub(super) may_ask_for_more: bool,
-    /// The pools of other page sizes.
-    pub(super) other_pools: Vec<OtherPool>,
-}
-
 impl<'a> Comparison<'a> {
     pub(super) fn new(all: &'a [InspectedServer], host: &'a HostFacts, reserve_percent: u32) -> Self {
         Self { all, host, reserve_percent, by_size: RefCell::default() }
+    }
+
+    fn others_than(&self, one: &InspectedServer) -> impl Iterator<Item = &InspectedServer> {
+        self.all.iter().filter(move |other| other.id.pid != one.id.pid)
+    }
+
+    /// The memory in System V segments of huge pages that other instances of the same user have.
+    pub(super) fn held_by_user(&self, one: &InspectedServer) -> Bytes {
+        let uid = one.id.place.uid;
+        let of_user = self.others_than(one).filter(|other| uid.is_some() && other.id.place.uid == uid);
+        of_user.map(InspectedServer::held).fold(Bytes(0), Bytes::saturating_add)
+    }
+
+    /// Whether another server may ask for more next than is known.
+    pub(super) fn may_ask_for_more_than(&self, one: &InspectedServer) -> bool {
+        self.others_than(one).any(|other| other.request.pending == Pending::Unknown)
     }
 
     /// The pages of `size` that the others than `one` lack, of what fits and beyond it; `None` if the need of one is unknown.
@@ -76,21 +78,6 @@ impl<'a> Comparison<'a> {
 }
 
 impl InspectedServer {
-    /// What the others have and lack.
-    pub(super) fn others(&self, compared: &Comparison<'_>) -> OtherServers {
-        let others = || compared.all.iter().filter(|other| other.id.pid != self.id.pid);
-        let uid = self.id.place.uid;
-        let of_user = others().filter(|other| uid.is_some() && other.id.place.uid == uid);
-        let (lack, beyond) = compared.lack_of_others(self, self.request.pool_state.huge_page_size).unzip();
-        OtherServers {
-            held_by_user: of_user.map(Self::held).fold(Bytes(0), Bytes::saturating_add),
-            lack,
-            beyond: beyond.unwrap_or_default(),
-            may_ask_for_more: others().any(|other| other.request.pending == Pending::Unknown),
-            other_pools: self.other_pools(compared),
-        }
-    }
-
     fn need(&self) -> PoolNeed {
         let request = &self.request;
         need(&self.id.name, &request.current_start(), &request.pending, &request.pool_state.pool)

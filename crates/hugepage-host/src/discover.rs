@@ -386,7 +386,11 @@ mod tests {
         assert!(notes.into_vec().is_empty());
         let shown: Vec<_> = found.iter().map(|found| (found.pid, found.processes.len())).collect();
         assert_eq!(shown, [(400, 1), (401, 1)], "a session that alice has started is none of REAL's");
-        assert_eq!((strangers.first.len(), strangers.more), (10, 291), "a backend is no server");
+        assert_eq!(
+            (strangers.first.len(), strangers.more),
+            (2, 0),
+            "one of alice's, and what she has started of oracle's"
+        );
         let first = &strangers.first[0];
         assert_eq!((first.pid, first.uid, &*first.name, first.resident.0), (10, Some(1000), "postgres", 4096));
         assert_eq!(first.to_string(), "process 10 (postgres, 4 kB) runs as alice");

@@ -7,7 +7,7 @@ use hugepage_kernel::proc::process::{self, Processes};
 use hugepage_kernel::{Bytes, Root};
 
 use super::container::container;
-use super::server_names::ServerName;
+use super::server_names::is_of_server;
 use super::service_accounts::ServiceAccounts;
 use super::strangers::Strangers;
 use crate::processes::credentials::Credentials;
@@ -58,13 +58,13 @@ impl Glances {
     fn add(&mut self, root: &Root, accounts: &ServiceAccounts, pid: i32, glance: ProcessGlance) {
         let users = glance.credentials.as_ref();
         let is_of_service = users.is_none_or(|users| accounts.is_service(root, users.effective));
-        let (name, may_be) = (ServerName::of_program(&glance.name), may_be_in_server(&glance));
+        let is_named = is_of_server(&glance.name);
         // The images of root's container runtimes name programs as they like.
-        if is_of_service || (name.is_some() || may_be) && container(root, pid).is_some() {
+        if is_of_service || (is_named || may_be_in_server(&glance)) && container(root, pid).is_some() {
             return self.candidates.push(Candidate { pid, glance, is_of_service });
         }
-        if let Some(name) = name {
-            self.strangers.add(root, accounts, pid, &glance, None, name == ServerName::Member);
+        if is_named {
+            self.strangers.add(root, accounts, pid, &glance, None);
         }
         self.add_other(root, Candidate { pid, glance, is_of_service });
     }
@@ -80,7 +80,7 @@ impl Glances {
     ) {
         for one in candidates {
             if let Some(why) = refused.get(&one.pid) {
-                self.strangers.add(root, accounts, one.pid, &one.glance, Some(why.clone()), false);
+                self.strangers.add(root, accounts, one.pid, &one.glance, Some(why.clone()));
             }
             if others.contains(&one.pid) {
                 self.add_other(root, one);

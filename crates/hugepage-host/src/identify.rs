@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::context::{InspectContext, ServerSettings};
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::observe::ObservedMemory;
-use super::{postgresql, service};
+use super::postgresql::{self, PostgreSqlServer};
+use super::service;
 use crate::readers::Owner;
 
 /// Whose server it is, and where: what keeps servers apart that call themselves the same.
@@ -60,17 +61,6 @@ pub enum ServerProduct {
     Oracle(Box<RunningOracle>),
 }
 
-/// The part of a running server that is PostgreSQL's.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PostgreSqlServer {
-    /// The data directory.
-    pub directory: Option<String>,
-    /// Device and inode of it: the same from wherever it is seen, whatever is mounted over its path elsewhere.
-    pub inode: Option<(u64, u64)>,
-    /// The system identifier.
-    pub system_identifier: Option<String>,
-}
-
 impl ServerIdentity {
     /// The kind of the server: `postgresql`, or one of Oracle's.
     pub fn kind(&self) -> String {
@@ -114,15 +104,9 @@ impl InspectContext<'_> {
         let service = service::service_of(root, pid);
         let (name, version, product, settings) = match &found.who {
             DiscoveredKind::PostgreSql(arguments) => {
-                let found = postgresql::files(root, files, pid, arguments, notes);
-                let server = PostgreSqlServer {
-                    inode: found.directory.as_deref().and_then(|directory| files.root().inode(directory)),
-                    directory: found.directory,
-                    system_identifier: found.system_identifier,
-                };
+                let (server, version, settings) = postgresql::files(root, files, pid, arguments, notes);
                 let name = server.directory.clone().unwrap_or_else(|| format!("process {pid}"));
-                let settings = ServerSettings::PostgreSql(found.settings);
-                (name, found.version, ServerProduct::PostgreSql(server), settings)
+                (name, version, ServerProduct::PostgreSql(server), ServerSettings::PostgreSql(settings))
             }
             DiscoveredKind::Oracle(instance) => {
                 let pmon = PmonProcess { pid, started };

@@ -18,8 +18,6 @@ pub(super) struct InspectedServer {
     pub(super) id: ServerIdentity,
     pub(super) memory: ObservedMemory,
     pub(super) request: ServerRequest,
-    /// The sources that show where it landed, the best first.
-    pub(super) evidence: Vec<String>,
     /// What could not be read of it.
     pub(super) notes: Vec<String>,
     /// What was recorded at its start.
@@ -36,11 +34,11 @@ impl InspectContext<'_> {
         let (memory, is_in_shm) = self.observe(found, &mut notes)?;
         let files = &InstanceFiles::of_process(self.root, found.pid);
         let (id, settings) = self.identify(found, files, started, &memory, is_in_shm, &mut notes);
-        let (request, evidence) = self.request(files, &id, settings, &memory, &mut notes);
+        let request = self.request(files, &id, settings, &memory, &mut notes);
         let (past, notes_on_past) = Default::default();
         // Its number may be another process's by now.
         let is_it = Credentials::read(self.root, found.pid).ok().flatten() == found.users;
         let notes = notes.into_vec();
-        is_it.then_some(InspectedServer { id, memory, request, evidence, notes, past, notes_on_past })
+        is_it.then_some(InspectedServer { id, memory, request, notes, past, notes_on_past })
     }
 }

@@ -15,20 +15,14 @@ pub struct Instance {
     pub memory: ObservedMemory,
     /// The assessment.
     pub status: Status,
-    /// The sources that show where it landed, the best first.
-    pub evidence: Vec<String>,
     /// What could not be read of it.
     pub notes: Vec<String>,
 }
 
 impl Instance {
-    /// The kind of pages it is in, by all evidence.
+    /// The kind of pages it is in.
     pub fn landed_in(&self) -> Landing {
-        match self.status.facts.landing() {
-            // PostgreSQL's is in huge pages as a whole, or not at all.
-            Landing::Unknown if self.memory.has_hugetlb_pages && self.id.postgresql().is_some() => Landing::Hugetlb,
-            landing => landing,
-        }
+        self.status.facts.landing()
     }
 
     /// Whether its memory may not be looked at, which says nothing of its pages.

@@ -50,11 +50,12 @@ mod stopped_readers;
 mod strangers;
 mod survey;
 
-pub use identify::{InstancePlace, PostgreSqlServer, ServerIdentity, ServerProduct};
+pub use identify::{InstancePlace, ServerIdentity, ServerProduct};
 pub use instance::Instance;
 pub use next_start::{AskStart, ServerStart, StartProgram};
 pub use observe::ObservedMemory;
 pub use past::RecallPast;
+pub use postgresql::PostgreSqlServer;
 pub use server_names::is_postgresql;
 pub use service_accounts::{
     FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account, listed as listed_service_accounts,

@@ -7,38 +7,11 @@ use hugepage_kernel::mapping::{procmap_query, smaps};
 use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
 use serde::{Deserialize, Serialize};
 
-/// The source of the page sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PageSizeSource {
-    /// The kernel, asked for each mapping (`PROCMAP_QUERY`, Linux 6.11).
-    Kernel,
-    /// The smaps file of a tree.
-    Smaps,
-    /// The devices that the mappings are on.
-    Devices,
-    /// The kernel's names, of which some are those of base pages.
-    Names,
-}
-
-impl PageSizeSource {
-    /// The text that is shown after "evidence:".
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kernel => "maps, page sizes asked of the kernel",
-            Self::Smaps => "smaps",
-            Self::Devices => "maps, page sizes from device numbers",
-            Self::Names => "maps, page sizes from the kernel's names",
-        }
-    }
-}
-
 /// The shared memory of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceMemory {
     /// The mappings, in the order of addresses.
     pub mappings: Vec<Mapping>,
-    /// The source of their page sizes.
-    pub source: PageSizeSource,
 }
 
 /// The mappings of `pid` for which `wanted` holds, with their page sizes. No page table is walked.
@@ -50,27 +23,19 @@ pub fn mapped(
 ) -> Result<InstanceMemory, ReadError> {
     let (mut mappings, is_sized) = procmap_query::with_page_sizes(root, pid, wanted)?;
     if is_sized {
-        return Ok(InstanceMemory { mappings, source: PageSizeSource::Kernel });
+        return Ok(InstanceMemory { mappings });
     }
     let starts: Vec<u64> = mappings.iter().map(|mapping| mapping.start).collect();
     // On a live host the kernel would walk all page tables of the process for this file.
     if let Some(sizes) = smaps::page_sizes(root, pid, &starts)? {
-        set(&mut mappings, sizes);
-        return Ok(InstanceMemory { mappings, source: PageSizeSource::Smaps });
+        mappings.iter_mut().zip(sizes).for_each(|(mapping, size)| mapping.page_size = size);
+        return Ok(InstanceMemory { mappings });
     }
     let base = root.base_page_size().ok();
-    let known: Vec<_> = mappings.iter().map(|mapping| devices.page_size(mapping.device)).collect();
-    let source = if known.iter().any(Option::is_some) { PageSizeSource::Devices } else { PageSizeSource::Names };
-    let of_base = |mapping: &Mapping| base.filter(|_| is_of_base_pages(mapping));
-    let sizes = mappings.iter().zip(known).map(|(mapping, known)| known.or_else(|| of_base(mapping))).collect();
-    set(&mut mappings, sizes);
-    Ok(InstanceMemory { mappings, source })
-}
-
-fn set(mappings: &mut [Mapping], sizes: Vec<Option<PageSize>>) {
-    for (mapping, size) in mappings.iter_mut().zip(sizes) {
-        mapping.page_size = size;
+    for mapping in &mut mappings {
+        mapping.page_size = devices.page_size(mapping.device).or(base.filter(|_| is_of_base_pages(mapping)));
     }
+    Ok(InstanceMemory { mappings })
 }
 
 fn is_of_base_pages(mapping: &Mapping) -> bool {

@@ -7,7 +7,7 @@ use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pendi
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
-use hugepage_start::{StartAnswer, TwoStarts, majors, options};
+use hugepage_start::{StartAnswer, majors, options};
 
 use super::postgresql::{Configured, requested_by_settings};
 
@@ -53,14 +53,12 @@ impl ServerFiles<'_> {
         ask: &AskStart<'_>,
         current: &CurrentStart<'_>,
         default: Option<PageSize>,
-        mut pool_state: impl FnMut(Option<PageSize>) -> PoolState,
+        pool_state: impl FnOnce(Option<PageSize>) -> PoolState,
     ) -> Result<Pending, String> {
         if let Some(error) = &self.configured.files.missing {
             return Ok(Pending::Refused(error.clone()));
         }
         let (major, control) = self.of_question()?;
-        let start = |settings: BTreeMap<&str, &str>| self.start(ask, major, &control, settings);
-
         let options = &self.configured.options;
         let all = self.configured.with(options.iter());
         let alone = self.configured.with(std::iter::empty());
@@ -68,22 +66,18 @@ impl ServerFiles<'_> {
             let value = |settings: &BTreeMap<&str, &str>| settings.get(name).map(|value| value.to_ascii_lowercase());
             options::has_effect(name) && value(&all) != value(&alone)
         };
-        let (left_out, kept): (Vec<_>, Vec<_>) = options.iter().partition(|(name, _)| differs(name));
-        let without = self.configured.with(kept.into_iter());
-        let names: Vec<_> = left_out.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let without = (!names.is_empty()).then_some((&*names, || start(without)));
-        let TwoStarts { with_options: demand, without } = match start(all).of_both(without) {
-            StartAnswer::Starts(demands) => demands,
+        if let Some((name, value)) = options.iter().find(|(name, _)| differs(name)) {
+            return Err(format!("its command line sets {name}={value}, which only pg_ctl restart repeats"));
+        }
+        let demand = match self.start(ask, major, &control, all) {
+            StartAnswer::Starts(demand) => demand,
             StartAnswer::Refuses(error) => return Ok(Pending::Refused(error)),
             StartAnswer::Unknown(why) => return Err(why),
         };
-        let mut changed = |demand: Demand| Pending::Changed(demand, pool_state(demand.requested.huge_page_size));
-        if let Some(without) = without {
-            return current.start_of_both([demand, without.asks_for].map(&mut changed)).ok_or(without.note);
-        }
-        let page = demand.requested.huge_page_size.or(default);
-        let keeps_page = current.landing() != Landing::Hugetlb || current.page_size() == page;
-        Ok(if keeps_page && current.is_met_by(&demand) { Pending::Unchanged } else { changed(demand) })
+        let size = demand.requested.huge_page_size;
+        let keeps_page = current.landing() != Landing::Hugetlb || current.page_size() == size.or(default);
+        let is_same = keeps_page && current.is_met_by(&demand);
+        Ok(if is_same { Pending::Unchanged } else { Pending::Changed(demand, pool_state(size)) })
     }
 
     /// The size of shared memory that the start of a stopped server asks for. The error is why no program is asked.

@@ -27,8 +27,6 @@ pub struct ObservedMemory {
     pub page_tables: PageTables,
     /// The memory that the server may lock.
     pub memlock: Option<Rlimit>,
-    /// Whether one of the processes certainly has huge pages (`HugetlbPages` in its status).
-    pub has_hugetlb_pages: bool,
 }
 
 impl InspectContext<'_> {
@@ -53,13 +51,15 @@ impl InspectContext<'_> {
         if !is_oracle && shared.as_ref().is_some_and(is_empty) {
             return None;
         }
-        let processes = || found.processes.iter();
         let base = self.base.unwrap_or_else(PageSize::base);
         let memory = ObservedMemory {
             shared: shared.filter(|memory| !is_empty(memory)),
-            page_tables: if found.undecided == 0 { PageTables::sum(processes(), base) } else { PageTables::default() },
+            page_tables: if found.undecided == 0 {
+                PageTables::sum(found.processes.iter(), base)
+            } else {
+                PageTables::default()
+            },
             memlock,
-            has_hugetlb_pages: processes().any(|status| status.hugetlb_pages.is_some_and(|size| size.0 > 0)),
         };
         Some((memory, is_in_shm))
     }

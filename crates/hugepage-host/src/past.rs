@@ -1,6 +1,6 @@
 //! What was recorded when a running server started.
 
-use hugepage_assess::model::{Cause, CurrentStart, Demand, HugePages, Past, Pending, Requested};
+use hugepage_assess::model::{Cause, CurrentStart, Demand, HugePages, Past, Pending, PoolState, Requested};
 use hugepage_kernel::notes::Notes;
 
 use super::identify::ServerIdentity;
@@ -13,7 +13,7 @@ pub type RecallPast<'a> = dyn Fn(&ServerIdentity, &CurrentStart<'_>, &mut Notes)
 pub(super) fn requested_with_past(
     current: &CurrentStart<'_>,
     pending: Pending,
-    changed: impl FnOnce(Demand) -> Pending,
+    pool_state: &PoolState,
     past: &Past,
     notes: &mut Notes,
 ) -> (Requested, Pending) {
@@ -28,7 +28,10 @@ pub(super) fn requested_with_past(
     let Some(segment) = current.segment else { return (requested, pending) };
     let pending = match pending {
         // An assessment does not use the number of connections.
-        Pending::Unchanged => changed(Demand { requested, max_connections: 0, shared_memory: segment.to_reserve }),
+        Pending::Unchanged => {
+            let demand = Demand { requested, max_connections: 0, shared_memory: segment.to_reserve };
+            Pending::Changed(demand, pool_state.clone())
+        }
         // Files that have changed may ask for another size as well, or for nothing that the server accepts.
         pending => pending,
     };

@@ -10,18 +10,17 @@ use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::{postmaster_opts, size_setting};
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, ReadError, Root};
+use serde::{Deserialize, Serialize};
 
-/// What the server's own files show.
-#[derive(Clone, Debug)]
-pub struct Files {
+/// The part of a running server that is PostgreSQL's.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PostgreSqlServer {
     /// The data directory, as the server itself sees it.
     pub directory: Option<String>,
-    /// The major version (`PG_VERSION`).
-    pub version: Option<String>,
-    /// The cluster's identifier (pg_control), as pg_controldata prints it.
+    /// Device and inode of it: the same from wherever it is seen, whatever is mounted over its path elsewhere.
+    pub inode: Option<(u64, u64)>,
+    /// The system identifier (pg_control), as pg_controldata prints it.
     pub system_identifier: Option<String>,
-    /// The settings.
-    pub settings: PostgreSqlSettings,
 }
 
 /// What a server is configured with.
@@ -55,8 +54,14 @@ impl Configured {
     }
 }
 
-/// Reads the files of the postmaster `pid`, which are `its_files`.
-pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[String], notes: &mut Notes) -> Files {
+/// What the files of the postmaster `pid`, which are `its_files`, show: the server, its major version (`PG_VERSION`), and its settings.
+pub fn files(
+    root: &Root,
+    its_files: &InstanceFiles,
+    pid: i32,
+    arguments: &[String],
+    notes: &mut Notes,
+) -> (PostgreSqlServer, Option<String>, PostgreSqlSettings) {
     let set = postmaster_opts::settings(arguments);
     let of_command_line =
         |name: &str| set.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.clone());
@@ -111,7 +116,8 @@ pub fn files(root: &Root, its_files: &InstanceFiles, pid: i32, arguments: &[Stri
     let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
     let configured = Configured { files: configuration, options: set };
     let settings = PostgreSqlSettings { requested, max_connections, has_configuration, last_change, configured };
-    Files { version, system_identifier, directory, settings }
+    let inode = directory.as_deref().and_then(|directory| its_files.root().inode(directory));
+    (PostgreSqlServer { directory, inode, system_identifier }, version, settings)
 }
 
 /// The first eight bytes of pg_control, in the byte order of the machine (pg_control.h).

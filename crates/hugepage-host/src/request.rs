@@ -57,7 +57,7 @@ impl ServerRequest {
 }
 
 impl InspectContext<'_> {
-    /// What the server asked for, with the sources that show where it landed, the best first.
+    /// What the server asked for, and asks for at its next start.
     pub(super) fn request(
         &self,
         files: &InstanceFiles,
@@ -65,9 +65,9 @@ impl InspectContext<'_> {
         settings: ServerSettings,
         memory: &ObservedMemory,
         notes: &mut Notes,
-    ) -> (ServerRequest, Vec<String>) {
+    ) -> ServerRequest {
         let requested = settings.requested();
-        let (segment, evidence) = self.segment(id, &requested, memory, notes);
+        let segment = self.segment(id, &requested, memory, notes);
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let size = in_use.and_then(|segment| segment.page_size).or(requested.huge_page_size).or(self.default);
         let mut unchanged = ServerRequest {
@@ -83,7 +83,7 @@ impl InspectContext<'_> {
             let memory = memory_limit::of_process(self.root, id.pid, &self.mounts);
             real_need::bound(memory, unchanged.pool_state.limits.as_ref(), segment, notes);
         }
-        let request = match settings {
+        match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
             ServerSettings::Oracle(settings) => {
                 let start = id.oracle().and_then(|oracle| oracle.last_start.as_ref());
@@ -95,8 +95,7 @@ impl InspectContext<'_> {
                 let pool_state = PoolState { lock_limit, ..unchanged.pool_state };
                 ServerRequest { pool_state, pending, ..unchanged }
             }
-        };
-        (request, evidence)
+        }
     }
 
     fn segment(
@@ -105,19 +104,12 @@ impl InspectContext<'_> {
         requested: &Requested,
         memory: &ObservedMemory,
         notes: &mut Notes,
-    ) -> (Option<Segment>, Vec<String>) {
+    ) -> Option<Segment> {
         // Where the kernel lacks the size, nothing is rounded up to it.
         let has_pool = |size: &PageSize| pools::of_size(&self.pools, *size).is_some();
         let wanted = requested.huge_page_size.filter(has_pool).or(self.default);
-        let shared = memory.shared.as_ref();
-        let segment = shared.zip(self.base).and_then(|(shared, base)| shared.segment(base, wanted));
-        let segment = segment.map(|segment| self.unless_transparent(segment, id.pid, notes));
-        let is_in_base_pages = segment.as_ref().is_some_and(|segment| segment.landing == Landing::Base);
-        let evidence = [
-            shared.map(|shared| shared.source.name()),
-            (memory.has_hugetlb_pages && !is_in_base_pages).then_some("HugetlbPages"),
-        ];
-        (segment, evidence.into_iter().flatten().map(str::to_owned).collect())
+        let segment = memory.shared.as_ref()?.segment(self.base?, wanted)?;
+        Some(self.unless_transparent(segment, id.pid, notes))
     }
 
     /// What a start of the server `pid` with pages of `huge_page_size` finds.

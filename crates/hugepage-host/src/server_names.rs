@@ -1,7 +1,7 @@
 //! Whether a process belongs to a server, by its name and title.
 
 use hugepage_kernel::postgresql::postmaster_opts;
-use hugepage_oracle::readers::{OracleProcess, OracleRole};
+use hugepage_oracle::readers::OracleProcess;
 
 /// What is kept of the arguments of a postmaster, in bytes.
 const MAX_ARGUMENT_BYTES: usize = 64 << 10;
@@ -14,28 +14,11 @@ pub fn is_postgresql(name: &str) -> bool {
     matches!(hidden.unwrap_or(name), "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster")
 }
 
-/// What the name of its program says of a process: at most 15 bytes, which it can choose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ServerName {
-    /// A postmaster or PMON; backends have the name of their postmaster.
-    Head,
-    /// Another process of Oracle, or PMON under the name of its program.
-    Member,
-}
-
-impl ServerName {
-    pub(super) fn of_program(name: &str) -> Option<Self> {
-        let of_oracle = || OracleProcess::parse(name).map(|process| process.role);
-        match name {
-            name if is_postgresql(name) => Some(Self::Head),
-            name if of_oracle() == Some(OracleRole::Pmon) || name.starts_with("ora_pmon_") => Some(Self::Head),
-            name => {
-                let is_numbered =
-                    || name.strip_prefix("oracle_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-                (name == "oracle" || is_numbered() || of_oracle().is_some()).then_some(Self::Member)
-            }
-        }
-    }
+/// Whether the name of its program, at most 15 bytes which a process can choose, is that of a server's process.
+pub(super) fn is_of_server(name: &str) -> bool {
+    let is_numbered =
+        || name.strip_prefix("oracle_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    is_postgresql(name) || name == "oracle" || is_numbered() || OracleProcess::parse(name).is_some()
 }
 
 /// What a command line shows.

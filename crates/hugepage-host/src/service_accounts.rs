@@ -1,23 +1,20 @@
 //! Which servers are trusted and count: any user may start a program that calls itself `postgres` on a directory of its own.
 //!
 //! This is decided first, by what no stranger can make: all users of the process are service accounts; the file of the program is at
-//! its path for root, too, and belongs to root or to the account; root made its user namespaces. Or it is in a container that a
-//! container runtime of root made, where uids mean nothing to the host.
+//! its path for root, too, and belongs to root or to the account; it is in the host's user namespace. Or it is in a container that a
+//! container runtime of root made, where uids mean nothing to the host. In one of a whole system only uids count that root lists.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::proc::{namespace, process, program};
+use hugepage_kernel::proc::{namespace, program};
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{ReadError, Root};
-use hugepage_oracle::readers::oratab;
-use hugepage_oracle::readers::process::home_of;
 
 use super::container::{Container, container};
-use crate::processes::credentials::{self, Credentials};
-use crate::processes::user_namespace;
+use crate::processes::credentials::Credentials;
 use crate::readers::Owner;
 
 /// Names and uids of more service accounts, one a line; `#` begins a comment.
@@ -56,22 +53,23 @@ impl ServiceAccounts {
         let Some(users) = users else {
             return (!root.is_tree()).then(|| "its user could not be determined".to_owned());
         };
-        if !user_namespace::is_roots(root, pid) {
-            return Some("another user than root made its user namespace".to_owned());
+        let first = |counts: &dyn Fn(u32) -> bool| users.users().into_iter().find(|uid| !counts(*uid));
+        match container(root, pid) {
+            Some((Container::Application, _)) => return None,
+            Some((Container::System, _)) => {
+                let uid = first(&|uid| self.is_listed(&uid.to_string()))?;
+                return Some(format!("is in a container with users of its own, as uid {uid}"));
+            }
+            None => {}
         }
-        let container = container(root, pid).map(|(container, _)| container);
-        let is_service = |uid| match container {
-            Some(Container::System) => self.is_service_inside(root, pid, uid),
-            _ => self.is_service(root, uid),
-        };
-        if container == Some(Container::Application) {
-            return None;
+        if let Some(uid) = first(&|uid| self.is_service(root, uid)) {
+            return Some(format!("runs as {}", self.name(root, uid)));
         }
-        if let Some(uid) = users.users().into_iter().find(|uid| !is_service(*uid)) {
-            return (!is_registered(root, pid)).then(|| format!("runs as {}", self.name(root, uid)));
+        if !namespace::is_own(root, pid, "user") {
+            return Some("is in a user namespace of its own".to_owned());
         }
         // Without privilege the program of another user's process is not seen.
-        let program = if container.is_none() { program::file(root, pid)? } else { return None };
+        let program = program::file(root, pid)?;
         if program.owner != 0 && program.owner != users.effective {
             return Some(format!("runs a program of {}", self.name(root, program.owner)));
         }
@@ -91,15 +89,6 @@ impl ServiceAccounts {
             self.known.borrow_mut().insert(uid, is_service);
             is_service
         })
-    }
-
-    /// The same by the accounts of the container that `pid` is in.
-    fn is_service_inside(&self, root: &Root, pid: i32, uid: u32) -> bool {
-        let Some(inside) = credentials::unmapped(root, pid, uid) else { return false };
-        let accounts = namespace::container(root, pid).and_then(|root| accounts::accounts(&root).ok());
-        let accounts = accounts.unwrap_or_default();
-        let is_service = |account: &Account| account.uid == inside && self.is_name_of_service(&accounts, &account.name);
-        inside == 0 || accounts.iter().any(is_service)
     }
 
     /// As whom the files are read of what does not run: the service accounts of /etc/passwd and those listed by uid, else nobody.
@@ -147,13 +136,6 @@ pub fn listed(root: &Root) -> Result<Vec<String>, ReadError> {
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }
 
-/// Whether it runs the program of an ORACLE_HOME that oratab has, in a tree, which does not tell who owns the home.
-fn is_registered(root: &Root, pid: i32) -> bool {
-    let program = process::link(root, pid, "exe").ok().flatten().filter(|_| root.is_tree());
-    let home = program.as_deref().and_then(home_of);
-    home.is_some_and(|home| oratab::read(root, &mut Notes::default()).iter().any(|entry| entry.home == home))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -163,7 +145,7 @@ mod tests {
     use super::*;
 
     /// A host with one process, pid 7.
-    fn host(status: &str, cgroup: &str, uid_map: &str) -> (tempfile::TempDir, Root) {
+    fn host(status: &str, cgroup: &str, user_namespace: &str) -> (tempfile::TempDir, Root) {
         let tree = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = tree.path().join(path);
@@ -172,18 +154,15 @@ mod tests {
         };
         write("proc/7/status", status);
         write("proc/7/cgroup", cgroup);
-        write("proc/7/uid_map", uid_map);
         write(
             "etc/passwd",
             "root:x:0:0:::\npostgres:x:26:26:::\nwww-data:x:33:33:::\nalice:x:1000:1000:::\noracle:x:54321:54321:::\n\
              orac11:x:1200:1200:::\nc11adm:x:1201:1201:::\noranna:x:1202:1202:::\nnobody:x:65534:65534:::\n",
         );
         write("etc/hugepage-sidecar/service-accounts", "# ours\n20001 # of the directory service\n\n  dbuser\n");
-        write("etc/oratab", "REG:/u01/home:N\n");
-        write("proc/7/root/etc/passwd", "root:x:0:0:::\npostgres:x:70:70:::\nbob:x:1000:1000:::\n");
-        for (pid, number) in [("self", 1), ("7", 2)] {
+        for (pid, number) in [("self", "1"), ("7", user_namespace)] {
             fs::create_dir_all(tree.path().join(format!("proc/{pid}/ns"))).unwrap();
-            symlink(format!("mnt:[{number}]"), tree.path().join(format!("proc/{pid}/ns/mnt"))).unwrap();
+            symlink(format!("user:[{number}]"), tree.path().join(format!("proc/{pid}/ns/user"))).unwrap();
         }
         let root = Root::at(tree.path());
         (tree, root)
@@ -202,7 +181,6 @@ mod tests {
     }
 
     const ON_HOST: &str = "0::/system.slice/postgresql.service\n";
-    const IDENTITY: &str = "0 0 4294967295\n";
 
     #[test]
     fn users_that_count() {
@@ -224,30 +202,16 @@ mod tests {
             (1000, 54321, Some("runs as alice")),
             (0, 1000, Some("runs as alice")),
         ] {
-            let (_tree, root) = host(&of_uids(real, effective), ON_HOST, IDENTITY);
+            let (_tree, root) = host(&of_uids(real, effective), ON_HOST, "1");
             assert_eq!(why_not(&root, &[]).as_deref(), why, "{real} {effective}");
         }
-        let (_tree, root) = host(&of_uids(1000, 1000), ON_HOST, IDENTITY);
+        let (_tree, root) = host(&of_uids(1000, 1000), ON_HOST, "1");
         assert_eq!((why_not(&root, &["alice"]), why_not(&root, &["1000"])), (None, None));
-        let (tree, root) = host("Name:\tx\n", ON_HOST, IDENTITY);
+        let (tree, root) = host("Name:\tx\n", ON_HOST, "1");
         assert_eq!(why_not(&root, &[]), None, "a tree that does not tell");
         fs::write(tree.path().join("proc/7/status"), of_uids(999, 999)).unwrap();
         fs::remove_file(tree.path().join("etc/passwd")).unwrap();
         assert_eq!(why_not(&root, &[]), None, "a tree without accounts tells nothing of them");
-    }
-
-    /// Of a home of oratab a tree does not tell the owner.
-    #[test]
-    fn a_home_of_oratab_in_a_tree() {
-        for (exe, uid, counts) in [
-            ("/u01/home/bin/oracle", 20002, true),
-            ("/home/alice/bin/oracle", 1000, false),
-            ("/u01/home/bin/sqlplus", 1000, false),
-        ] {
-            let (tree, root) = host(&of_uids(uid, uid), ON_HOST, IDENTITY);
-            symlink(exe, tree.path().join("proc/7/exe")).unwrap();
-            assert_eq!(why_not(&root, &[]).is_none(), counts, "{exe}");
-        }
     }
 
     /// What alice mounts over a directory has the path of the program there, and is another file.
@@ -266,20 +230,25 @@ mod tests {
 
     #[test]
     fn containers_that_count() {
-        for (cgroup, uid, uid_map, counts) in [
-            ("0::/system.slice/docker-0123abcd.scope\n", 54322, IDENTITY, true),
-            ("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-77.scope\n", 100_026, "0 100000 65536\n", true),
-            ("12:hugetlb:/docker/0123abcd\n1:name=systemd:/docker/0123abcd\n", 1001, IDENTITY, true),
-            // A whole system has accounts of its own.
-            ("0::/lxc.payload.db/system.slice/postgresql.service\n", 100_070, "0 100000 65536\n", true),
-            ("0::/lxc.payload.db/system.slice/postgresql.service\n", 100_026, "0 100000 65536\n", false),
-            ("0::/lxc.payload.db/user.slice\n", 101_000, "0 100000 65536\n", false),
-            ("0::/machine.slice/machine-db.scope/payload\n", 1000, IDENTITY, false),
-            ("0::/user.slice/user-1000.slice/user@1000.service/docker/x\n", 1000, IDENTITY, false),
-            ("0::/\n", 100_026, "0 1000 1\n1 100000 65536\n", false),
+        let of_system = |uid| format!("is in a container with users of its own, as uid {uid}");
+        for (cgroup, uid, user_namespace, why) in [
+            ("0::/system.slice/docker-0123abcd.scope\n", 54322, "1", None),
+            ("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-77.scope\n", 100_026, "2", None),
+            ("12:hugetlb:/docker/0123abcd\n1:name=systemd:/docker/0123abcd\n", 1001, "1", None),
+            // A whole system has accounts of its own, and so has whoever makes a namespace there.
+            ("0::/lxc.payload.db/system.slice/postgresql.service\n", 20_001, "2", None),
+            ("0::/lxc.payload.db/system.slice/postgresql.service\n", 100_026, "2", Some(of_system(100_026))),
+            ("0::/machine.slice/machine-db.scope/payload\n", 26, "1", Some(of_system(26))),
+            (
+                "0::/user.slice/user-1000.slice/user@1000.service/docker/x\n",
+                1000,
+                "1",
+                Some("runs as alice".to_owned()),
+            ),
+            ("0::/\n", 20_001, "2", Some("is in a user namespace of its own".to_owned())),
         ] {
-            let (_tree, root) = host(&of_uids(uid, uid), cgroup, uid_map);
-            assert_eq!(why_not(&root, &[]).is_none(), counts, "{cgroup} {uid}");
+            let (_tree, root) = host(&of_uids(uid, uid), cgroup, user_namespace);
+            assert_eq!(why_not(&root, &[]), why, "{cgroup} {uid}");
         }
     }
 }

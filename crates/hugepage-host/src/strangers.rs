@@ -1,4 +1,4 @@
-//! Processes that call themselves servers and are not trusted: a line each, and no more than somebody wants to read.
+//! Processes that call themselves servers and are not trusted: a line for each user, and no more than somebody wants to read.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,18 +9,17 @@ use serde::{Deserialize, Serialize};
 use super::service_accounts::ServiceAccounts;
 use crate::processes::glance::ProcessGlance;
 
-/// As many are shown; any user can start as many as it may have processes.
+/// As many are shown.
 const MAX_SHOWN: usize = 10;
 
-/// All of them.
+/// Of the processes of one user that do not count for one reason the first: any user can start as many as it may have processes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Strangers {
     /// The first ones.
     pub first: Vec<Stranger>,
     /// The number of the others.
     pub more: usize,
-    pids: BTreeSet<i32>,
-    uids: BTreeSet<Option<u32>>,
+    seen: BTreeSet<(Option<u32>, String)>,
 }
 
 /// One of them. What it says of itself is not longer than the kernel lets a name be.
@@ -50,7 +49,7 @@ impl Strangers {
         self.first.len() + self.more
     }
 
-    /// Adds a process unless it is a child of one of them. `reason`: something else than its user. `once`: only the first of its user.
+    /// Adds a process unless one of its user is there for the same reason. `reason`: something else than its user.
     pub(super) fn add(
         &mut self,
         root: &Root,
@@ -58,21 +57,17 @@ impl Strangers {
         pid: i32,
         glance: &ProcessGlance,
         reason: Option<String>,
-        once: bool,
     ) {
         let uid = glance.credentials.as_ref().map(|users| users.effective);
-        let is_child = glance.status.parent.is_some_and(|parent| self.pids.contains(&parent));
-        self.pids.insert(pid);
-        let is_first = self.uids.insert(uid);
-        if is_child || once && !is_first {
+        let of_user = || uid.map(|uid| format!("runs as {}", accounts.name(root, uid)));
+        let reason = reason.or_else(of_user).unwrap_or_default();
+        if !self.seen.insert((uid, reason.clone())) {
             return;
         }
         if self.first.len() >= MAX_SHOWN {
             self.more += 1;
             return;
         }
-        let of_user = || uid.map(|uid| format!("runs as {}", accounts.name(root, uid)));
-        let reason = reason.or_else(of_user).unwrap_or_default();
         self.first.push(Stranger { pid, uid, name: glance.name.clone(), resident: glance.resident(), reason });
     }
 }

@@ -17,7 +17,6 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, Root};
 use hugepage_oracle::stopped::{HostOfStarts, StoppedOracle};
-use hugepage_server::CgroupView;
 
 use crate::compare::Comparison;
 use crate::context::InspectContext;
@@ -104,8 +103,7 @@ impl Snapshot {
     /// The host with an assessment of each server beside the others. `reserve_percent`: what it keeps for base pages.
     pub fn assess(&self, reserve_percent: u32) -> Survey {
         let compared = Comparison::new(&self.servers, &self.host, reserve_percent);
-        let assess = |server: &InspectedServer| server.assess(&self.host, reserve_percent, &server.others(&compared));
-        let instances = self.servers.iter().map(assess);
+        let instances = self.servers.iter().map(|server| server.assess(&compared));
         Survey { instances: instances.collect(), host: self.host.clone(), reserve_percent }
     }
 }
@@ -115,7 +113,7 @@ impl<'a> InspectContext<'a> {
     fn read(root: &'a Root, service_accounts: &[String], ask: Option<&'a AskStart<'a>>, notes: &mut Notes) -> Self {
         let meminfo = notes.keep(Meminfo::read(root));
         let hierarchy = notes.keep(Hierarchy::find(root));
-        let pools = hugepage_server::pools::rows(root, CgroupView::new(hierarchy.as_ref()), notes);
+        let pools = hugepage_server::pools::rows(root, hierarchy.as_ref(), notes);
         let context = Self {
             root,
             booted: OnceCell::new(),

@@ -131,7 +131,6 @@ fn the_farm_of_9216_pages() {
         ]
     );
     for instance in &survey.instances {
-        assert_eq!(instance.evidence, ["smaps"], "{}", instance.id.name);
         assert_eq!(instance.memory.page_tables.total.unwrap().0, 16 << 20, "{}", instance.id.name);
     }
 

@@ -5,10 +5,10 @@
 //!
 //! ```
 //! use hugepage_kernel::{Notes, Root};
-//! use hugepage_server::{CgroupView, pools};
+//! use hugepage_server::pools;
 //!
 //! let mut notes = Notes::default();
-//! let rows = pools::rows(&Root::live(), CgroupView::Absent, &mut notes);
+//! let rows = pools::rows(&Root::live(), None, &mut notes);
 //! assert!(rows.iter().all(|row| row.pool.free <= row.pool.nr));
 //! ```
 
@@ -29,43 +29,12 @@ use hugepage_kernel::cgroups::cgroup::{CgroupLimits, Hierarchy};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{PageSize, Root};
 
-/// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it.
-#[derive(Clone, Copy, Debug)]
-pub enum CgroupView<'a> {
-    /// The hierarchy could not be determined; a note says why.
-    Unknown,
-    /// No hierarchy exists, so nothing limits.
-    Absent,
-    /// The hierarchy that limits.
-    Present(&'a Hierarchy),
-}
-
-impl<'a> CgroupView<'a> {
-    /// The process whose cgroup this is, as it is named below /proc.
-    pub fn process(&self) -> &str {
-        match self {
-            Self::Present(hierarchy) => hierarchy.process(),
-            Self::Unknown | Self::Absent => "self",
-        }
-    }
-
-    /// The view of what was found; `None` stands for a failure that a note explains.
-    pub const fn new(found: Option<&'a Option<Hierarchy>>) -> Self {
-        match found {
-            None => Self::Unknown,
-            Some(None) => Self::Absent,
-            Some(Some(hierarchy)) => Self::Present(hierarchy),
-        }
-    }
-}
+/// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed, which a note tells.
+pub type CgroupView<'a> = Option<&'a Option<Hierarchy>>;
 
 /// The cgroup limits on pages of `size`; `None` if unknown. A note tells of limits that are not visible.
 pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Notes) -> Option<CgroupLimits> {
-    let hierarchy = match view {
-        CgroupView::Unknown => return None,
-        CgroupView::Absent => return Some(CgroupLimits::default()),
-        CgroupView::Present(hierarchy) => hierarchy,
-    };
+    let Some(hierarchy) = view? else { return Some(CgroupLimits::default()) };
     let limits = hierarchy.limits(root, size, notes);
     if limits.hidden_levels {
         notes.add("cgroup limits that are not visible from here may apply too");

@@ -34,18 +34,10 @@ pub struct NewFile<'a> {
 
 /// Why nothing is written to a directory.
 #[derive(Debug, thiserror::Error)]
-pub enum UnsafeDirectory {
-    /// A step of the path is not a directory itself.
-    #[error("{}: a symbolic link, or not a directory", .0.display())]
-    Link(PathBuf),
-    /// The directory could be replaced by others, or the operating system refuses.
-    #[error("{}: {why}", at.display())]
-    Other {
-        /// The step of its path.
-        at: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
+#[error("{}: {why}", at.display())]
+pub struct UnsafeDirectory {
+    at: PathBuf,
+    why: String,
 }
 
 #[expect(clippy::disallowed_methods, reason = "what this program writes, by descriptors")]
@@ -64,16 +56,17 @@ impl SafeDirectory {
 
     /// Opens the absolute `path`, if no step of it is a link, and only root and the current user can change any or write there.
     pub fn open_without_links(path: &Path) -> Result<Self, UnsafeDirectory> {
-        let refused = |at: PathBuf, why: &str| Err(UnsafeDirectory::Other { at, why: why.to_owned() });
+        const LINK: &str = "a symbolic link, or not a directory; Oracle refuses links (KUP-03037): use the real path";
+        let refused = |at: PathBuf, why: &str| Err(UnsafeDirectory { at, why: why.to_owned() });
         let closed = |error: io::Error| match Errno::from_io_error(&error) {
-            Some(Errno::NOTDIR) => UnsafeDirectory::Link(path.to_owned()),
-            _ => UnsafeDirectory::Other { at: path.to_owned(), why: format!("could not be opened: {error}") },
+            Some(Errno::NOTDIR) => UnsafeDirectory { at: path.to_owned(), why: LINK.to_owned() },
+            _ => UnsafeDirectory { at: path.to_owned(), why: format!("could not be opened: {error}") },
         };
         if !path.is_absolute() {
             return refused(path.to_owned(), "the path must be absolute");
         }
         if fs::canonicalize(path).map_err(closed)? != path {
-            return Err(UnsafeDirectory::Link(path.to_owned()));
+            return refused(path.to_owned(), LINK);
         }
         // From the top on: what was found nobody can change any more.
         match other_writer(path, |uid| uid == 0 || uid == geteuid().as_raw()).map_err(closed)? {
@@ -121,20 +114,15 @@ impl SafeDirectory {
         Ok(retry_on_intr(|| openat(&self.descriptor, name, flags, Mode::from_raw_mode(mode)))?.into())
     }
 
-    /// Creates the file `name` for writing; an error if anything is there.
-    pub fn create_file(&self, name: impl Arg + Copy, mode: u32) -> io::Result<File> {
-        self.open_file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode)
-    }
-
     /// Opens the file `name` to be locked; creates it, empty and for the current user alone, if nothing is there.
     pub fn open_lock(&self, name: impl Arg + Copy) -> io::Result<File> {
         self.open_file(name, OFlags::RDWR | OFlags::CREATE, 0o600)
     }
 
-    /// Creates a file that [`NewFile::put`] gives its lasting name.
+    /// Creates a file that [`NewFile::put`] gives its lasting name; an error if anything is there.
     pub fn new_file(&self, name: impl Into<OsString>, mode: u32) -> io::Result<NewFile<'_>> {
         let name = name.into();
-        let file = self.create_file(name.as_os_str(), mode)?;
+        let file = self.open_file(name.as_os_str(), OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode)?;
         Ok(NewFile { directory: self, name: Some(name), file })
     }
 
@@ -244,7 +232,7 @@ mod tests {
         let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         SafeDirectory::open_without_links(&path).unwrap();
         let link = path.parent().unwrap().with_file_name("link");
-        assert!(error(&link.join("b")).ends_with("link/b: a symbolic link, or not a directory"));
+        assert!(error(&link.join("b")).contains("link/b: a symbolic link, or not a directory"));
         assert!(error(&path.join("none")).ends_with("No such file or directory (os error 2)"));
         assert!(error(Path::new("a/b")).contains("absolute") && error(&path.join("..")).contains("symbolic link"));
 
@@ -310,11 +298,9 @@ mod tests {
         assert_eq!(names().len(), 2);
         fs::remove_file(top.path().join("same")).unwrap();
         symlink("file", top.path().join("link")).unwrap();
-        for opened in
-            [directory.open_lock("link"), directory.create_file("link", 0o600), directory.create_file("file", 0o600)]
-        {
-            opened.unwrap_err();
-        }
+        directory.open_lock("link").unwrap_err();
+        directory.new_file("link", 0o600).unwrap_err();
+        directory.new_file("file", 0o600).unwrap_err();
         directory.create_directory(OsStr::new("link"), 0o755, OFlags::PATH).unwrap_err();
     }
 }

@@ -64,7 +64,7 @@ fn pools_of_a_host() {
 }
 
 fn of_status(status: &Status) -> StatusRow {
-    StatusRow::new(status, status.facts.landing())
+    StatusRow::new(status)
 }
 
 #[test]

@@ -41,21 +41,6 @@ impl Credentials {
     }
 }
 
-/// What the user `outside` is inside of the namespace of `pid` (/proc/PID/uid_map); `None` if it is nobody there, or unseen.
-pub fn unmapped(root: &Root, pid: i32, outside: u32) -> Option<u32> {
-    let text = root.read(&format!("/proc/{pid}/uid_map")).ok()?;
-    extents(&text)
-        .find_map(|(first, begin, count)| first.checked_add(outside.checked_sub(begin).filter(|at| *at < count)?))
-}
-
-/// The lines of uid_map (user_namespaces(7)): first number inside, first number outside, count.
-fn extents(text: &str) -> impl Iterator<Item = (u32, u32, u32)> {
-    text.lines().filter_map(|line| {
-        let mut numbers = line.split_ascii_whitespace().map(|word| word.parse::<u32>().ok());
-        Some((numbers.next()??, numbers.next()??, numbers.next()??))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,16 +52,5 @@ mod tests {
         assert_eq!((found.users(), found.groups.as_slice()), ([101; 3], &[104, 103, 104][..]));
         assert_eq!(Credentials::parse("Name:\tpostgres\nPPid:\t1\n"), None);
         assert_eq!(Credentials::parse("Uid:\t1\t2\nGid:\t1\t1\t1\t1\n"), None);
-    }
-
-    #[test]
-    fn extents_of_a_namespace() {
-        let tree = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(tree.path().join("proc/7")).unwrap();
-        std::fs::write(tree.path().join("proc/7/uid_map"), "         0       1000          1\n 1 100000 65536\nx\n")
-            .unwrap();
-        let root = Root::at(tree.path());
-        assert_eq!([1000, 100_998, 7].map(|outside| unmapped(&root, 7, outside)), [Some(0), Some(999), None]);
-        assert_eq!(unmapped(&root, 8, 0), None);
     }
 }

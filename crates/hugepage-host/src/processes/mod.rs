@@ -3,4 +3,3 @@
 pub(crate) mod credentials;
 pub(crate) mod glance;
 pub(crate) mod memory_limit;
-pub(crate) mod user_namespace;

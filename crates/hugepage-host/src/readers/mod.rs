@@ -210,26 +210,24 @@ fn start<T: Serialize>(
     // SAFETY: this process has one thread, so that the child may do all that this one may (fork(2)).
     #[allow(unsafe_code)]
     let pid = unsafe { libc::fork() };
-    match Pid::from_raw(pid) {
-        None => {
-            drop(from);
-            *of(&UNTIL) = Some(until);
-            // Nothing of this process goes on in it: neither its handlers of signals nor, after a panic, its work.
-            let answer = become_owner(owner, parent).map_err(|error| error.to_string());
-            let work = || send(to, &answer.map(|()| work()));
-            let sent = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
-            // SAFETY: nothing of the parent's is flushed or removed a second time.
-            #[allow(unsafe_code)]
-            unsafe {
-                libc::_exit(i32::from(sent.is_err()))
-            }
-        }
-        Some(_) if pid < 0 => Err(io::Error::last_os_error()),
-        Some(pid) => {
-            rustix::fs::fcntl_setfl(&from, OFlags::NONBLOCK)?;
-            Ok(StartedReader { number, pid, begun: Instant::now(), from: from.into(), bytes: Vec::new() })
-        }
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
     }
+    let Some(pid) = Pid::from_raw(pid) else {
+        drop(from);
+        *of(&UNTIL) = Some(until);
+        // Nothing of this process goes on in it: neither its handlers of signals nor, after a panic, its work.
+        let answer = become_owner(owner, parent).map_err(|error| error.to_string());
+        let work = || send(to, &answer.map(|()| work()));
+        let sent = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+        // SAFETY: nothing of the parent's is flushed or removed a second time.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::_exit(i32::from(sent.is_err()))
+        }
+    };
+    rustix::fs::fcntl_setfl(&from, OFlags::NONBLOCK)?;
+    Ok(StartedReader { number, pid, begun: Instant::now(), from: from.into(), bytes: Vec::new() })
 }
 
 /// Waits until one of them sends something, or has ended.

@@ -7,7 +7,6 @@ use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{HugePages, Product, Requested};
 use hugepage_kernel::mapping::maps;
 use hugepage_kernel::{Bytes, Notes, PageSize, Root};
-use hugepage_server::CgroupView;
 use hugepage_server::placement::placement;
 use hugepage_server::server::observe;
 
@@ -58,7 +57,7 @@ fn two_nodes() {
     };
     let rows = |mapping: Option<&maps::Mapping>| {
         let mut notes = Notes::default();
-        let server = observe(&root, requested, mapping.cloned(), 20, CgroupView::Unknown, &mut notes);
+        let server = observe(&root, requested, mapping.cloned(), 20, None, &mut notes);
         let mut notes = Notes::default();
         let found = placement(&root, &Status::assess(server), mapping, None, &mut || {}, &mut notes);
         (found.map(|found| found.rows()), notes.into_vec())

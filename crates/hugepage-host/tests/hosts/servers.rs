@@ -6,7 +6,6 @@ use hugepage_assess::model::{HugePages, Landing, Product, RESIZABLE, Requested};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::{Bytes, Notes, PageSize};
-use hugepage_server::CgroupView;
 use hugepage_server::server::observe;
 
 use super::{GIB, HOSTS, MIB, host, notes_of, segment};
@@ -198,7 +197,7 @@ fn from_files_to_sentences() {
         };
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let view = CgroupView::new(hierarchy.as_ref());
+        let view = hierarchy.as_ref();
         let server = observe(&root, requested, Some(segment(&root)), 20, view, &mut notes);
         let status = Status::assess(server);
 
@@ -239,7 +238,7 @@ fn a_server_that_sees_parts_that_it_may_not_access() {
     };
     let mapping = Mapping { inaccessible: Bytes(MIB), ..segment(&root) };
     let mut notes = Notes::default();
-    let status = Status::assess(observe(&root, requested, Some(mapping), 20, CgroupView::Unknown, &mut notes));
+    let status = Status::assess(observe(&root, requested, Some(mapping), 20, None, &mut notes));
     assert!(notes.into_vec().iter().any(|note| note == RESIZABLE));
     assert_eq!((status.facts.landing(), status.outlook), (Landing::Unknown, Outlook::Unknown));
     assert_ne!(status.verdict().0, Severity::Ok);

@@ -4,7 +4,7 @@ use hugepage_assess::model::Landing;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimits, Hierarchy};
 use hugepage_kernel::{Notes, PageSize};
 use hugepage_server::segments::{self, SegmentRole};
-use hugepage_server::{CgroupView, limits, pools};
+use hugepage_server::{limits, pools};
 
 use super::{GIB, KIB, MIB, host, notes_of, page_size, segment};
 
@@ -81,7 +81,7 @@ fn pools_of_hosts() {
         let root = host(name);
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let view = CgroupView::new(hierarchy.as_ref());
+        let view = hierarchy.as_ref();
         let rows = pools::rows(&root, view, &mut notes);
         let found: Vec<PoolCase> = rows
             .iter()
@@ -134,7 +134,7 @@ fn no_cgroups_and_unknown_ones() {
         let root = host(name);
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
-        let found = limits(&root, CgroupView::new(hierarchy.as_ref()), page_size(2 * MIB), &mut notes);
+        let found = limits(&root, hierarchy.as_ref(), page_size(2 * MIB), &mut notes);
         assert_eq!(found, expected, "{name}");
         assert_eq!(notes.into_vec().is_empty(), expected.is_some(), "{name}: what is unknown has a note");
     }

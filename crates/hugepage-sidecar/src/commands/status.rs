@@ -127,14 +127,13 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
 }
 
 fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a HostRecommendation>) {
-    let sources = if row.evidence.is_empty() { "nothing".to_owned() } else { row.evidence.join(", ") };
     let of_size = |share: &PageSizeShare| match share.page_size {
         Some(size) => format!("{} in pages of {size}", share.bytes),
         None => format!("{} in pages of unknown size", share.bytes),
     };
     let pieces = row.by_page_size.iter().map(of_size).collect::<Vec<_>>().join(", ");
-    let pieces = if pieces.is_empty() { pieces } else { pieces + "; " };
-    say!("{}", wrapped(&format!("{}: {pieces}seen in {sources}", label(row)), 0, 2));
+    let pieces = if pieces.is_empty() { "its shared memory was not seen" } else { &pieces };
+    say!("{}", wrapped(&format!("{}: {pieces}", label(row)), 0, 2));
     let status = &row.status;
     if status.verdict != Severity::Ok {
         say!("{}", wrapped(&format!("{}: {}", status.verdict, status.message), 2, 4));

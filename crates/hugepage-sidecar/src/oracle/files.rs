@@ -9,10 +9,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use hugepage_server::SafeDirectory;
-use hugepage_server::safe_directory::{NewFile, UnsafeDirectory};
+use hugepage_server::safe_directory::NewFile;
 use rustix::fs::{Gid, Mode, fchmod, fchown};
 
 /// Read and write for root, read for the group of the Oracle installation.
@@ -45,12 +45,7 @@ pub struct Writer {
 impl Writer {
     /// Opens the absolute `path` and waits until no other writer has access.
     pub fn new(path: &Path, options: &WriterOptions) -> Result<Self> {
-        let directory = SafeDirectory::open_without_links(path).map_err(|error| match error {
-            UnsafeDirectory::Link(_) => {
-                anyhow!("{error}; Oracle refuses symbolic links (KUP-03037): use the real path")
-            }
-            _ => error.into(),
-        })?;
+        let directory = SafeDirectory::open_without_links(path)?;
         let locked = directory.open_lock(LOCK_FILE).and_then(|file| file.lock().map(|()| file));
         let lock = locked.with_context(|| format!("could not lock {}/{LOCK_FILE}", path.display()))?;
         Ok(Self { path: path.to_owned(), directory, options: *options, _lock: lock })

@@ -40,8 +40,6 @@ columns! {
         oracle_home: Option<String> = instance.id.oracle().and_then(|oracle| oracle.home.clone()),
         data_directory: Option<String> = instance.id.postgresql().and_then(|server| server.directory.clone()),
         started: Option<String> = instance.id.started.map(time),
-        /// The sources of the landing.
-        evidence: Vec<String> = instance.evidence.clone(),
         notes: Vec<String> = instance.notes.clone(),
         /// The shared memory by page size, ascending; empty if unknown.
         by_page_size: Vec<PageSizeShare> = instance.memory.shared.iter().flat_map(of_sizes).collect(),

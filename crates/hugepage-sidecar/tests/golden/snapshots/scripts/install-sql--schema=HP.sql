@@ -290,7 +290,6 @@ CREATE TABLE HP.hp_instance (
   started_utc VARCHAR2(19),
   processes NUMBER(20),
   page_tables_total NUMBER(20),
-  evidence VARCHAR2(100),
   memory_target VARCHAR2(1),
   version VARCHAR2(20),
   regression VARCHAR2(1),
@@ -348,7 +347,6 @@ ORGANIZATION EXTERNAL (
       started_utc CHAR(19),
       processes CHAR(20),
       page_tables_total CHAR(20),
-      evidence CHAR(100),
       memory_target CHAR(1),
       version CHAR(20),
       regression CHAR(1),
@@ -407,7 +405,6 @@ COMMENT ON COLUMN HP.hp_instance.home IS 'ORACLE_HOME (PostgreSQL: data director
 COMMENT ON COLUMN HP.hp_instance.started_utc IS 'When the instance started, UTC; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.processes IS 'Number of processes of the instance; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
-COMMENT ON COLUMN HP.hp_instance.evidence IS 'Sources of landed_in; NULL if it is unknown.';
 COMMENT ON COLUMN HP.hp_instance.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
 COMMENT ON COLUMN HP.hp_instance.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
 COMMENT ON COLUMN HP.hp_instance.regression IS 'Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.';
@@ -737,7 +734,6 @@ CREATE OR REPLACE TYPE HP.hp_instance_t AS OBJECT (
   started_utc VARCHAR2(19),
   processes NUMBER(20),
   page_tables_total NUMBER(20),
-  evidence VARCHAR2(100),
   memory_target VARCHAR2(1),
   version VARCHAR2(20),
   regression VARCHAR2(1),
@@ -1046,12 +1042,11 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         field(l_lines(i), 43),
         field(l_lines(i), 44),
         field(l_lines(i), 45),
-        field(l_lines(i), 46),
+        TO_NUMBER(field(l_lines(i), 46)),
         TO_NUMBER(field(l_lines(i), 47)),
         TO_NUMBER(field(l_lines(i), 48)),
-        TO_NUMBER(field(l_lines(i), 49)),
+        field(l_lines(i), 49),
         field(l_lines(i), 50),
-        field(l_lines(i), 51),
         NULL
       );
     END LOOP;
@@ -1100,7 +1095,6 @@ CREATE OR REPLACE PACKAGE BODY HP.hugepage_advisor AS
         t.started_utc,
         t.processes,
         t.page_tables_total,
-        t.evidence,
         t.memory_target,
         t.version,
         t.regression,
@@ -1593,7 +1587,6 @@ SELECT
   TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc,
   r.processes AS processes,
   r.page_tables_total AS page_tables_total,
-  r.evidence AS evidence,
   r.memory_target AS memory_target,
   r.version AS version,
   r.regression AS regression,
@@ -1649,7 +1642,6 @@ COMMENT ON COLUMN HP.hugepage_status.home IS 'ORACLE_HOME (PostgreSQL: data dire
 COMMENT ON COLUMN HP.hugepage_status.started_utc IS 'When the instance started, UTC; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.processes IS 'Number of processes of the instance; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
-COMMENT ON COLUMN HP.hugepage_status.evidence IS 'Sources of landed_in; NULL if it is unknown.';
 COMMENT ON COLUMN HP.hugepage_status.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
 COMMENT ON COLUMN HP.hugepage_status.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_status.regression IS 'Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.';
@@ -1740,7 +1732,6 @@ SELECT
   TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc,
   r.processes AS processes,
   r.page_tables_total AS page_tables_total,
-  r.evidence AS evidence,
   r.memory_target AS memory_target,
   r.version AS version,
   r.regression AS regression,
@@ -1795,7 +1786,6 @@ COMMENT ON COLUMN HP.hugepage_instances.home IS 'ORACLE_HOME (PostgreSQL: data d
 COMMENT ON COLUMN HP.hugepage_instances.started_utc IS 'When the instance started, UTC; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.processes IS 'Number of processes of the instance; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
-COMMENT ON COLUMN HP.hugepage_instances.evidence IS 'Sources of landed_in; NULL if it is unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
 COMMENT ON COLUMN HP.hugepage_instances.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
 COMMENT ON COLUMN HP.hugepage_instances.regression IS 'Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.';
