@@ -34,8 +34,6 @@ pub struct HostFacts {
     pub host_name: Option<String>,
     /// When this was read; for a tree when its files were written.
     pub taken_at: SystemTime,
-    /// The kernel's identifier of this boot.
-    pub boot_id: Option<String>,
     /// What the next boot sets; `None` if it could not be read.
     pub next_boot: NextBoot,
     /// The host's memory.

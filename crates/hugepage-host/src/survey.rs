@@ -80,7 +80,6 @@ impl Snapshot {
         let host = HostFacts {
             host_name: notes.keep(identity::host_name(root)),
             taken_at,
-            boot_id: notes.keep(identity::boot_id(root)).flatten(),
             next_boot: NextBoot::read(root),
             base_page_size: host.base,
             pools: host.pools,

@@ -63,7 +63,7 @@ impl StoppedOracle {
         let failed = self.last_start.as_ref().filter(|_| self.state == StoppedState::Failed);
         let lacked_shm = failed.is_some_and(|start| start.dev_shm.is_some());
         if self.forecast.is_none() && lacked_shm && self.dev_shm.is_some() {
-            return Some("Start the instance: the host has what it lacked now.".to_owned());
+            return Some("Start the instance: the host now has what it lacked.".to_owned());
         }
         let forecast = self.forecast.as_ref()?;
         if let Some(limit) = self.pool_state.lock_limit.filter(|limit| Some(limit.cause()) == forecast.cause)
@@ -82,7 +82,7 @@ impl StoppedOracle {
                 Some(format!("Raise the memlock limit of the owner of the instance to at least {kb} kB, and start it."))
             }
             None if lacked_shm || self.lacked_pages() => {
-                Some("Start the instance: the host has what it lacked now.".to_owned())
+                Some("Start the instance: the host now has what it lacked.".to_owned())
             }
             None if self.state == StoppedState::Failed => {
                 Some("The pool has enough pages: see the error in the alert log.".to_owned())

@@ -49,7 +49,7 @@ fn the_group_decides_since_5_18() {
                 hint,
                 "Run \"sysctl -w vm.hugetlb_shm_group=54321\", put it into /etc/sysctl.d, and start the instance."
             ),
-            None => assert_eq!(hint, "Start the instance: the host has what it lacked now."),
+            None => assert_eq!(hint, "Start the instance: the host now has what it lacked."),
         }
     }
 }
@@ -142,14 +142,14 @@ fn a_start_that_failed_for_dev_shm() {
     for (target, options, outlook, hint) in [
         ("*.memory_target=4G", "rw,size=1048576k", Outlook::Fails, "size=4194304k /dev/shm\", and start the instance."),
         // Half of 16 GB by default, and without a limit.
-        ("*.memory_target=4G", "rw", Outlook::Base, "Start the instance: the host has what it lacked now."),
+        ("*.memory_target=4G", "rw", Outlook::Base, "Start the instance: the host now has what it lacked."),
         ("*.memory_max_target=9G", "rw", Outlook::Fails, "size=9437184k /dev/shm\", and start the instance."),
-        ("*.memory_max_target=9G", "rw,size=0k", Outlook::Base, "Start the instance: the host has what it lacked now."),
+        ("*.memory_max_target=9G", "rw,size=0k", Outlook::Base, "Start the instance: the host now has what it lacked."),
         (
             "*.sga_target=2G",
             "rw,size=1048576k",
             Outlook::Hugetlb,
-            "Start the instance: the host has what it lacked now.",
+            "Start the instance: the host now has what it lacked.",
         ),
     ] {
         let host = host(UEK8, "TRUE");
@@ -247,7 +247,7 @@ fn errors_of_parameters() {
         (
             "ORA-27106: system pages not available to allocate memory",
             "0",
-            Some("Start the instance: the host has what it lacked now."),
+            Some("Start the instance: the host now has what it lacked."),
         ),
         ("ORA-27137: unable to allocate large pages to create a shared memory segment", "2G", Some(with_target)),
         ("ERROR: use_large_pages = FALSE is not a supported setting for database on Exadata", "0", Some(with_another)),

@@ -150,7 +150,7 @@ fn failed_starts_are_seen() {
             Outlook::Fails,
             "Run \"sysctl -w vm.nr_hugepages=2053\" (all servers seen here; `hugepage-sidecar size` counts all of the host) and start the instance.",
         ),
-        (2053, refused, Outlook::Hugetlb, "Start the instance: the host has what it lacked now."),
+        (2053, refused, Outlook::Hugetlb, "Start the instance: the host now has what it lacked."),
         (
             2053,
             "ORA-27102: out of memory",
