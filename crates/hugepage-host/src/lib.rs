@@ -60,6 +60,6 @@ pub use server_names::is_postgresql;
 pub use service_accounts::{
     FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account, listed as listed_service_accounts,
 };
-pub use snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
+pub use snapshot::{HostFacts, Snapshot, StoppedClusters};
 pub use strangers::{Stranger, Strangers};
 pub use survey::{Survey, survey};
