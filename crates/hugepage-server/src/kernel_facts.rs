@@ -46,12 +46,8 @@ const PARAMETERS: [(&str, Option<&str>); 7] = [
 
 /// All facts, in a fixed order; what cannot be read is a note.
 pub fn facts(root: &Root, notes: &mut Notes) -> Vec<HostFact> {
-    let mut facts = Vec::new();
-    type FactReader = fn(&Root) -> Result<Vec<HostFact>, ReadError>;
-    let sources: [FactReader; 3] = [memory, transparent_huge_pages, parameters];
-    for source in sources {
-        facts.extend(notes.keep(source(root)).unwrap_or_default());
-    }
+    let sources = [memory(root), transparent_huge_pages(root), parameters(root)];
+    let facts: Vec<_> = sources.into_iter().filter_map(|source| notes.keep(source)).flatten().collect();
     if facts.iter().any(|fact| fact.setting.is_none()) {
         notes.add(LXCFS);
     }

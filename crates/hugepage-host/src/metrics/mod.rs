@@ -20,7 +20,6 @@ use hugepage_oracle::stopped::StoppedOracle;
 
 use crate::Survey;
 use crate::escape;
-use crate::status_row::status_row;
 
 /// A host and its instances at one moment.
 #[derive(Clone, Debug)]
@@ -79,10 +78,7 @@ impl From<&Survey> for MetricsSnapshot {
             kind: instance.id.kind(),
             name: instance.id.name.clone(),
             // One number for the host in all outputs: where not all servers fit, it is that of those that do.
-            status: Status {
-                recommended: status_row(instance, &sizings).recommended_nr_hugepages,
-                ..instance.status.clone()
-            },
+            status: Status { recommended: instance.recommended(&sizings), ..instance.status.clone() },
             page_tables: instance.memory.page_tables,
             last_regression: None,
         });
