@@ -182,18 +182,6 @@ FROM hugepage_pools
         "nr_overcommit_hugepages": "Maximum of surplus pages that the kernel may add.",
         "available_hugepages": "Pages that are free and not reserved.",
     }),
-    Query("hugepage_node", """\
-SELECT page_size::text AS page_size,
-       node::text AS node,
-       nr_hugepages,
-       free_hugepages,
-       surplus_hugepages
-FROM hugepage_nodes
-""", ("page_size", "node"), {
-        "nr_hugepages": "Pages of the pool on this NUMA node.",
-        "free_hugepages": "Pages of the pool on this NUMA node that are not yet touched.",
-        "surplus_hugepages": "Pages of this node above the configured pool size.",
-    }),
     Query("hugepage_host", """\
 SELECT max(setting::bigint) FILTER (WHERE name = 'PageTables') AS page_tables_bytes,
        max(setting::bigint) FILTER (WHERE name = 'MemTotal') AS memory_bytes

@@ -13,7 +13,6 @@ from harness.cgroup import Cgroup
 from harness.cluster import Cluster, rows
 from harness.kernel import meminfo, pool_numbers
 from harness.poll import until
-from harness.pool import pools
 from harness.preloaded import PRELOADED
 from harness.processes import run
 from harness.status import create_extension
@@ -46,12 +45,10 @@ def watched(cluster: Cluster, within: Cgroup | None = None) -> Cluster:
 
 
 def of_server(found: Samples, cluster: Cluster) -> Samples:
-    """What both the sidecar and the server itself say of the server and its host: of nodes the server's pool alone."""
+    """What both the sidecar and the server itself say of the server and its host."""
     names = {("kind", "postgresql"), ("name", str(cluster.data))}
-    other = {("page_size", str(size)) for size in (pool.page_size for pool in pools()) if size != 2 * MB}
     return {(metric, labels): value for (metric, labels), value in found.items()
-            if metric not in ITS_OWN | OF_SIDECAR and (names <= labels or not any(label == "name" for label, _ in labels))
-            and not (metric.startswith("hugepage_node_") and labels & other)}
+            if metric not in ITS_OWN | OF_SIDECAR and (names <= labels or not any(label == "name" for label, _ in labels))}
 
 
 def labels(cluster: Cluster, **more: str) -> frozenset:

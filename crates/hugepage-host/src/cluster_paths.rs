@@ -2,14 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use hugepage_assess::assessment::Forecast;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, PageSize, Root};
 use hugepage_sizing::{StoppedDatabase, Wants};
-
-use super::snapshot::StoppedCluster;
 
 /// Where Debian has a directory for each version, with the configurations of its clusters.
 pub(super) const DEBIAN: &str = "/etc/postgresql";
@@ -84,14 +81,13 @@ impl ClusterPaths {
         Self { data: data.into(), config: Some(config), start }
     }
 
-    pub fn unknown(&self, why: String) -> StoppedCluster {
-        self.stopped(None, Wants::Unknown(why), None)
+    pub fn unknown(&self, why: String) -> StoppedDatabase {
+        self.stopped(None, Wants::Unknown(why))
     }
 
-    pub fn stopped(&self, page_size: Option<PageSize>, wants: Wants, forecast: Option<Forecast>) -> StoppedCluster {
+    pub fn stopped(&self, page_size: Option<PageSize>, wants: Wants) -> StoppedDatabase {
         let (name, is_manual) = (self.data.display().to_string(), self.start == "manual");
-        let database = StoppedDatabase { kind: "postgresql".into(), name, page_size, wants, is_manual };
-        StoppedCluster { database, starts_at_boot: false, forecast }
+        StoppedDatabase { kind: "postgresql".into(), name, page_size, wants, is_manual }
     }
 }
 

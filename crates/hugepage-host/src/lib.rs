@@ -38,13 +38,11 @@ mod postgresql_service;
 mod postgresql_units;
 mod processes;
 pub mod readers;
-mod real_need;
 mod request;
 mod server_names;
 mod service;
 mod service_accounts;
 mod snapshot;
-pub mod status_row;
 mod stopped_clusters;
 mod stopped_readers;
 mod strangers;
@@ -60,6 +58,6 @@ pub use server_names::is_postgresql;
 pub use service_accounts::{
     FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account, listed as listed_service_accounts,
 };
-pub use snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
+pub use snapshot::{HostFacts, Snapshot, StoppedClusters};
 pub use strangers::{Stranger, Strangers};
 pub use survey::{Survey, survey};

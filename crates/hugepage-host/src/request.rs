@@ -23,7 +23,6 @@ use super::identify::ServerIdentity;
 use super::next_start::{ServerFiles, StartProgram};
 use super::observe::ObservedMemory;
 use super::postgresql::PostgreSqlSettings;
-use super::real_need;
 use crate::processes::memory_limit;
 
 /// What a server asked for and has, and what its next start asks for.
@@ -81,7 +80,7 @@ impl InspectContext<'_> {
         };
         if let Some(segment) = unchanged.segment.as_mut().filter(|segment| segment.in_huge_pages == Bytes(0)) {
             let memory = memory_limit::of_process(self.root, id.pid, &self.mounts);
-            real_need::bound(memory, unchanged.pool_state.limits.as_ref(), segment, notes);
+            memory_limit::bound_need(memory, unchanged.pool_state.limits.as_ref(), segment, notes);
         }
         match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),

@@ -110,14 +110,9 @@ impl ServiceAccounts {
         self.is_listed(name) || name.strip_prefix("ora").is_some_and(|sid| sid.len() == 3 && administrator(sid))
     }
 
-    /// The name of the user `uid`, or `uid 1000` where /etc/passwd has none.
+    /// The first name of the user `uid`, or `uid 1000` where /etc/passwd has none.
     pub(super) fn name(&self, root: &Root, uid: u32) -> String {
-        self.account_name(root, uid).map_or_else(|| format!("uid {uid}"), str::to_owned)
-    }
-
-    /// The first name of the user `uid` in /etc/passwd.
-    pub(super) fn account_name(&self, root: &Root, uid: u32) -> Option<&str> {
-        self.names(root, uid).next()
+        self.names(root, uid).next().map_or_else(|| format!("uid {uid}"), str::to_owned)
     }
 
     fn names<'a>(&'a self, root: &Root, uid: u32) -> impl Iterator<Item = &'a str> + use<'a> {

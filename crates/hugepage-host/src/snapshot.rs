@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::memory::meminfo::Meminfo;
@@ -66,22 +65,11 @@ pub struct HostFacts {
     pub notes: Vec<String>,
 }
 
-/// A cluster that does not run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StoppedCluster {
-    /// What `size` counts.
-    pub database: StoppedDatabase,
-    /// Whether systemd starts it at boot.
-    pub starts_at_boot: bool,
-    /// What a start would get of the pool as it is; `None` if its need is unknown, or if it needs no huge pages.
-    pub forecast: Option<Forecast>,
-}
-
 /// The clusters that do not run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StoppedClusters {
     /// The clusters.
-    pub found: Vec<StoppedCluster>,
+    pub found: Vec<StoppedDatabase>,
     /// What could not be read of them.
     pub notes: Vec<String>,
     /// The users of whom something was not read for them alone; the notes say it, too.

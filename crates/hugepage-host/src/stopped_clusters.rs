@@ -4,17 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use hugepage_assess::assessment::Forecast;
-use hugepage_assess::model::{HugePages, PoolFact, PoolState};
-use hugepage_assess::pools;
-use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_assess::model::HugePages;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages, ReadError, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, ReadError, Root};
 use hugepage_oracle::stopped::Claim;
-use hugepage_sizing::Wants;
+use hugepage_sizing::{StoppedDatabase, Wants};
 use hugepage_start::StartAnswer;
 
 use super::cluster_paths::{ClusterPaths, DEBIAN, PACKAGES};
@@ -23,7 +20,7 @@ use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::{Configured, requested_by_settings};
 use super::postgresql_service::{IN_CONTAINER, NOT_KNOWN};
 use super::postgresql_units::{UnitDirectory, scripts, units};
-use super::snapshot::{HostFacts, Snapshot, StoppedCluster, StoppedClusters};
+use super::snapshot::{HostFacts, Snapshot, StoppedClusters};
 use super::stopped_readers::by_owners;
 use crate::readers::{self, Owner};
 
@@ -58,14 +55,13 @@ impl Snapshot {
         let places = places.chain(PACKAGES.map(str::to_owned));
         let places: Vec<_> = places.chain(units.iter().filter_map(|(_, directory)| directory.clone().ok())).collect();
         let search = Clusters { root, host, running: &running, given, ask, units: &units, enabled: &enabled };
-        let mut clusters = BTreeMap::<_, StoppedCluster>::new();
+        let mut clusters = BTreeMap::new();
         // One that a service account has found does not count for nobody, who comes last.
         let find = |place: Option<&String>, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| {
             search.find(place.map_or(&*places, slice::from_ref), is_mine, notes)
         };
         for one in by_owners(&host.owners, || Some(places.clone()), &mut unread, &mut notes, find) {
-            let known = clusters.entry(PathBuf::from(&one.database.name)).or_insert_with(|| one.clone());
-            known.starts_at_boot |= one.starts_at_boot;
+            clusters.entry(PathBuf::from(&one.name)).or_insert(one);
         }
         unread.iter().for_each(|unread| notes.add(unread.to_string()));
         let of_unit = |(unit, directory): &UnitDirectory| {
@@ -107,7 +103,7 @@ impl Clusters<'_> {
         places: &[String],
         is_mine: &dyn Fn(Option<u32>) -> Claim,
         notes: &mut Notes,
-    ) -> Vec<StoppedCluster> {
+    ) -> Vec<StoppedDatabase> {
         let Self { root, host, given, .. } = *self;
         let running: BTreeSet<_> = self.running.iter().filter_map(|id| id.postgresql()?.inode).collect();
         let (mut seen, mut found) = (BTreeMap::new(), Vec::new());
@@ -140,18 +136,16 @@ impl Clusters<'_> {
             if is_absent || is_known || claim == Claim::OfAnother {
                 continue;
             }
-            let mut one = match version {
+            found.push(match version {
                 Ok(_) if claim == Claim::OfNobody => {
-                    cluster.stopped(None, Wants::None("its owner is no service account".into()), None)
+                    cluster.stopped(None, Wants::None("its owner is no service account".into()))
                 }
                 Ok(_) => inspect(root, &cluster, host, self.ask, notes),
                 Err(error) if error.is_not_found() => {
                     cluster.unknown("it is not a PostgreSQL data directory: it has no PG_VERSION".to_owned())
                 }
                 Err(error) => cluster.unknown(format!("whether it is a data directory is unknown: {error}")),
-            };
-            one.starts_at_boot = is_automatic || is_at_boot;
-            found.push(one);
+            });
         }
         found
     }
@@ -163,7 +157,7 @@ fn inspect(
     host: &HostFacts,
     ask: Option<&AskStart<'_>>,
     notes: &mut Notes,
-) -> StoppedCluster {
+) -> StoppedDatabase {
     let config = cluster.config.clone().unwrap_or_else(|| cluster.data.join("postgresql.conf"));
     let files = InstanceFiles::own(root);
     let mut configuration = Configuration::default();
@@ -196,17 +190,7 @@ fn inspect(
             Err(why) => Wants::Unknown(why),
         },
     };
-    let forecast = wants.pages().filter(|pages| pages.0 > 0).zip(page_size).map(|(pages, size)| {
-        Forecast::of_start(&requested, Some(size.times(pages)), &pool_found(host, size), Pages(0))
-    });
-    cluster.stopped(requested.huge_page_size, wants, forecast)
-}
-
-/// The pool that a start finds. The cgroup in which it will be is not known.
-pub(super) fn pool_found(host: &HostFacts, size: PageSize) -> PoolState {
-    let pool = pools::of_size(&host.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()));
-    let limits = Some(CgroupLimits::default());
-    PoolState { huge_page_size: Some(size), pool, limits, nodes: None, lock_limit: None }
+    cluster.stopped(requested.huge_page_size, wants)
 }
 
 /// The size of shared memory that a start asks for; the error is why it is unknown.
@@ -225,5 +209,44 @@ fn shared_memory(
         StartAnswer::Starts(size) => Ok(size),
         StartAnswer::Refuses(why) => Err(format!("its next start would fail: {why}")),
         StartAnswer::Unknown(why) => Err(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Debian's clusters, those of a unit and those of Red Hat's packages.
+    #[test]
+    fn where_stopped_clusters_are() {
+        let tree = tempfile::tempdir().unwrap();
+        for (name, start) in [("auto", "auto\n"), ("manual", "# by hand\nmanual\n")] {
+            let directory = tree.path().join(format!("etc/postgresql/17/{name}"));
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("start.conf"), start).unwrap();
+            fs::write(directory.join("postgresql.conf"), format!("data_directory = '/srv/{name}'\nhuge_pages = on\n"))
+                .unwrap();
+        }
+        for data in ["srv/auto", "srv/manual", "var/lib/pgsql/16/data", "var/lib/pgsql/15/data"] {
+            fs::create_dir_all(tree.path().join(data)).unwrap();
+            fs::write(tree.path().join(data).join("PG_VERSION"), "17\n").unwrap();
+            fs::write(tree.path().join(data).join("postgresql.conf"), "huge_pages = on\n").unwrap();
+        }
+        let wants = tree.path().join("etc/systemd/system/multi-user.target.wants");
+        fs::create_dir_all(&wants).unwrap();
+        let unit = "[Service]\nEnvironment=PGDATA=/var/lib/pgsql/16/data/\nExecStart=/usr/bin/postgres -D ${PGDATA}\n";
+        fs::create_dir_all(tree.path().join("usr/lib/systemd/system")).unwrap();
+        fs::write(tree.path().join("usr/lib/systemd/system/postgresql-16.service"), unit).unwrap();
+        for unit in ["postgresql.service", "postgresql-16.service"] {
+            std::os::unix::fs::symlink(format!("/usr/lib/systemd/system/{unit}"), wants.join(unit)).unwrap();
+        }
+        let root = &Root::at(tree.path());
+        let mut snapshot = Snapshot::read(root, &[], None);
+        snapshot.find_stopped_clusters(root, &[], None);
+        let mut found: Vec<_> = snapshot.host.stopped_clusters.found.iter().map(|one| one.name.as_str()).collect();
+        found.sort_unstable();
+        assert_eq!(found, ["/srv/auto", "/srv/manual", "/var/lib/pgsql/15/data", "/var/lib/pgsql/16/data"]);
     }
 }

@@ -76,7 +76,6 @@ fn one_server_as_requested() {
     for (series, value) in [
         ("hugepage_pool_nr_hugepages{page_size=\"2097152\"}", "512"),
         ("hugepage_pool_available_hugepages{page_size=\"2097152\"}", "10"),
-        ("hugepage_node_free_hugepages{page_size=\"2097152\",node=\"0\"}", "12"),
         ("hugepage_host_memory_bytes", "17179869184"),
         ("hugepage_host_page_tables_bytes", "67108864"),
         ("hugepage_uninspected_instances", "2"),

@@ -46,12 +46,8 @@ const PARAMETERS: [(&str, Option<&str>); 7] = [
 
 /// All facts, in a fixed order; what cannot be read is a note.
 pub fn facts(root: &Root, notes: &mut Notes) -> Vec<HostFact> {
-    let mut facts = Vec::new();
-    type FactReader = fn(&Root) -> Result<Vec<HostFact>, ReadError>;
-    let sources: [FactReader; 3] = [memory, transparent_huge_pages, parameters];
-    for source in sources {
-        facts.extend(notes.keep(source(root)).unwrap_or_default());
-    }
+    let sources = [memory(root), transparent_huge_pages(root), parameters(root)];
+    let facts: Vec<_> = sources.into_iter().filter_map(|source| notes.keep(source)).flatten().collect();
     if facts.iter().any(|fact| fact.setting.is_none()) {
         notes.add(LXCFS);
     }
@@ -63,7 +59,8 @@ fn memory(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let is_of_lxcfs = meminfo::is_of_lxcfs(root);
     let line = |name: &&str| {
         let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| found == name)?;
-        let shown = in_bytes(name, value.split_ascii_whitespace().next()?, MEMINFO);
+        let bytes = Bytes::from_kib(value.split_ascii_whitespace().next()?.parse().ok()?);
+        let shown = fact(name, bytes.0.to_string(), Some("bytes"), MEMINFO.to_owned());
         let is_of_container = is_of_lxcfs && !meminfo::is_hosts_under_lxcfs(name);
         Some(if is_of_container { HostFact { setting: None, ..shown } } else { shown })
     };
@@ -74,15 +71,11 @@ fn transparent_huge_pages(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let mut facts = Vec::new();
     for file in ["enabled", "defrag", "shmem_enabled"] {
         if let Some(setting) = thp::choice(root, file)? {
-            facts.push(of_thp(file, setting));
+            let name = format!("transparent_hugepage/{file}");
+            facts.push(fact(&name, setting, None, format!("/sys/kernel/mm/{name}")));
         }
     }
     Ok(facts)
-}
-
-fn of_thp(file: &str, setting: String) -> HostFact {
-    let name = format!("transparent_hugepage/{file}");
-    fact(&name, setting, None, format!("/sys/kernel/mm/{name}"))
 }
 
 fn parameters(root: &Root) -> Result<Vec<HostFact>, ReadError> {
@@ -97,14 +90,4 @@ fn parameters(root: &Root) -> Result<Vec<HostFact>, ReadError> {
 
 fn fact(name: &str, setting: String, unit: Option<&'static str>, source: String) -> HostFact {
     HostFact { name: name.to_owned(), setting: Some(setting), unit, source }
-}
-
-/// The kernel's kB as bytes; text that is not a number is shown unchanged.
-fn in_bytes(name: &str, kib: &str, source: &str) -> HostFact {
-    let bytes = kib.parse().map(Bytes::from_kib);
-    let (setting, unit) = match bytes {
-        Ok(bytes) => (bytes.0.to_string(), Some("bytes")),
-        Err(_) => (kib.to_owned(), None),
-    };
-    fact(name, setting, unit, source.to_owned())
 }

@@ -95,15 +95,10 @@ impl SafeDirectory {
         self.descriptor.metadata()
     }
 
-    /// Opens the directory `name` in this one, which is not a link.
-    pub fn directory(&self, name: impl Arg + Copy, flags: OFlags) -> io::Result<Self> {
-        Self::open_at(&self.descriptor, name, OFlags::NOFOLLOW | flags)
-    }
-
-    /// Opens the directory `name` as [`SafeDirectory::directory`] does; creates it first if nothing is there.
+    /// Opens the directory `name` in this one, which is not a link; creates it first if nothing is there.
     pub fn create_directory(&self, name: &OsStr, mode: u32, flags: OFlags) -> io::Result<Self> {
         match mkdirat(&self.descriptor, name, Mode::from_raw_mode(mode)) {
-            Ok(()) | Err(Errno::EXIST) => self.directory(name, flags),
+            Ok(()) | Err(Errno::EXIST) => Self::open_at(&self.descriptor, name, OFlags::NOFOLLOW | flags),
             Err(error) => Err(error.into()),
         }
     }

@@ -67,10 +67,24 @@ pub fn pool_state(
 
 /// The pool of `size` alone.
 pub fn pool_of_size(root: &Root, size: Option<PageSize>, meminfo: Option<&Meminfo>, notes: &mut Notes) -> PoolFact {
-    match size {
-        Some(size) => pool_of(root, size, meminfo, notes),
-        None => no_size(root, notes),
+    let Some(size) = size else {
+        // Meminfo has no default size: the kernel has no huge pages, if /sys confirms it.
+        let sizes = notes.keep(pool::sizes(root)).filter(Vec::is_empty);
+        return sizes.map_or(PoolFact::Unknown, PoolFact::Unsupported);
+    };
+    let error = match pool::of_one_moment(root, size, meminfo) {
+        Ok(pool) => return PoolFact::Known(pool),
+        Err(error) => error,
+    };
+    // The kernel has its default size, also where /sys does not show it.
+    let is_gone = error.is_not_found() && meminfo.is_none_or(|meminfo| meminfo.huge_page_size != Some(size));
+    match pool::sizes(root) {
+        Ok(sizes) if is_gone && !sizes.contains(&size) => return PoolFact::Unsupported(sizes),
+        _ => notes.add(error.to_string()),
     }
+    // On a kernel before 2.6.27, or with a hidden /sys, meminfo has only the pool of the default size.
+    let of_default = meminfo.and_then(pool::from_meminfo).filter(|pool| pool.page_size == size);
+    of_default.map_or(PoolFact::Unknown, PoolFact::Known)
 }
 
 /// Whether this host maps any shared memory by transparent huge pages, so that page tables are worth walking.
@@ -89,30 +103,4 @@ pub fn landing(root: &Root, mapping: &Mapping, thp_in_use: bool) -> Result<Landi
         false => (None, None),
     };
     Ok(Landing::of_mapping(mapping, base, usage.as_ref(), pmd_size))
-}
-
-fn pool_of(root: &Root, size: PageSize, meminfo: Option<&Meminfo>, notes: &mut Notes) -> PoolFact {
-    let error = match pool::of_one_moment(root, size, meminfo) {
-        Ok(pool) => return PoolFact::Known(pool),
-        Err(error) => error,
-    };
-    // The kernel has its default size, also where /sys does not show it.
-    let is_gone = error.is_not_found() && meminfo.is_none_or(|meminfo| meminfo.huge_page_size != Some(size));
-    match pool::sizes(root) {
-        Ok(sizes) if is_gone && !sizes.contains(&size) => return PoolFact::Unsupported(sizes),
-        _ => notes.add(error.to_string()),
-    }
-    // On a kernel before 2.6.27, or with a hidden /sys, meminfo has only the pool of the default size.
-    match meminfo.and_then(pool::from_meminfo) {
-        Some(pool) if pool.page_size == size => PoolFact::Known(pool),
-        _ => PoolFact::Unknown,
-    }
-}
-
-/// The pool where meminfo has no default size: the kernel has no huge pages, if /sys confirms it.
-fn no_size(root: &Root, notes: &mut Notes) -> PoolFact {
-    match notes.keep(pool::sizes(root)) {
-        Some(sizes) if sizes.is_empty() => PoolFact::Unsupported(sizes),
-        _ => PoolFact::Unknown,
-    }
 }

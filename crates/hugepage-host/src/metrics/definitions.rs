@@ -4,12 +4,13 @@ use std::time::UNIX_EPOCH;
 
 use hugepage_assess::assessment::{Finding, Outlook};
 use hugepage_assess::model::{Cause, Landing};
-use hugepage_assess::pools::PoolRow;
+use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_oracle::stopped_state::StoppedState;
 
 use super::openmetrics::{Families, Measured};
-use super::{InstanceMetrics, MetricsSnapshot, StoppedMetrics};
+use super::{InstanceMetrics, MetricsSnapshot};
 
 /// Metrics of one thing: how it is measured, the name, the HELP, and the value. `None` is unknown.
 macro_rules! gauges {
@@ -60,17 +61,15 @@ fn of_instance(instance: &InstanceMetrics, of: &mut Measured<'_>) {
 }
 
 /// Names of their own: what is said of running instances has no samples of others.
-fn of_stopped(stopped: &StoppedMetrics, of: &mut Measured<'_>) {
+fn of_stopped(stopped: &StoppedOracle, of: &mut Measured<'_>) {
+    let missing = stopped.forecast.as_ref().and_then(|forecast| forecast.missing);
+    let missing = missing.or(stopped.wants.pages().filter(|pages| *pages == Pages(0)));
     gauges! { of:
         states "hugepage_stopped_state" "An instance that is configured and does not run: 1 for its state, else 0."
             = &StoppedState::ALL, Some(stopped.state);
         number "hugepage_stopped_verdict" "Severity of an instance that does not run: 0 ok, 1 notice, 2 warning, 3 critical."
-            = Some(stopped.severity as u8);
-        states "hugepage_stopped_restart_outlook" "Pages that the next start of a stopped instance would get: 1 for the expected state, else 0."
-            = &Outlook::ALL, Some(stopped.outlook);
-        number "hugepage_stopped_pages_needed" "Huge pages that the next start of a stopped instance needs; 0 if it asks for none."
-            = pages(stopped.needed);
-        number "hugepage_stopped_pages_missing" "Huge pages that the next start of a stopped instance needs and the pool does not have now." = pages(stopped.missing);
+            = Some(stopped.severity() as u8);
+        number "hugepage_stopped_pages_missing" "Huge pages that the next start of a stopped instance needs and the pool does not have now." = pages(missing);
     }
 }
 
@@ -84,15 +83,6 @@ fn of_pool(row: &PoolRow, of: &mut Measured<'_>) {
             "Pages above the configured pool size; they are freed when their user stops." = pages(pool.surplus);
         number "hugepage_pool_nr_overcommit_hugepages" "Maximum of surplus pages that the kernel may add." = pages(pool.overcommit);
         number "hugepage_pool_available_hugepages" "Pages that are free and not reserved." = pages(pool.available());
-    }
-}
-
-fn of_node(row: &PoolRow, of: &mut Measured<'_>) {
-    let pool = &row.pool;
-    gauges! { of:
-        number "hugepage_node_nr_hugepages" "Pages of the pool on this NUMA node." = pages(Some(pool.nr));
-        number "hugepage_node_free_hugepages" "Pages of the pool on this NUMA node that are not yet touched." = pages(Some(pool.free));
-        number "hugepage_node_surplus_hugepages" "Pages of this node above the configured pool size." = pages(pool.surplus);
     }
 }
 
@@ -118,14 +108,10 @@ pub(super) fn families(snapshot: &MetricsSnapshot) -> Families {
         of_instance(one, &mut families.of(named(&one.kind, &one.name)));
     }
     for one in &snapshot.stopped {
-        of_stopped(one, &mut families.of(named(&one.kind, &one.name)));
+        of_stopped(one, &mut families.of(named(&one.kind.to_string(), &one.name)));
     }
-    for row in &snapshot.pools {
-        let size = ("page_size", page_size(row.pool.page_size));
-        match row.node {
-            None => of_pool(row, &mut families.of(vec![size])),
-            Some(node) => of_node(row, &mut families.of(vec![size, ("node", node.to_string())])),
-        }
+    for row in pools::of_host(&snapshot.pools) {
+        of_pool(row, &mut families.of(vec![("page_size", page_size(row.pool.page_size))]));
     }
     of_host(snapshot, &mut families.of(Vec::new()));
     families

@@ -1,7 +1,9 @@
 //! The memory besides huge pages that control groups allow a process: `memory.max` (cgroup v2), or `memory.limit_in_bytes` (v1).
 
-use hugepage_kernel::cgroups::cgroup::{MIN_UNLIMITED, below, levels};
+use hugepage_assess::model::Segment;
+use hugepage_kernel::cgroups::cgroup::{CgroupLimits, MIN_UNLIMITED, below, levels};
 use hugepage_kernel::host::mounts::{self, Mount};
+use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Root};
 
 /// The lowest limit of the groups that `pid` is in; `None` if there is none, or none can be seen. `mounted`: the lines of [`mounts::PATH`].
@@ -29,6 +31,21 @@ pub fn of_process(root: &Root, pid: i32, mounted: &str) -> Option<Bytes> {
         levels(&below).filter_map(limit).min()
     });
     limits.min()
+}
+
+/// Bounds what the next start asks for of a server whose `segment` has no huge pages: a mapping takes no page until a process touches
+/// it, so its size alone proves nothing. `memory`, `limits`: what its control group lets it have of memory, and of huge pages.
+pub fn bound_need(memory: Option<Bytes>, limits: Option<&CgroupLimits>, segment: &mut Segment, notes: &mut Notes) {
+    let of_pages =
+        limits.iter().flat_map(|limits| limits.fault.iter().chain(&limits.reservation)).map(|limit| limit.limit).min();
+    // Without a limit of their own, huge pages may be more than the limit on memory: nobody knows by how much.
+    let most = memory.map(|memory| of_pages.map_or(memory, |pages| pages.max(memory)));
+    let Some(most) = most.filter(|most| segment.to_reserve > *most) else { return };
+    notes.add(format!(
+        "it maps {} of shared memory, and its control group lets it have {most}, which are taken as its need",
+        segment.size
+    ));
+    segment.to_reserve = most;
 }
 
 #[cfg(test)]

@@ -31,12 +31,8 @@ use self::child::{become_owner, send};
 pub use self::owner::Owner;
 pub use self::unread::Unread;
 
-/// So many read at the same time, without those whose turn is over, which nobody else waits for.
-const MAX_READERS: usize = 16;
-/// So many at all.
-const MAX_WAITING: usize = 64;
-/// The part of the time that is a turn.
-const TURNS: u32 = 16;
+/// So many read at the same time. Who waits for a file has one of these places.
+const MAX_READERS: usize = 64;
 /// What a reader may send, in bytes: a server has some kilobytes, and a history less than is read of it (`limit::HISTORY`).
 const MAX_ANSWER: usize = 8 << 20;
 /// The time that a reader has to end after it was killed.
@@ -128,15 +124,10 @@ impl Readers {
         self.stuck.retain(|stuck| matches!(waitpid(Some(stuck.pid), WaitOptions::NOHANG), Ok(None)));
         let mut answers: Vec<_> = owners.iter().map(|one| Err(Unread::of_none(one, "no time was left"))).collect();
         // Those that come later have their time, too.
-        let time = time_for_one(Duration::MAX);
-        let until = Instant::now() + time;
-        let is_in_turn = |reader: &&StartedReader| reader.begun.elapsed() < time / TURNS;
+        let until = Instant::now() + time_for_one(Duration::MAX);
         let (mut next, mut running): (usize, Vec<StartedReader>) = (0, Vec::new());
         loop {
-            let can_start = |running: &[StartedReader]| {
-                running.len() < MAX_WAITING && running.iter().filter(is_in_turn).count() < MAX_READERS
-            };
-            while next < owners.len() && can_start(&running) {
+            while next < owners.len() && running.len() < MAX_READERS {
                 let (number, owner) = (next, &owners[next]);
                 next += 1;
                 let started = self.may_ask(owner, &question(owner)).and_then(|()| {
@@ -194,7 +185,6 @@ impl Readers {
 struct StartedReader {
     number: usize,
     pid: Pid,
-    begun: Instant,
     from: File,
     bytes: Vec<u8>,
 }
@@ -227,7 +217,7 @@ fn start<T: Serialize>(
         }
     };
     rustix::fs::fcntl_setfl(&from, OFlags::NONBLOCK)?;
-    Ok(StartedReader { number, pid, begun: Instant::now(), from: from.into(), bytes: Vec::new() })
+    Ok(StartedReader { number, pid, from: from.into(), bytes: Vec::new() })
 }
 
 /// Waits until one of them sends something, or has ended.

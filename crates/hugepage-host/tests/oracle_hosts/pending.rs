@@ -4,13 +4,12 @@ use hugepage_assess::advice;
 use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::model::{Cause, Landing, Pending, Product, UseLargePages};
 use hugepage_host::host_advice;
-use hugepage_host::status_row::status_row;
 use hugepage_kernel::Pages;
 
 use crate::builder::*;
 
 fn setting(survey: &hugepage_host::Survey, sid: &str) -> Option<&'static str> {
-    status_row(running(survey, sid), &[]).use_large_pages
+    running(survey, sid).row(&[]).use_large_pages
 }
 
 fn logged(sga: &str, setting: Option<&str>) -> Vec<String> {

@@ -90,18 +90,10 @@ fn metrics_of_stopped_instances() {
         ["boot", "off", "dark"].map(|name| format!("name={name},hugepage_stopped_state=stopped}} 1"))
     );
     assert_eq!(of("verdict"), ["name=boot} 2", "name=off} 1", "name=dark} 1"]);
-    let outlooks = ["boot fails", "off base", "dark unknown"].map(|text| {
-        let (name, outlook) = text.split_once(' ').unwrap();
-        format!("name={name},hugepage_stopped_restart_outlook={outlook}}} 1")
-    });
-    assert_eq!(of("restart_outlook"), outlooks);
-    assert_eq!(
-        (of("pages_needed"), of("pages_missing")),
-        (vec!["name=boot} 1028".into()], vec!["name=boot} 928".to_owned()])
-    );
+    assert_eq!(of("pages_missing"), ["name=boot} 928"]);
     assert!(
         !text.contains("hugepage_verdict")
-            && text.contains("hugepage_stopped_pages_needed{kind=\"oracle\",name=\"off\"} 0")
+            && text.contains("hugepage_stopped_pages_missing{kind=\"oracle\",name=\"off\"} 0")
     );
 }
 

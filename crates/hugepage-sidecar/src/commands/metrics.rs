@@ -38,7 +38,7 @@ impl MetricsOptions {
 /// Prints or writes the metrics. The exit status is OK if that succeeded: the alert rules evaluate the text.
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     let begun = Instant::now();
-    let survey = options.show.survey(root, None, |snapshot| snapshot.find_stopped_clusters(root, &[], None))?;
+    let survey = options.show.survey(root, None, |_| ())?;
     let text = match options.show.snapshot {
         None => of_survey(root, &survey, &HostHistory::open(root, &options.show.survey.state_dir), begun),
         Some(_) => text(MetricsSnapshot::from(&survey)),

@@ -161,9 +161,6 @@ fn recorded(
         }
     }
     snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
-    if options.textfile.is_some() {
-        snapshot.find_stopped_clusters(root, &[], None);
-    }
     snapshot.assess(options.reserve_percent)
 }
 

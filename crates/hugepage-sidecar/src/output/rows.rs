@@ -8,7 +8,6 @@ use hugepage_assess::columns;
 use hugepage_assess::model::Cause;
 use hugepage_assess::pools::{PoolColumns, PoolRow};
 use hugepage_host::memory::InstanceMemory;
-use hugepage_host::status_row::status_row;
 use hugepage_host::{Instance, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};
@@ -29,7 +28,7 @@ columns! {
         name: String = instance.id.name.clone(),
         pid: i32 = instance.id.pid,
         #[serde(flatten)]
-        status: StatusRow = status_row(instance, sizings),
+        status: StatusRow = instance.row(sizings),
         processes: u64 = instance.memory.page_tables.processes,
         /// The page tables of all its processes.
         page_tables_total: Option<Bytes> = instance.memory.page_tables.total,

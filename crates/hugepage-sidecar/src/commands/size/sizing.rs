@@ -22,7 +22,7 @@ impl HostSizing {
         if counts_stopped {
             let clusters = &survey.host.stopped_clusters;
             down.extend(survey.host.stopped.iter().map(StoppedOracle::database));
-            down.extend(clusters.found.iter().map(|cluster| cluster.database.clone()));
+            down.extend(clusters.found.iter().cloned());
             notes.extend(clusters.notes.iter().cloned());
             clusters.unread.iter().cloned().for_each(|unread| unread.add_to(&mut survey.host.unread));
         }
