@@ -1,4 +1,4 @@
-//! The history file: appended to line by line, read from its end, cut to its size by rename(2).
+//! The history file: appended to line by line, cut to its size by rename(2).
 //!
 //! No failure of it stops the server. If a line is torn or damaged, that line is lost; on a full disk the new record is lost. If it
 //! is not a regular file of this user, it is refused. There is one writer at a time: the postmaster while it allocates
@@ -50,7 +50,7 @@ impl HistoryFile {
         Ok(file.map(|file| StoredRecords::of(&self.path, file)))
     }
 
-    /// The last record for which `wanted` holds. Reads from the end and not far, for a start of the server waits for it.
+    /// The last record for which `wanted` holds. Reads only so much of the end, for a start of the server waits for it.
     pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
         self.records()?.map_or(Ok(None), |records| records.last(limit::HISTORY, wanted))
     }

@@ -10,9 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::history_error::HistoryError;
 
-/// How much is read at once to find the last records.
-const BLOCK_BYTES: u64 = 64 << 10;
-
 /// What was read.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
@@ -73,40 +70,10 @@ impl StoredRecords {
         Ok(History { records, damaged: self.damaged })
     }
 
-    /// The last record for which `wanted` holds, among the last `most` bytes. Never holds more than a block and a line.
-    pub fn last(self, most: u64, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
-        self.search_back(most, wanted).map_err(|source| self.error(source))
-    }
-
-    fn search_back(&self, most: u64, wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
-        let mut file = self.reader.get_ref();
-        let length = file.metadata()?.len();
-        let first = length.saturating_sub(most);
-        let (mut end, mut cut_line) = (length, Vec::new());
-        while end > first {
-            let start = end.saturating_sub(BLOCK_BYTES).max(first);
-            let mut bytes = Vec::new();
-            file.seek(SeekFrom::Start(start))?;
-            file.take(end - start).read_to_end(&mut bytes)?;
-            bytes.append(&mut cut_line);
-            // The block before this one may have the beginning of its first line.
-            let whole = match bytes.iter().position(|&byte| byte == b'\n') {
-                _ if start == 0 => 0,
-                Some(line_feed) => line_feed,
-                None => bytes.len(),
-            };
-            let found = bytes[whole..].rsplit(|&byte| byte == b'\n').find_map(|line| match Record::from_line(line)? {
-                HistoryLine::Record(record) => Some(*record).filter(|record| wanted(record)),
-                HistoryLine::OtherVersion => None,
-            });
-            if found.is_some() {
-                return Ok(found);
-            }
-            // Of a line that is too long, as much as shows that.
-            bytes.truncate(whole.min(MAX_LINE_BYTES + 1));
-            (end, cut_line) = (start, bytes);
-        }
-        Ok(None)
+    /// The last record for which `wanted` holds, among the last `most` bytes.
+    pub fn last(mut self, most: u64, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
+        self.rewind(most)?;
+        self.try_fold(None, |last, record| record.map(|record| if wanted(&record) { Some(record) } else { last }))
     }
 
     fn error(&self, source: io::Error) -> HistoryError {

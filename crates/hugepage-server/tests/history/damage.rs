@@ -194,7 +194,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Read from its end, a file has the last record that it has read from its beginning.
+    /// A search finds the last of all records.
     #[test]
     fn last_is_the_last_of_all(pieces in prop::collection::vec(piece(), 0..12), wanted in 0..20i64) {
         let (_directory, file) = new_file();
@@ -209,10 +209,10 @@ proptest! {
 }
 
 #[test]
-fn the_last_is_found_in_blocks_from_the_end() {
+fn the_last_is_found_among_long_lines() {
     let (_directory, file) = new_file();
     let line_of = |number, bytes| line_of(number, bytes).into_bytes();
-    // Lines that end before, at and after the border of a block of 64 kB.
+    // Lines that are as long as a line may be, and longer.
     for bytes in [1 << 10, (64 << 10) - 1, 64 << 10, (64 << 10) + 1] {
         for garbage in [0, 1, 64 << 10, 300_000] {
             let mut all = line_of(0, 1000);
