@@ -136,7 +136,7 @@ def test_a_stuck_read_keeps_no_pipe_of_the_caller(home):
 
 
 POSTGRES = pwd.getpwnam("postgres").pw_uid
-MORE_THAN_READERS = 17
+MORE_THAN_READERS = 65
 GROUP = CGROUPS / "docker/attack"
 
 

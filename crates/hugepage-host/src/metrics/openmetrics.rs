@@ -4,9 +4,6 @@ use std::fmt::Display;
 
 use crate::escape;
 
-/// The units that a metric's name can end with.
-const UNITS: [&str; 3] = ["bytes", "hugepages", "seconds"];
-
 /// A name or a HELP.
 type Text = &'static str;
 
@@ -73,9 +70,6 @@ impl Families {
         let mut text = String::new();
         for Family { name, help, samples } in self.0.iter().filter(|family| !family.samples.is_empty()) {
             text += &format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
-            if let Some(unit) = UNITS.iter().find(|unit| name.ends_with(*unit)) {
-                text += &format!("# UNIT {name} {unit}\n");
-            }
             text += samples;
         }
         text + "# EOF\n"

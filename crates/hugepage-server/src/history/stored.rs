@@ -70,10 +70,16 @@ impl StoredRecords {
         Ok(History { records, damaged: self.damaged })
     }
 
-    /// The last record for which `wanted` holds, among the last `most` bytes.
+    /// The last record for which `wanted` holds, among the last `most` bytes. Looks first at the end, for `watch` asks every minute.
     pub fn last(mut self, most: u64, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
-        self.rewind(most)?;
-        self.try_fold(None, |last, record| record.map(|record| if wanted(&record) { Some(record) } else { last }))
+        for most in [most.min(2 * MAX_LINE_BYTES as u64), most] {
+            self.rewind(most)?;
+            let better = |last, record| if wanted(&record) { Some(record) } else { last };
+            if let Some(last) = self.try_fold(None, |last, record| record.map(|record| better(last, record)))? {
+                return Ok(Some(last));
+            }
+        }
+        Ok(None)
     }
 
     fn error(&self, source: io::Error) -> HistoryError {
