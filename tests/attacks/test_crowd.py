@@ -143,6 +143,7 @@ def cost(*arguments: str) -> tuple[sidecar.Answer, float, int]:
 
 
 def test_a_crowd(home):
+    """Two crowds have to start before `check` is measured beside it."""
     program = home / "postgres"
     program.write_bytes(Path("/bin/sleep").read_bytes())
     program.chmod(0o755)

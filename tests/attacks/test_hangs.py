@@ -200,12 +200,14 @@ def servers(home) -> Iterator[list[str]]:
 
 @pytest.mark.long
 def test_the_users_of_a_container_take_no_time_of_the_hosts(home, servers):
+    """Of more users than there are readers at a time each has a file system that does not answer, which takes long to make."""
     with container(home, list(range(2, 2 + MORE_THAN_READERS))):
         assert seen(home) == servers
 
 
 @pytest.mark.long
 def test_a_container_costs_no_other_container_its_answer(home):
+    """It has as many file systems that do not answer."""
     other = GROUP.with_name("other-attack")
     with container(home, list(range(2, 2 + MORE_THAN_READERS))):
         other.mkdir()

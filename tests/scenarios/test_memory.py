@@ -50,6 +50,7 @@ class Survival:
 
 @pytest.mark.parametrize("warm", [False, pytest.param(True, marks=[pytest.mark.any_major, pytest.mark.long])], ids=["first call", "second call"])
 def test_address_space_runs_out(server, root, warm):
+    """Each statement in each of the rooms has a session of its own."""
     survival = Survival(server)
     for statement in survival.statements:
         for room in ROOMS:

@@ -153,7 +153,7 @@ def test_a_cancel_does_not_end_the_worker(new_cluster):
 
 
 def test_a_library_that_is_gone(packages, new_cluster):
-    """A package is removed or being updated: what the postmaster has loaded goes on, and logs nothing."""
+    """A package is removed or being updated: what the postmaster has loaded goes on, and logs nothing in eight rounds of the worker."""
     server = create_extension(new_cluster(install=packages, huge_pages=False, **WATCHED).start())
     pid, session = await_worker(server), server.connect()
     await_answer(server)
