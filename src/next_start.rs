@@ -108,8 +108,9 @@ impl NextRestart {
             Ok(None) if file.is_needed => {
                 self.not_loaded = self.not_loaded.take().or(Some(format!("\"{name}\" is gone since the last reload")));
             }
-            Ok(_) if changed.is_some_and(|changed| changed > reloaded) => {
-                let why = format!("\"{name}\" is newer than the last reload: SELECT pg_reload_conf()");
+            Ok(_) if changed.is_some_and(|changed| changed > reloaded - file_clock()) => {
+                let age = if changed > Some(reloaded) { "newer than" } else { "as new as" };
+                let why = format!("\"{name}\" is {age} the last reload: SELECT pg_reload_conf()");
                 self.not_loaded = self.not_loaded.take().or(Some(why));
             }
             Ok(_) => {}
@@ -199,6 +200,16 @@ impl NextRestart {
         };
         format!("the worker asks the server's program {when}, SELECT * FROM hugepage_preflight() at once")
     }
+}
+
+/// Microseconds by which the time of a change may be earlier than that of a reload before it: the first is that of a tick
+/// (`current_time()`, fs/inode.c), and a reload has its own about a millisecond after it has read the files (guc-file.l).
+#[allow(unsafe_code)]
+fn file_clock() -> i64 {
+    let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+    // SAFETY: a clock of Linux, of which the kernel writes the resolution; an error leaves that of the slowest kernels.
+    unsafe { libc::clock_getres(libc::CLOCK_REALTIME_COARSE, &raw mut tick) };
+    tick.tv_nsec / 1000 + 1000
 }
 
 /// The server's error as the current user may see it: settings that are not loaded are only for those who may read `pg_file_settings`.

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
@@ -25,6 +26,9 @@ SUPERUSER = "postgres"
 
 STOPS = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 """The signals of pg_ctl's modes (pg_ctl.c, set_mode)."""
+
+FILE_CLOCK = 0.03
+"""Seconds after which the time of a file's change is certainly earlier than now (src/next_start.rs)."""
 
 REFUSED_RECOVERY = "FATAL:  recovery aborted"
 """What the startup process of a standby logs that has less than its primary (xlogrecovery.c)."""
@@ -144,6 +148,7 @@ class Cluster:
 
     def reload(self, *sessions: Any) -> None:
         """Have the server read its files again; these sessions, and all that begin later, have what it has read."""
+        time.sleep(FILE_CLOCK)
         loaded = "SELECT pg_conf_load_time() AS at"
         before = [rows(session, loaded)[0]["at"] for session in sessions]
         [last] = self.sql("SELECT pg_conf_load_time() AS at, pg_reload_conf()")

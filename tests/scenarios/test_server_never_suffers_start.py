@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.cluster import Cluster, Unsupported, rows
+from harness.cluster import FILE_CLOCK, Cluster, Unsupported, rows
 from harness.poll import until
 from harness.preloaded import WATCHED, await_answer
 from harness.smaps import main_mapping
@@ -27,6 +27,7 @@ def status(server: Cluster, session=None) -> dict:
 
 def reload(server: Cluster) -> None:
     """Returns when the postmaster has read the files: a session that begins now has what it has."""
+    time.sleep(FILE_CLOCK)
     seen = server.log().count("received SIGHUP")
     server.sql(RELOAD)
     until("the reload", lambda: server.log().count("received SIGHUP") > seen)
@@ -109,6 +110,19 @@ def test_a_directory_without_files(server):
     assert_newer(server, "conf.d")
     reload(server)
     assert_the_same(server)
+
+
+def test_a_change_right_after_a_reload(server):
+    """Its time is that of the kernel's last tick, up to 10 ms before (current_time(), fs/inode.c)."""
+    loaded = "SELECT pg_conf_load_time() AS at"
+    with server.connect() as session:
+        for megabytes in range(5, 25):
+            before = rows(session, loaded)
+            rows(session, RELOAD)
+            while rows(session, loaded) == before:
+                pass
+            (server.data / "conf.d" / "10.conf").write_text(f"work_mem = {megabytes}MB\n")
+            assert status(server, session)["restart_outlook"] == "unknown"
 
 
 def start_with(server: Cluster, options: str) -> None:
