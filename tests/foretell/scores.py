@@ -64,7 +64,7 @@ def warns_of_crash(entries: Iterable[tuple[str, str]]) -> bool:
     start alone, leave that as it is."""
     warned = False
     for level, text in entries:
-        if text.startswith("the restart after a crash ") or text.endswith("(also after a crash)"):
+        if text.startswith("the restart after a crash ") or "(also after a crash)" in text:
             warned = level == "WARNING"
     return warned
 

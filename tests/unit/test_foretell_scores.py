@@ -22,12 +22,12 @@ def test_a_landing_worse_than_said_is_a_wrong_promise_and_a_better_one_a_false_a
 
 @pytest.mark.parametrize("entries,warns", [
     ([], False),
-    ([("WARNING", "the next start would lose huge pages (also after a crash)")], True),
-    ([("WARNING", "the next start would lose huge pages (also after a crash)"),
+    ([("WARNING", "the next start would lose huge pages (also after a crash) [restart_loses]")], True),
+    ([("WARNING", "the next start would lose huge pages (also after a crash) [restart_loses]"),
       ("LOG", "the restart after a crash would no longer lose huge pages")], False),
-    ([("WARNING", "the next start would lose huge pages (also after a crash)"),
+    ([("WARNING", "the next start would lose huge pages (also after a crash) [restart_loses]"),
       ("LOG", "the next start would get its huge pages again, but not the restart after a crash")], True),
-    ([("WARNING", "the restart after a crash of one process would fail"),
+    ([("WARNING", "the restart after a crash of one process would fail [crash_fails]"),
       ("LOG", "the next start would no longer fail (also after a crash)")], False),
     ([("WARNING", "the next start would lose huge pages with the configuration on disk")], False),
 ])
