@@ -12,7 +12,7 @@ use pgrx::pg_sys::{self, panic::ErrorReport};
 use pgrx::prelude::*;
 
 use crate::shmem;
-use crate::views::datum::ascii;
+use crate::views::rows::ascii;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 

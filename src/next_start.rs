@@ -18,8 +18,9 @@ use hugepage_kernel::{Notes, Root};
 use hugepage_start::options;
 use pgrx::pg_sys;
 
-use crate::answer::{Answer, Asked, IS_OFF};
+use crate::asker::IS_OFF;
 use crate::configuration_files::{ConfigurationFile, ConfigurationFiles, FileStamp, stamp};
+use crate::found::{Answer, Asked};
 use crate::guc::{self, StartParameter};
 use crate::{found, server, settings, shmem};
 

@@ -21,8 +21,8 @@ use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTi
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::answer::{Answer, Asked};
 use crate::asker;
+use crate::found::{Answer, Asked};
 use crate::next_start::NextRestart;
 use crate::{assessment, found, history, latch, library, log, memory, settings, shmem, startup};
 
@@ -145,7 +145,7 @@ impl Worker {
         let pause = shortest * (1 << attempts.saturating_sub(1).min(MAX_DOUBLINGS));
         let left = shmem::since_last_question().map_or(Duration::ZERO, |since| pause.saturating_sub(since));
         let can_ask = is_open && left.is_zero();
-        let can_read = asker::boot_is_due() && self.boot.is_none_or(|last| last.elapsed() >= shortest);
+        let can_read = asker::boot::is_due() && self.boot.is_none_or(|last| last.elapsed() >= shortest);
         if can_ask || can_read {
             self.boot = Some(Instant::now());
             self.asker = asker::Running::for_worker();

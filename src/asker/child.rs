@@ -18,11 +18,12 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::descendants;
-use super::first_steps::begin;
 use crate::latch::{is_stopping, wait};
 
 /// The time between two checks whether the child has ended.
 const PAUSE: Duration = Duration::from_millis(10);
+/// The time limit for files that a child reads.
+const READ_LIMIT: Duration = Duration::from_secs(3);
 
 /// The exit status of a child that has not come to run the program.
 const NOT_RUN: c_int = 255;
@@ -132,12 +133,12 @@ pub fn run(
 }
 
 /// Runs `work` in a child, and returns what it returns; an error if it has no answer in time.
-pub fn read(what: &str, deadline: Instant, work: impl FnOnce() -> String) -> io::Result<String> {
+pub fn read(what: &str, work: impl FnOnce() -> String) -> io::Result<String> {
     let (child, output) = fork(false, |mut output| i32::from(output.write_all(work().as_bytes()).is_err()))?;
-    match child.wait(output, deadline)? {
+    match child.wait(output, Instant::now() + READ_LIMIT)? {
         ChildEnd::Ended(status, text) if status.success() => Ok(text),
         ChildEnd::Ended(status, _) => Err(io::Error::other(format!("{what} ended with {status}"))),
-        ChildEnd::Killed => Err(io::Error::other(too_late(what, super::READ_LIMIT))),
+        ChildEnd::Killed => Err(io::Error::other(too_late(what, READ_LIMIT))),
     }
 }
 
@@ -167,7 +168,7 @@ fn fork(is_program: bool, work: impl FnOnce(File) -> c_int) -> io::Result<(Runni
 #[allow(unsafe_code)]
 fn child(parent: libc::pid_t, output: OwnedFd, is_program: bool, work: impl FnOnce(File) -> c_int) -> ! {
     let work = || {
-        begin(parent, (!is_program).then(|| output.as_raw_fd()))?;
+        descendants::begin(parent, (!is_program).then(|| output.as_raw_fd()))?;
         // A child that does not end must not keep the server's memory, with which no postmaster starts anew.
         // SAFETY: only the mappings of this process end; nothing of them is used any more.
         unsafe {

@@ -3,9 +3,8 @@
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 
-use super::Running;
-use crate::answer::{Asked, Overrides};
-use crate::found::SharedAnswer;
+use super::{Overrides, Running};
+use crate::found::{Asked, SharedAnswer};
 use crate::server;
 
 /// The session and the asker may have loaded two versions of the library: then neither reads what the other has written.

@@ -1,4 +1,5 @@
-//! `hugepage_preflight(...)`: what the next start would get, by the server's program.
+//! `hugepage_preflight(...)`: what the next start would get, by the server's program. Its arguments are numbers within the server's
+//! own bounds.
 
 // pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
@@ -10,17 +11,17 @@ use hugepage_assess::assessment::{Finding, Forecast, Outlook, Status};
 use hugepage_assess::columns::NamedValue;
 use hugepage_assess::model::Pending;
 use hugepage_assess::row;
+use hugepage_kernel::memory::pool;
 use hugepage_kernel::{Notes, PageSize, Root};
 use hugepage_start::TwoStarts;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::{ErrorReport, ErrorReportable};
 use pgrx::prelude::*;
 
-use super::datum::ascii;
-use super::rows;
-use crate::answer::{Answer, Asked, Overrides};
-use crate::asker::arguments::{self, InvalidArgument};
-use crate::{asker, assessment, next_start, standby};
+use super::rows::{self, ascii};
+use crate::asker::Overrides;
+use crate::found::{Answer, Asked};
+use crate::{asker, assessment, guc, next_start, standby};
 
 #[pg_extern(sql = false)]
 fn hugepage_preflight(
@@ -30,11 +31,56 @@ fn hugepage_preflight(
     huge_page_size: Option<&[u8]>,
 ) {
     rows::return_rows(call, rows::declared!("preflight.sql"), |notes| {
-        let [shared_buffers, huge_page_size] = [shared_buffers, huge_page_size].map(|text| text.map(ascii));
-        let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size);
-        let start = NextStart::with(overrides.map_err(refuse).unwrap_or_report(), notes);
-        Some(start.row())
+        // Sizes are as in postgresql.conf; without an argument the value on disk counts.
+        let overrides = Overrides {
+            shared_buffers: shared_buffers.map(|text| blocks(ascii(text)).unwrap_or_report()),
+            max_connections: max_connections.map(|count| connections(count).unwrap_or_report()),
+            huge_page_size: huge_page_size.map(|text| page_size(ascii(text)).unwrap_or_report()),
+        };
+        Some(NextStart::with(overrides, notes).row())
     })
+}
+
+/// The number of blocks of `text`, within the bounds of `shared_buffers` (guc_tables.c).
+fn blocks(text: String) -> Result<i32, ErrorReport> {
+    const MIN_BLOCKS: i32 = 16;
+    const MAX_BLOCKS: i32 = i32::MAX / 2;
+    let blocks = guc::integer(&text, pg_sys::GUC_UNIT_BLOCKS);
+    blocks.filter(|blocks| (MIN_BLOCKS..=MAX_BLOCKS).contains(blocks)).ok_or_else(|| {
+        let size = pg_sys::BLCKSZ;
+        let allowed =
+            format!("a size such as 8GB, or a number of blocks of {size} bytes, from {MIN_BLOCKS} to {MAX_BLOCKS}.");
+        invalid("shared_buffers", &text, format!("It must be {allowed}"))
+    })
+}
+
+/// Checks that `count` is within the bounds of `max_connections` (guc_tables.c, `MAX_BACKENDS`).
+fn connections(count: i32) -> Result<i32, ErrorReport> {
+    const MAX_BACKENDS: i32 = 0x3FFFF;
+    let allowed = || format!("It must be a number from 1 to {MAX_BACKENDS}.");
+    let is_valid = (1..=MAX_BACKENDS).contains(&count);
+    if is_valid { Ok(count) } else { Err(invalid("max_connections", &count.to_string(), allowed())) }
+}
+
+/// A huge page size of this machine.
+fn page_size(text: String) -> Result<PageSize, ErrorReport> {
+    let sizes = pool::sizes(&Root::live()).unwrap_or_default();
+    let kilobytes = guc::integer(&text, pg_sys::GUC_UNIT_KB).and_then(|number| u64::try_from(number).ok());
+    let wanted = kilobytes.and_then(PageSize::from_kib);
+    wanted.filter(|size| sizes.contains(size)).ok_or_else(|| {
+        let sizes: Vec<_> = sizes.iter().map(|size| size.setting()).collect();
+        let allowed = match sizes.as_slice() {
+            [] => "This machine has no huge pages.".to_owned(),
+            _ => format!("This machine has huge pages of {}.", sizes.join(", ")),
+        };
+        invalid("huge_page_size", &text, allowed)
+    })
+}
+
+/// The error for an argument that is out of bounds; `allowed` is a sentence for DETAIL.
+fn invalid(argument: &str, value: &str, allowed: String) -> ErrorReport {
+    let message = format!("invalid value for argument \"{argument}\": \"{value}\"");
+    ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, function_name!()).set_detail(allowed)
 }
 
 /// The forecast of a start.
@@ -126,10 +172,4 @@ impl NextStart {
             self.status.findings.iter().find(is_of_start).filter(|_| self.forecast.outlook != Outlook::Hugetlb);
         advice::message::hint_of_finding(&self.status, &finding?.1)
     }
-}
-
-fn refuse(invalid: InvalidArgument) -> ErrorReport {
-    let InvalidArgument { argument, value, allowed } = invalid;
-    let message = format!("invalid value for argument \"{argument}\": \"{value}\"");
-    ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, function_name!()).set_detail(allowed)
 }
