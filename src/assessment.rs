@@ -99,10 +99,10 @@ fn pending(
         Some(Answer::Starts(TwoStarts { with_options: demand, without: None })) => {
             if or_unchanged && current.is_met_by(&demand) { Pending::Unchanged } else { changed(demand, notes) }
         }
-        Some(Answer::Starts(TwoStarts { with_options, without: Some(without) })) => {
-            let starts = [with_options, without.asks_for].map(|demand| changed(demand, notes));
+        Some(Answer::Starts(TwoStarts { with_options, without: Some((without, note)) })) => {
+            let starts = [with_options, without].map(|demand| changed(demand, notes));
             current.start_of_both(starts).unwrap_or_else(|| {
-                notes.add(without.note);
+                notes.add(note);
                 Pending::Unknown
             })
         }

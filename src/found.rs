@@ -8,7 +8,7 @@ use hugepage_assess::model::Demand;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::{PageSize, Pages};
-use hugepage_start::{StartAnswer, StartWithoutOptions, TwoStarts};
+use hugepage_start::{StartAnswer, TwoStarts};
 use pgrx::lwlock::PgLwLock;
 use pgrx::{PGRXSharedMemory, pg_sys};
 
@@ -79,11 +79,9 @@ impl SharedAnswer {
     pub fn of(key: u64, asked: &Asked) -> Self {
         let (content, text) = match &asked.answer {
             Answer::Unknown(why) => (AnswerContent::Unknown, why.as_str()),
-            Answer::Starts(TwoStarts { with_options, without: None }) => {
-                (AnswerContent::Starts(*with_options, None), "")
-            }
-            Answer::Starts(TwoStarts { with_options, without: Some(StartWithoutOptions { asks_for, note }) }) => {
-                (AnswerContent::Starts(*with_options, Some(*asks_for)), note.as_str())
+            Answer::Starts(TwoStarts { with_options, without }) => {
+                let (without, note) = without.as_ref().map(|(demand, note)| (*demand, note.as_str())).unzip();
+                (AnswerContent::Starts(*with_options, without), note.unwrap_or_default())
             }
             Answer::Refuses(errors) => (AnswerContent::Refuses, errors.as_str()),
         };
@@ -96,8 +94,7 @@ impl SharedAnswer {
         let answer = match self.content {
             AnswerContent::Unknown => Answer::Unknown(text),
             AnswerContent::Starts(with_options, without) => {
-                let without = without.map(|asks_for| StartWithoutOptions { asks_for, note: text });
-                Answer::Starts(TwoStarts { with_options, without })
+                Answer::Starts(TwoStarts { with_options, without: without.map(|demand| (demand, text)) })
             }
             AnswerContent::Refuses => Answer::Refuses(text),
         };

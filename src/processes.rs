@@ -118,16 +118,13 @@ fn without_session(root: &Root, pid: i32, postmaster: i32, status: ProcessStatus
     Some(ServerProcess { pid, session: None, title, status: Some(status) })
 }
 
-/// Whether the pids in /proc are those of this process's namespace.
-pub fn own_namespace(root: &Root, notes: &mut Notes) -> bool {
-    match notes.keep(process::own_pid(root)) {
-        Some(pid) if pid == server::own_pid() => true,
-        Some(_) => {
-            notes.add("/proc shows another PID namespace: the memory of each process is unavailable");
-            false
-        }
-        None => false,
+/// Whether the pids in /proc are those of this process's namespace; else there is a note.
+fn own_namespace(root: &Root, notes: &mut Notes) -> bool {
+    let is_own = notes.keep(server::has_own_proc(root));
+    if is_own == Some(false) {
+        notes.add("/proc shows another PID namespace: the memory of each process is unavailable");
     }
+    is_own == Some(true)
 }
 
 /// A process that has an entry in the backend status array.
@@ -153,7 +150,7 @@ pub struct Session {
 ///
 /// Discards the transaction's snapshot, as pg_stat_clear_snapshot() does: memory that is read now must not meet earlier sessions.
 #[allow(unsafe_code)]
-pub fn now_running() -> Vec<Session> {
+fn now_running() -> Vec<Session> {
     // SAFETY: both functions use this backend's private snapshot, whose bounds these are.
     unsafe {
         pg_sys::pgstat_clear_backend_activity_snapshot();
@@ -163,8 +160,7 @@ pub fn now_running() -> Vec<Session> {
 }
 
 /// The server's name of its logger, which has no session: `logger`, from 19 on `syslogger`.
-#[allow(unsafe_code)]
-pub fn logger() -> &'static str {
+fn logger() -> &'static str {
     backend_type(pg_sys::BackendType::B_LOGGER).unwrap_or("logger")
 }
 

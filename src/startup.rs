@@ -6,7 +6,6 @@
 use std::sync::OnceLock;
 
 use hugepage_assess::advice::log::allocated;
-use hugepage_assess::assessment::Status;
 use hugepage_assess::history::Event;
 use hugepage_kernel::{Notes, Root};
 use pgrx::prelude::*;
@@ -67,23 +66,16 @@ fn shared_memory_allocated() {
         shmem::set_last_start(None);
         let mut notes = Notes::default();
         let status = assessment::with_answer(&Root::live(), None, false, &mut notes);
-        log_and_record(&status, notes);
+        let event = if shmem::generation() == Some(1) { Event::Start } else { Event::CrashRestart };
+        let mut record = history::record(event, &status, &mut notes);
+        let lost = history::last(&record.instance).and_then(|before| record.compare_with(&before));
+        let message = allocated(&status, lost.as_ref(), &notes.into_vec());
+        log::write(message.clone());
+        history::append(&record);
+        // As every reader of the history has it.
+        let loss = record.loss();
+        shmem::set_last_start(Some(LastAllocation { cause: status.cause, loss, message, record }));
     });
-}
-
-fn log_and_record(status: &Status, mut notes: Notes) {
-    let event = if shmem::generation() == Some(1) { Event::Start } else { Event::CrashRestart };
-    let mut record = history::record(event, status, &mut notes);
-    let lost = match history::last(&record.instance) {
-        Some(before) => record.compare_with(&before),
-        None => None,
-    };
-    let message = allocated(status, lost.as_ref(), &notes.into_vec());
-    log::write(message.clone());
-    history::append(&record);
-    // As every reader of the history has it.
-    let loss = record.loss();
-    shmem::set_last_start(Some(LastAllocation { cause: status.cause, loss, message, record }));
 }
 
 /// Logs the message of the first start again, if the logging collector did not run yet and nobody has repeated it; the problems

@@ -15,8 +15,7 @@ use std::time::{Duration, Instant};
 
 use hugepage_assess::advice::events;
 use hugepage_assess::history::{Event, Record};
-use hugepage_kernel::Root;
-use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Notes, Root};
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
 use pgrx::pg_sys;
 use pgrx::prelude::*;

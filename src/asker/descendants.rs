@@ -5,6 +5,8 @@
 //! end of a child that it does not know for the crash of a server process, and restarts the server. So the asker is the
 //! subreaper of its descendants (prctl(2)): they become its own children. It has no others.
 
+#![expect(unsafe_code, reason = "system calls")]
+
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::RawFd;
@@ -13,7 +15,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use hugepage_kernel::Root;
-use hugepage_kernel::proc::process::{children, own_pid, stat};
+use hugepage_kernel::proc::process::{children, stat};
 
 use crate::{server, shmem};
 
@@ -23,21 +25,19 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// The seconds of CPU time that a child may take.
 const MAX_CPU_SECONDS: libc::rlim_t = 10;
 
+fn checked(result: c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Makes this process the parent of orphans among its descendants, for its whole life.
-#[allow(unsafe_code)]
 pub fn become_subreaper() -> io::Result<()> {
     // SAFETY: no pointer.
-    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })
 }
 
 /// The first steps of a child, system calls alone: it is killed when the asker ends, has a group and limits of its own, the signals of a new
 /// process, and no descriptor but the standard ones and `kept`.
-#[allow(unsafe_code)]
 pub fn begin(parent: libc::pid_t, kept: Option<RawFd>) -> io::Result<()> {
-    let checked = |result: c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     let limit = |resource, most| {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the pointer is that of a local variable.
@@ -92,7 +92,6 @@ pub fn begin(parent: libc::pid_t, kept: Option<RawFd>) -> io::Result<()> {
 }
 
 /// Closes the descriptors in a range, or marks them (close_range(2)); one by one with `otherwise` before Linux 5.11.
-#[allow(unsafe_code)]
 fn for_descriptors(first: u32, last: u32, flags: libc::c_uint, otherwise: impl Fn(c_int)) -> io::Result<()> {
     // SAFETY: numbers alone.
     if first > last || unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) } == 0 {
@@ -132,21 +131,17 @@ pub fn end(leader: i32) -> Option<ExitStatus> {
 }
 
 /// Whether the child has ended; it stays to be collected.
-#[allow(unsafe_code)]
 pub fn has_ended(child: i32) -> io::Result<bool> {
     // SAFETY: a struct of numbers, which the call fills.
     unsafe {
         let mut found: libc::siginfo_t = std::mem::zeroed();
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        if libc::waitid(libc::P_PID, child.unsigned_abs(), &raw mut found, options) != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        checked(libc::waitid(libc::P_PID, child.unsigned_abs(), &raw mut found, options))?;
         Ok(found.si_pid() != 0)
     }
 }
 
 /// Whether this process has children, after those that have ended were collected.
-#[allow(unsafe_code)]
 pub fn are_left() -> bool {
     loop {
         // SAFETY: the status is not asked for.
@@ -168,13 +163,12 @@ pub fn stuck() -> Option<i32> {
 /// The children of this process; none if /proc shows another PID namespace, or does not list them.
 fn own_children() -> Vec<i32> {
     let (root, own) = (Root::live(), server::own_pid());
-    let is_own = own_pid(&root).is_ok_and(|pid| pid == own);
+    let is_own = server::has_own_proc(&root).is_ok_and(|is_own| is_own);
     if is_own { children(&root, own).unwrap_or_default() } else { Vec::new() }
 }
 
 fn kill(pid: i32) {
     // SAFETY: no pointer; a process or a group that this process has started and not collected.
-    #[allow(unsafe_code)]
     unsafe {
         libc::kill(pid, libc::SIGKILL);
     }
@@ -184,7 +178,6 @@ fn kill(pid: i32) {
 fn collect(pid: i32) -> Option<ExitStatus> {
     let mut status = 0;
     // SAFETY: the pointer is that of a local variable.
-    #[allow(unsafe_code)]
     let collected = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) };
     (collected == pid).then(|| ExitStatus::from_raw(status))
 }

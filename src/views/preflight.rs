@@ -4,7 +4,8 @@
 // pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
 
-use hugepage_assess::advice;
+use hugepage_assess::advice::message::hint_of_finding;
+use hugepage_assess::advice::message::pending::refusal;
 use hugepage_assess::assessment::outlook_notes::UNCHECKED_RINGS;
 use hugepage_assess::assessment::page_tables::tables;
 use hugepage_assess::assessment::{Finding, Forecast, Outlook, Status};
@@ -21,6 +22,7 @@ use pgrx::prelude::*;
 use super::rows::{self, ascii};
 use crate::asker::Overrides;
 use crate::found::{Answer, Asked};
+use crate::majors::NO_HUGE_PAGES_IN_SYSV;
 use crate::{asker, assessment, guc, next_start, standby};
 
 #[pg_extern(sql = false)]
@@ -93,20 +95,14 @@ struct NextStart {
 
 impl NextStart {
     fn with(overrides: Overrides, notes: &mut Notes) -> Self {
-        let root = Root::live();
         let Asked { answer, recovery } = asker::ask(overrides);
-        let refusal = standby::primary().zip(recovery).and_then(|(primary, own)| own.refusal(&primary));
-        let answer = match (answer, refusal) {
-            (Answer::Refuses(error), _) => Answer::Refuses(next_start::shown(error)),
-            (_, Some(error)) => Answer::Refuses(error),
-            (answer, None) => answer,
-        };
+        let answer = next_start::checked(Some(answer), recovery, standby::primary().as_ref());
         let unknown = match &answer {
-            Answer::Unknown(why) => Some(why.clone()),
-            Answer::Starts(TwoStarts { without: Some(without), .. }) => Some(without.note.clone()),
-            Answer::Starts(_) | Answer::Refuses(_) => None,
+            Some(Answer::Unknown(why)) => Some(why.clone()),
+            Some(Answer::Starts(TwoStarts { without: Some((_, note)), .. })) => Some(note.clone()),
+            _ => None,
         };
-        let status = assessment::with_answer(&root, Some(answer), false, notes);
+        let status = assessment::with_answer(&Root::live(), answer, false, notes);
         let facts = &status.facts;
         let forecast = facts.pending.forecast(facts.pool_state.huge_page_size, status.own);
         let forecast = facts.beside_old_rings(forecast.unwrap_or(Forecast::unknown()));
@@ -115,30 +111,24 @@ impl NextStart {
 
     fn row(&self) -> [NamedValue; 12] {
         let forecast = &self.forecast;
-        let (demand, pool_state) = match &self.status.facts.pending {
-            Pending::Changed(demand, pool_state) => (Some(demand), Some(pool_state)),
-            _ => (None, None),
+        let (demand, will_start, detail) = match &self.status.facts.pending {
+            Pending::Changed(demand, pool_state) => {
+                let will_start = forecast.will_start(&demand.requested);
+                let refusal = || refusal(pool_state, demand.requested.sysv).unwrap_or(NO_HUGE_PAGES_IN_SYSV);
+                let detail = match will_start {
+                    _ if forecast.outlook == Outlook::Fails => Some(refusal()),
+                    None if demand.requested.io_uring => Some(UNCHECKED_RINGS),
+                    _ => None,
+                };
+                (Some(demand), will_start, detail.map(str::to_owned))
+            }
+            Pending::Refused(error) => (None, Some(false), Some(error.clone())),
+            Pending::Unknown => (None, None, self.unknown.clone()),
+            Pending::Unchanged => (None, None, None),
         };
-        let refused = match &self.status.facts.pending {
-            Pending::Refused(text) => Some(text.clone()),
-            _ => None,
-        };
-        let will_start = match demand {
-            Some(demand) => forecast.will_start(&demand.requested),
-            None => refused.as_ref().map(|_| false),
-        };
-        let fails =
-            demand.zip(pool_state).filter(|_| forecast.outlook == Outlook::Fails).map(|(demand, pool_state)| {
-                hugepage_assess::advice::message::pending::refusal(pool_state, demand.requested.sysv)
-                    .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
-                    .to_owned()
-            });
         let tables_with = |page: Option<PageSize>| {
             demand.and_then(|demand| Some(tables(demand.max_connections, demand.shared_memory, page?)))
         };
-        let unknown = || self.unknown.clone().filter(|_| self.status.facts.pending == Pending::Unknown);
-        let of_rings = will_start.is_none() && demand.is_some_and(|demand| demand.requested.io_uring);
-        let unchecked = || of_rings.then(|| UNCHECKED_RINGS.to_owned());
         let page_size = match forecast.outlook {
             Outlook::Hugetlb => forecast.huge_page_size,
             Outlook::Base => Some(PageSize::base()),
@@ -153,7 +143,7 @@ impl NextStart {
             pages_guaranteed: forecast.guaranteed,
             pages_missing: forecast.missing,
             cause: forecast.cause,
-            detail: refused.or(fails).or_else(unknown).or_else(unchecked),
+            detail: detail,
             hint: self.hint(),
             page_tables_base: tables_with(Some(PageSize::base())),
             page_tables_huge: tables_with(forecast.huge_page_size),
@@ -170,6 +160,6 @@ impl NextStart {
         };
         let finding =
             self.status.findings.iter().find(is_of_start).filter(|_| self.forecast.outlook != Outlook::Hugetlb);
-        advice::message::hint_of_finding(&self.status, &finding?.1)
+        hint_of_finding(&self.status, &finding?.1)
     }
 }
