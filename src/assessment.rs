@@ -10,7 +10,7 @@ use hugepage_server::server::{observe, pool_state};
 use hugepage_start::TwoStarts;
 use humantime::format_rfc3339_seconds;
 
-use crate::answer::Answer;
+use crate::found::Answer;
 use crate::next_start::NextRestart;
 use crate::{found, server, settings, shmem, standby};
 
@@ -30,12 +30,7 @@ pub fn now(root: &Root, notes: &mut Notes) -> Status {
     status
 }
 
-/// The status in the postmaster after it has allocated shared memory, for the configuration that is on disk.
-pub fn at_allocation(root: &Root, notes: &mut Notes) -> Status {
-    with_answer(root, None, false, notes)
-}
-
-/// The status with the answer of the server's program. With `or_unchanged`, one that the running server meets is no change.
+/// The status with the answer of the server's program; `None` in the postmaster, which starts with what is on disk. With `or_unchanged`, one that the running server meets is no change.
 pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, notes: &mut Notes) -> Status {
     assess(root, answer, or_unchanged, None, notes)
 }
@@ -104,10 +99,10 @@ fn pending(
         Some(Answer::Starts(TwoStarts { with_options: demand, without: None })) => {
             if or_unchanged && current.is_met_by(&demand) { Pending::Unchanged } else { changed(demand, notes) }
         }
-        Some(Answer::Starts(TwoStarts { with_options, without: Some(without) })) => {
-            let starts = [with_options, without.asks_for].map(|demand| changed(demand, notes));
+        Some(Answer::Starts(TwoStarts { with_options, without: Some((without, note)) })) => {
+            let starts = [with_options, without].map(|demand| changed(demand, notes));
             current.start_of_both(starts).unwrap_or_else(|| {
-                notes.add(without.note);
+                notes.add(note);
                 Pending::Unknown
             })
         }

@@ -1,5 +1,5 @@
 //! What the asker has found, in shared memory: the answer of the server's program about a start, what sets the pool at the next
-//! boot, and the files of the configuration. Nothing of it where the library is not preloaded.
+//! boot, and the files of the configuration. It is in shared memory: nothing where the library is not preloaded.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -8,12 +8,30 @@ use hugepage_assess::model::Demand;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::{PageSize, Pages};
-use hugepage_start::{StartWithoutOptions, TwoStarts};
+use hugepage_start::{StartAnswer, TwoStarts};
 use pgrx::lwlock::PgLwLock;
 use pgrx::{PGRXSharedMemory, pg_sys};
 
-use crate::answer::{Answer, Asked};
 use crate::shmem::{generation, now, since, system_time};
+
+/// The answer on the next start of this server, with and without the options of its command line.
+pub type Answer = StartAnswer<TwoStarts<Demand>>;
+
+/// What the server's program says of a start.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The answer.
+    pub answer: Answer,
+    /// What the recovery of a standby would compare with its primary's settings; `None` for another server.
+    pub recovery: Option<RecoveryParameters>,
+}
+
+impl Asked {
+    /// No answer; the reason.
+    pub const fn unknown(why: String) -> Self {
+        Self { answer: Answer::Unknown(why), recovery: None }
+    }
+}
 
 /// What the asker has found. Written by it, read by every view.
 #[derive(Clone, Copy, Default)]
@@ -61,11 +79,9 @@ impl SharedAnswer {
     pub fn of(key: u64, asked: &Asked) -> Self {
         let (content, text) = match &asked.answer {
             Answer::Unknown(why) => (AnswerContent::Unknown, why.as_str()),
-            Answer::Starts(TwoStarts { with_options, without: None }) => {
-                (AnswerContent::Starts(*with_options, None), "")
-            }
-            Answer::Starts(TwoStarts { with_options, without: Some(StartWithoutOptions { asks_for, note }) }) => {
-                (AnswerContent::Starts(*with_options, Some(*asks_for)), note.as_str())
+            Answer::Starts(TwoStarts { with_options, without }) => {
+                let (without, note) = without.as_ref().map(|(demand, note)| (*demand, note.as_str())).unzip();
+                (AnswerContent::Starts(*with_options, without), note.unwrap_or_default())
             }
             Answer::Refuses(errors) => (AnswerContent::Refuses, errors.as_str()),
         };
@@ -78,8 +94,7 @@ impl SharedAnswer {
         let answer = match self.content {
             AnswerContent::Unknown => Answer::Unknown(text),
             AnswerContent::Starts(with_options, without) => {
-                let without = without.map(|asks_for| StartWithoutOptions { asks_for, note: text });
-                Answer::Starts(TwoStarts { with_options, without })
+                Answer::Starts(TwoStarts { with_options, without: without.map(|demand| (demand, text)) })
             }
             AnswerContent::Refuses => Answer::Refuses(text),
         };

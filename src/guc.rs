@@ -1,5 +1,7 @@
 //! The server's parameters (guc_tables.h) as this process has them. No configuration is parsed here, and no check hook runs.
 
+#![expect(unsafe_code, reason = "the records are C's")]
+
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -11,13 +13,9 @@ use pgrx::pg_sys;
 use crate::majors;
 
 /// The value of a parameter in its unit; `None` if this server has no such parameter, or it is a text without a value.
-#[allow(unsafe_code)]
 pub fn running(name: &CStr) -> Option<String> {
     // SAFETY: the name ends in a zero byte; the value stays until it is changed or asked for again, and is copied.
-    unsafe {
-        let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
-        (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned())
-    }
+    text(unsafe { pg_sys::GetConfigOption(name.as_ptr(), true, false) })
 }
 
 /// `value` as a number in the unit of `flags` (guc.h), parsed by the server's function.
@@ -25,7 +23,6 @@ pub fn integer(value: &str, flags: u32) -> Option<c_int> {
     let value = CString::new(value).ok()?;
     let mut number = 0;
     // SAFETY: the text ends in a zero byte, the number is a local variable, and the hint may be null.
-    #[allow(unsafe_code)]
     let is_valid = unsafe { pg_sys::parse_int(value.as_ptr(), &mut number, flags.cast_signed(), ptr::null_mut()) };
     is_valid.then_some(number)
 }
@@ -35,7 +32,6 @@ pub struct StartParameter(*const pg_sys::config_generic);
 
 impl StartParameter {
     /// All of this server and its preloaded libraries.
-    #[allow(unsafe_code)]
     pub fn all() -> Vec<Self> {
         let mut found = Vec::new();
         // SAFETY: the server's records.
@@ -49,7 +45,6 @@ impl StartParameter {
         found
     }
 
-    #[allow(unsafe_code)]
     fn record(&self) -> &pg_sys::config_generic {
         // SAFETY: a record that the server keeps for its life; read and written by this process alone.
         unsafe { &*self.0 }
@@ -93,7 +88,6 @@ pub struct LoadedFiles {
 
 impl LoadedFiles {
     /// What the parameters have now.
-    #[allow(unsafe_code)]
     pub fn of_parameters() -> Self {
         let mut files = Self::default();
         // SAFETY: times that each process has; until its own first reload it has what the postmaster had.
@@ -118,20 +112,17 @@ impl LoadedFiles {
 }
 
 /// Whether this process runs a statement of somebody: the worker and the postmaster never do.
-#[allow(unsafe_code)]
 pub fn is_session() -> bool {
     // SAFETY: a plain question to the server.
     unsafe { pg_sys::IsTransactionState() }
 }
 
 /// Whether the current user may read `pg_file_settings`, which has what files set and the server has not loaded; in a transaction.
-#[allow(unsafe_code)]
 pub fn may_see_file_settings() -> bool {
     // SAFETY: only in a transaction.
     is_session() && unsafe { majors::may_execute(pg_sys::F_PG_SHOW_ALL_FILE_SETTINGS) }
 }
 
-#[allow(unsafe_code)]
 fn text(text: *const c_char) -> Option<String> {
     // SAFETY: a text of the server that ends in a zero byte, or null.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())

@@ -6,9 +6,8 @@ use std::time::SystemTime;
 use hugepage_assess::assessment::Status;
 use hugepage_assess::history::record::InstanceIdentity;
 use hugepage_assess::history::{Event, Record};
-use hugepage_kernel::Root;
 use hugepage_kernel::host::identity;
-use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Notes, Root};
 use hugepage_server::history::HistoryFile;
 use hugepage_server::history::file::path_of_server;
 use humantime::format_rfc3339_micros;
@@ -65,18 +64,15 @@ pub fn trim() {
 
 /// The identity of this server, by which its records are told from others.
 pub fn instance(notes: &mut Notes) -> InstanceIdentity {
+    // SAFETY: read from the control file before shared memory is allocated.
+    #[allow(unsafe_code)]
+    let system_identifier = unsafe { pg_sys::GetSystemIdentifier() }.to_string();
     InstanceIdentity {
         machine: notes.keep(identity::host_name(&Root::live())).unwrap_or_default(),
         directory: data_directory().to_string_lossy().into_owned(),
-        system_identifier: system_identifier(),
+        system_identifier,
         server_version_num: pg_sys::PG_VERSION_NUM,
     }
-}
-
-#[allow(unsafe_code)]
-fn system_identifier() -> String {
-    // SAFETY: read from the control file before shared memory is allocated.
-    unsafe { pg_sys::GetSystemIdentifier() }.to_string()
 }
 
 /// The data directory, with symbolic links resolved.

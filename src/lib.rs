@@ -1,10 +1,9 @@
 //! pg_hugepages: whether shared memory landed in huge pages, why not, and what to set.
 //!
-//! Everything works right after CREATE EXTENSION. A preloaded library also logs, records and watches: see [`hooks`].
+//! Everything works right after CREATE EXTENSION. A preloaded library also logs, records and watches: see [`startup`].
 //! Each group below uses the groups above it, and the core crate.
 
 // The server and its settings.
-mod answer;
 mod configuration_files;
 mod found;
 mod guc;
@@ -15,20 +14,17 @@ mod majors;
 mod memory;
 mod processes;
 mod server;
-mod sessions;
 mod settings;
 mod shmem;
 mod standby;
 
 // The core's answers for this server.
-mod advice;
 mod asker;
 mod assessment;
 mod history;
 mod next_start;
 
 // What a user sees: SQL, and in a preloaded library the log.
-mod hooks;
 mod startup;
 mod views;
 mod worker;
@@ -40,5 +36,5 @@ pgrx::pg_module_magic!(name, version);
 extern "C-unwind" fn _PG_init() {
     library::refuse_another_copy();
     settings::define();
-    hooks::install();
+    startup::install();
 }

@@ -12,7 +12,7 @@ use pgrx::pg_sys::{self, panic::ErrorReport};
 use pgrx::prelude::*;
 
 use crate::shmem;
-use crate::views::datum::ascii;
+use crate::views::rows::ascii;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -20,16 +20,18 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[pg_extern(sql = false)]
 fn hugepage_library_version(needed: Option<&[u8]>) -> Result<&'static str, ErrorReport> {
     match needed.map(ascii) {
-        Some(needed) if numbers(VERSION) < numbers(&needed) => Err(ErrorReport::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        Some(needed) if numbers(VERSION) < numbers(&needed) => Err(other_library(
             format!("version {needed} of pg_hugepages needs a newer library than {VERSION}, which this server runs"),
-            "hugepage_library_version",
-        )
-        .set_hint(
             "Restart the server if the new version is installed: a preloaded library is replaced only by a restart.",
         )),
         _ => Ok(VERSION),
     }
+}
+
+/// The error where this library is not the one that is needed.
+fn other_library(message: String, hint: &str) -> ErrorReport {
+    let code = PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
+    ErrorReport::new(code, message, function_name!()).set_hint(hint)
 }
 
 /// Ends CREATE EXTENSION, because these functions of users have names of the extension's in its schema.
@@ -72,13 +74,11 @@ pub fn refuse_another_copy() {
     if loaded == own {
         return;
     }
-    ErrorReport::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        "another copy of pg_hugepages is loaded already",
-        "refuse_another_copy",
+    other_library(
+        "another copy of pg_hugepages is loaded already".to_owned(),
+        "Name the library without a directory, as in shared_preload_libraries = 'pg_hugepages', and remove the other file.",
     )
     .set_detail(format!("\"{}\" is loaded, and \"{}\" is another file.", file_of(loaded), file_of(own)))
-    .set_hint("Name the library without a directory, as in shared_preload_libraries = 'pg_hugepages', and remove the other file.")
     .report(PgLogLevel::ERROR);
 }
 
@@ -112,13 +112,9 @@ pub fn other_columns(function: pg_sys::Oid) -> ErrorReport {
         Some(version) => format!("that of the extension in this database is {version}"),
         None => "this database has no such extension".to_owned(),
     };
-    ErrorReport::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("function {function} has other columns than the library of pg_hugepages returns"),
-        "other_columns",
-    )
-    .set_detail(format!("The version of the library in this session is {VERSION}, {extension}."))
-    .set_hint(hint)
+    let message = format!("function {function} has other columns than the library of pg_hugepages returns");
+    let detail = format!("The version of the library in this session is {VERSION}, {extension}.");
+    other_library(message, hint).set_detail(detail)
 }
 
 /// Whether the library is of a newer version than the extension in this database.

@@ -15,11 +15,12 @@ use std::time::Duration;
 use hugepage_kernel::mapping::maps;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::{Notes, Root};
-use hugepage_start::options;
+use hugepage_start::parts;
 use pgrx::pg_sys;
 
-use crate::answer::{Answer, Asked, IS_OFF};
+use crate::asker::IS_OFF;
 use crate::configuration_files::{ConfigurationFile, ConfigurationFiles, FileStamp, stamp};
+use crate::found::{Answer, Asked};
 use crate::guc::{self, StartParameter};
 use crate::{found, server, settings, shmem};
 
@@ -71,7 +72,7 @@ impl NextRestart {
         let parameters = START_PARAMETERS.with(Rc::clone);
         let names = |wanted: &dyn Fn(&StartParameter) -> bool| -> Vec<String> {
             let wanted = parameters.iter().filter(|one| wanted(one)).map(StartParameter::name);
-            wanted.filter(|name| options::has_effect(name)).collect()
+            wanted.filter(|name| parts::has_effect(name)).collect()
         };
         let is_confirmed = |one: &StartParameter| reloaded > started && one.is_in_files() && !one.is_pending();
         // A container repeats its command line.
@@ -102,16 +103,13 @@ impl NextRestart {
         let changed = seen.as_ref().ok().and_then(|stamp| Some(stamp.as_ref()?.changed_at()));
         self.has_changed |= changed.is_some_and(|changed| changed > started);
         match &seen {
-            Err(error) => {
-                self.not_seen = self.not_seen.take().or(Some(format!("could not look at \"{name}\": {error}")))
-            }
+            Err(error) => _ = self.not_seen.get_or_insert(format!("could not look at \"{name}\": {error}")),
             Ok(None) if file.is_needed => {
-                self.not_loaded = self.not_loaded.take().or(Some(format!("\"{name}\" is gone since the last reload")));
+                self.not_loaded.get_or_insert(format!("\"{name}\" is gone since the last reload"));
             }
             Ok(_) if changed.is_some_and(|changed| changed > reloaded - file_clock()) => {
                 let age = if changed > Some(reloaded) { "newer than" } else { "as new as" };
-                let why = format!("\"{name}\" is {age} the last reload: SELECT pg_reload_conf()");
-                self.not_loaded = self.not_loaded.take().or(Some(why));
+                self.not_loaded.get_or_insert(format!("\"{name}\" is {age} the last reload: SELECT pg_reload_conf()"));
             }
             Ok(_) => {}
         }
@@ -148,13 +146,7 @@ impl NextRestart {
                 (None, Some(server::recovery_parameters()))
             }
         };
-        match answer {
-            Some(Answer::Refuses(error)) => Some(Answer::Refuses(shown(error))),
-            answer => {
-                let refusal = primary.zip(recovery).and_then(|(primary, own)| own.refusal(primary));
-                refusal.map(Answer::Refuses).or(answer)
-            }
-        }
+        checked(answer, recovery, primary)
     }
 
     /// What differs from the running server, as text for notes: names of parameters, no values.
@@ -212,8 +204,23 @@ fn file_clock() -> i64 {
     tick.tv_nsec / 1000 + 1000
 }
 
+/// An answer as the current user may see it, unless a standby of `primary` would refuse its own settings, `recovery`.
+pub fn checked(
+    answer: Option<Answer>,
+    recovery: Option<RecoveryParameters>,
+    primary: Option<&RecoveryParameters>,
+) -> Option<Answer> {
+    match answer {
+        Some(Answer::Refuses(error)) => Some(Answer::Refuses(shown(error))),
+        answer => {
+            let refusal = primary.zip(recovery).and_then(|(primary, own)| own.refusal(primary));
+            refusal.map(Answer::Refuses).or(answer)
+        }
+    }
+}
+
 /// The server's error as the current user may see it: settings that are not loaded are only for those who may read `pg_file_settings`.
-pub fn shown(error: String) -> String {
+fn shown(error: String) -> String {
     // The worker and the postmaster write to the log alone.
     if !guc::is_session() || guc::may_see_file_settings() {
         return error;

@@ -1,5 +1,7 @@
 //! Facts from this PostgreSQL server's own variables.
 
+#![expect(unsafe_code, reason = "they are C's")]
+
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -10,10 +12,9 @@ use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::host::local_path::LocalPaths;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::own_mapping;
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Bytes, PageSize, Root};
+use hugepage_kernel::{Bytes, Notes, PageSize, ReadError, Root};
 use hugepage_server::CgroupView;
 use pgrx::pg_sys;
 
@@ -25,7 +26,6 @@ thread_local! {
 }
 
 /// The pages and memory that the settings of the running server ask for (storage/pg_shmem.h, storage/bufmgr.h).
-#[allow(unsafe_code)]
 pub fn requested_memory() -> Requested {
     // SAFETY: these are set before the first backend exists and never after.
     let (huge_pages, page_size_kb, shmem_type, buffers) =
@@ -57,14 +57,12 @@ pub fn major() -> u32 {
 }
 
 /// `max_connections`.
-#[allow(unsafe_code)]
 pub fn max_connections() -> u64 {
     // SAFETY: set before the first backend exists and never after.
     u64::from(unsafe { pg_sys::MaxConnections }.unsigned_abs())
 }
 
 /// The settings of this server that a standby compares with its primary's.
-#[allow(unsafe_code)]
 pub fn recovery_parameters() -> RecoveryParameters {
     // SAFETY: these are set before the first backend exists and never after.
     unsafe {
@@ -82,14 +80,12 @@ pub fn recovery_parameters() -> RecoveryParameters {
 /// `data_directory`, absolute.
 pub fn data_directory() -> PathBuf {
     // SAFETY: set before the first backend exists and never after.
-    #[allow(unsafe_code)]
     path(unsafe { pg_sys::DataDir })
 }
 
 /// `config_file`, absolute.
 pub fn config_file() -> PathBuf {
     // SAFETY: set before the first backend exists and never after.
-    #[allow(unsafe_code)]
     path(unsafe { pg_sys::ConfigFileName })
 }
 
@@ -106,7 +102,6 @@ pub fn library_directory() -> PathBuf {
 }
 
 /// The postmaster's process id.
-#[allow(unsafe_code)]
 pub fn postmaster_pid() -> i32 {
     // SAFETY: set by the postmaster before it starts any process.
     unsafe { pg_sys::PostmasterPid }
@@ -115,16 +110,17 @@ pub fn postmaster_pid() -> i32 {
 /// The process id of this process.
 pub fn own_pid() -> i32 {
     // SAFETY: set when the process starts.
-    #[allow(unsafe_code)]
-    unsafe {
-        pg_sys::MyProcPid
-    }
+    unsafe { pg_sys::MyProcPid }
 }
 
-/// The postmaster's name below /proc; `None` if /proc shows another namespace of processes, with other numbers.
+/// Whether /proc shows this process's namespace of processes, and so no other numbers.
+pub fn has_own_proc(root: &Root) -> Result<bool, ReadError> {
+    Ok(process::own_pid(root)? == own_pid())
+}
+
+/// The postmaster's name below /proc; `None` if /proc shows another namespace of processes.
 pub fn postmaster_in_proc() -> Option<String> {
-    let seen = process::own_pid(&Root::live()).ok()?;
-    (seen == own_pid()).then(|| postmaster_pid().to_string())
+    has_own_proc(&Root::live()).is_ok_and(|is_own| is_own).then(|| postmaster_pid().to_string())
 }
 
 fn path(text: *const c_char) -> PathBuf {
@@ -132,20 +128,17 @@ fn path(text: *const c_char) -> PathBuf {
         return PathBuf::new();
     }
     // SAFETY: a string of the server that ends in a zero byte and is never freed.
-    #[allow(unsafe_code)]
     let text = unsafe { CStr::from_ptr(text) };
     PathBuf::from(OsStr::from_bytes(text.to_bytes()))
 }
 
 /// An address in the main segment: the first buffer. Zero in a process without shared memory.
-#[allow(unsafe_code)]
 pub fn address_in_main() -> u64 {
     // SAFETY: the pointer is read, not dereferenced.
     unsafe { pg_sys::BufferBlocks as u64 }
 }
 
 /// An address in the System V segment that prevents two postmasters in one data directory (sysv_shmem.c).
-#[allow(unsafe_code)]
 pub fn address_in_interlock() -> u64 {
     // SAFETY: the pointer is read, not dereferenced.
     unsafe { pg_sys::UsedShmemSegAddr as u64 }

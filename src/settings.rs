@@ -11,9 +11,8 @@ static RESERVE_PERCENT: GucSetting<i32> = GucSetting::<i32>::new(20);
 
 /// `pg_hugepages.sample_interval`: the time between two samples of the worker; `None` if they are off.
 pub fn sample_interval() -> Option<Duration> {
-    Some(SAMPLE_INTERVAL.get())
-        .filter(|&seconds| seconds > 0)
-        .map(|seconds| Duration::from_secs(seconds.unsigned_abs().into()))
+    let seconds = SAMPLE_INTERVAL.get().unsigned_abs();
+    (seconds > 0).then(|| Duration::from_secs(seconds.into()))
 }
 
 /// `pg_hugepages.history_size`: the number of records that are kept; 0 turns the history off.

@@ -44,7 +44,7 @@ pub static SHARED_STATE: PgAtomic<SharedState> = unsafe { PgAtomic::new(c"pg_hug
 
 /// State in the postmaster's memory, written by the postmaster alone while it allocates shared memory.
 struct PostmasterState {
-    /// Allocations of shared memory; 0 if the library is not preloaded. Written by the hook, see hooks.rs.
+    /// Allocations of shared memory; 0 if the library is not preloaded. Written by the hook, see startup.rs.
     generation: AtomicI64,
     /// The time of the last allocation, in microseconds since 2000. Written by the hook.
     allocated_at: AtomicI64,

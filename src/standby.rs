@@ -7,12 +7,16 @@ use pgrx::pg_sys;
 
 use crate::server;
 
-/// The primary's settings with which a start of this server as a standby compares its own; `None` if it does not start as one.
+/// The primary's settings, as the log told them last (pg_control), with which a start of this server as a standby compares its own;
+/// `None` if it does not start as one, or they can't be read.
 #[expect(clippy::disallowed_methods, reason = "the server's own directory")]
 pub fn primary() -> Option<RecoveryParameters> {
     let data = server::data_directory();
-    let is_standby = SIGNAL_FILES.iter().any(|name| data.join(name).exists());
-    if is_standby { of_control_file() } else { None }
+    SIGNAL_FILES.iter().find(|name| data.join(name).exists())?;
+    let path = data.join("global/pg_control");
+    let files = InstanceFiles::own(&Root::live());
+    let bytes = files.read_first(&path.to_string_lossy(), pg_control::LENGTH).ok()?;
+    PgControl::parse(&bytes).map(|control| control.parameters)
 }
 
 /// Whether this server, if it is a standby of `primary`, would recover after a crash, which keeps the running settings. A
@@ -23,12 +27,4 @@ pub fn crash_recovery(primary: Option<&RecoveryParameters>) -> CrashRecovery {
     let primary = primary.filter(|_| unsafe { pg_sys::RecoveryInProgress() });
     let refusal = primary.and_then(|primary| server::recovery_parameters().refusal(primary));
     refusal.map_or(CrashRecovery::Possible, CrashRecovery::Refused)
-}
-
-/// The primary's settings as the log told them last, from pg_control; `None` if that can't be read.
-fn of_control_file() -> Option<RecoveryParameters> {
-    let path = server::data_directory().join("global/pg_control");
-    let files = InstanceFiles::own(&Root::live());
-    let bytes = files.read_first(&path.to_string_lossy(), pg_control::LENGTH).ok()?;
-    PgControl::parse(&bytes).map(|control| control.parameters)
 }

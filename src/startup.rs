@@ -1,40 +1,81 @@
-//! Runs in the postmaster each time it has allocated shared memory: one message in the log, one record in the history.
+//! What a preloaded library does when the server starts: it installs its hook, has a worker, and looks at shared memory each time it
+//! was allocated: one message in the log, one record in the history.
+//!
+//! The postmaster runs `shmem_startup_hook` at every allocation, that of a crash restart included; it runs `_PG_init` once.
+
+use std::sync::OnceLock;
 
 use hugepage_assess::advice::log::allocated;
-use hugepage_assess::assessment::Status;
 use hugepage_assess::history::Event;
-use hugepage_kernel::Root;
-use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Notes, Root};
+use pgrx::prelude::*;
+use pgrx::{pg_shmem_init, pg_sys};
 
-use crate::shmem::{self, LastAllocation};
-use crate::{assessment, history, log, memory, server};
+use crate::found::{FOUND, Found};
+use crate::shmem::{self, LastAllocation, SHARED_STATE, SharedState};
+use crate::{assessment, history, log, memory, server, worker};
+
+static PREVIOUS_SHMEM_STARTUP_HOOK: OnceLock<pg_sys::shmem_startup_hook_type> = OnceLock::new();
+
+/// Installs the hook and registers the worker; does nothing in a library that is not preloaded.
+#[allow(unsafe_code)]
+pub fn install() {
+    // SAFETY: _PG_init of a preloaded library runs in the postmaster alone, before anything reads or runs the hook.
+    unsafe {
+        if !pg_sys::process_shared_preload_libraries_in_progress
+            || PREVIOUS_SHMEM_STARTUP_HOOK.set(pg_sys::shmem_startup_hook).is_err()
+        {
+            return;
+        }
+        pg_sys::shmem_startup_hook = Some(shmem_startup);
+    }
+    {
+        pg_shmem_init!(SHARED_STATE = SharedState::default());
+    }
+    {
+        pg_shmem_init!(FOUND = Found::default());
+    }
+    worker::register();
+}
+
+/// Never raises an error, which would end the postmaster.
+#[pg_guard]
+extern "C-unwind" fn shmem_startup() {
+    if let Some(Some(previous)) = PREVIOUS_SHMEM_STARTUP_HOOK.get() {
+        // SAFETY: each hook calls the one that was installed before it; an error of it passes through this one.
+        #[allow(unsafe_code)]
+        unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| previous());
+        }
+    }
+    // A single-user server has no log to read and no next start to compare with. SAFETY: both are set when the process starts.
+    #[allow(unsafe_code)]
+    let in_postmaster = unsafe { pg_sys::IsPostmasterEnvironment && !pg_sys::IsUnderPostmaster };
+    if in_postmaster {
+        shmem::count_allocation();
+        shared_memory_allocated();
+    }
+}
 
 /// Assesses, logs and records an allocation. Any error ends in the log, none reaches the postmaster.
-pub fn shared_memory_allocated() {
+fn shared_memory_allocated() {
     log::forget_problems();
     log::catch_errors("assess shared memory", memory::USUAL, || {
         // Results of an earlier allocation are outdated.
         server::forget_hierarchy();
         shmem::set_last_start(None);
         let mut notes = Notes::default();
-        let status = assessment::at_allocation(&Root::live(), &mut notes);
-        log_and_record(&status, notes);
+        let status = assessment::with_answer(&Root::live(), None, false, &mut notes);
+        let event = if shmem::generation() == Some(1) { Event::Start } else { Event::CrashRestart };
+        let mut record = history::record(event, &status, &mut notes);
+        let lost = history::last(&record.instance).and_then(|before| record.compare_with(&before));
+        let message = allocated(&status, lost.as_ref(), &notes.into_vec());
+        log::write(message.clone());
+        history::append(&record);
+        // As every reader of the history has it.
+        let loss = record.loss();
+        shmem::set_last_start(Some(LastAllocation { cause: status.cause, loss, message, record }));
     });
-}
-
-fn log_and_record(status: &Status, mut notes: Notes) {
-    let event = if shmem::generation() == Some(1) { Event::Start } else { Event::CrashRestart };
-    let mut record = history::record(event, status, &mut notes);
-    let lost = match history::last(&record.instance) {
-        Some(before) => record.compare_with(&before),
-        None => None,
-    };
-    let message = allocated(status, lost.as_ref(), &notes.into_vec());
-    log::write(message.clone());
-    history::append(&record);
-    // As every reader of the history has it.
-    let loss = record.loss();
-    shmem::set_last_start(Some(LastAllocation { cause: status.cause, loss, message, record }));
 }
 
 /// Logs the message of the first start again, if the logging collector did not run yet and nobody has repeated it; the problems

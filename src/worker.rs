@@ -15,14 +15,13 @@ use std::time::{Duration, Instant};
 
 use hugepage_assess::advice::events;
 use hugepage_assess::history::{Event, Record};
-use hugepage_kernel::Root;
-use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Notes, Root};
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::answer::{Answer, Asked};
 use crate::asker;
+use crate::found::{Answer, Asked};
 use crate::next_start::NextRestart;
 use crate::{assessment, found, history, latch, library, log, memory, settings, shmem, startup};
 
@@ -145,7 +144,7 @@ impl Worker {
         let pause = shortest * (1 << attempts.saturating_sub(1).min(MAX_DOUBLINGS));
         let left = shmem::since_last_question().map_or(Duration::ZERO, |since| pause.saturating_sub(since));
         let can_ask = is_open && left.is_zero();
-        let can_read = asker::boot_is_due() && self.boot.is_none_or(|last| last.elapsed() >= shortest);
+        let can_read = asker::boot::is_due() && self.boot.is_none_or(|last| last.elapsed() >= shortest);
         if can_ask || can_read {
             self.boot = Some(Instant::now());
             self.asker = asker::Running::for_worker();

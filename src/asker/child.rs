@@ -18,11 +18,12 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::descendants;
-use super::first_steps::begin;
 use crate::latch::{is_stopping, wait};
 
 /// The time between two checks whether the child has ended.
 const PAUSE: Duration = Duration::from_millis(10);
+/// The time limit for files that a child reads.
+const READ_LIMIT: Duration = Duration::from_secs(3);
 
 /// The exit status of a child that has not come to run the program.
 const NOT_RUN: c_int = 255;
@@ -42,14 +43,6 @@ thread_local! {
     static CLEANUP: RefCell<ExitCleanup> = RefCell::default();
 }
 
-/// The end of a child.
-enum ChildEnd {
-    /// It ended by itself; what it wrote.
-    Ended(ExitStatus, String),
-    /// It was killed, at the deadline or because of too much output.
-    Killed,
-}
-
 /// The child that runs; on drop it is ended and collected, with all that it has started.
 struct RunningChild(i32);
 
@@ -59,14 +52,15 @@ impl RunningChild {
         Self(pid)
     }
 
-    /// Reads `output` until the child has ended or the deadline has come.
-    fn wait(self, output: OwnedFd, deadline: Instant) -> io::Result<ChildEnd> {
+    /// Reads `output` until the child has ended, and returns its status and what it wrote; `None` if it was killed, at the deadline or
+    /// because of too much output.
+    fn wait(self, output: OwnedFd, deadline: Instant) -> io::Result<Option<(ExitStatus, String)>> {
         let mut output = ChildOutput::new(output)?;
         // A process that the child leaves behind may hold the pipe, so that its end is not waited for.
         while !descendants::has_ended(self.0)? {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || output.is_cut() {
-                return Ok(ChildEnd::Killed);
+                return Ok(None);
             }
             if is_stopping() {
                 return Err(io::ErrorKind::Interrupted.into());
@@ -77,7 +71,7 @@ impl RunningChild {
         }
         let status = end_child().ok_or_else(|| io::Error::other("the child does not end"))?;
         output.read()?;
-        Ok(if output.is_cut() { ChildEnd::Killed } else { ChildEnd::Ended(status, output.into_text()) })
+        Ok((!output.is_cut()).then(|| (status, output.into_text())))
     }
 }
 
@@ -101,7 +95,7 @@ pub fn run(
     create: impl FnOnce() -> io::Result<()>,
     deadline: Instant,
 ) -> io::Result<Ending> {
-    let mut errors = file_for_errors(directory)?;
+    let mut errors = file_for_errors()?;
     let mut command = Command::new(program);
     command.args(arguments).current_dir(directory).env("LC_ALL", "C");
     NOT_PASSED.iter().for_each(|name| _ = command.env_remove(name));
@@ -117,9 +111,8 @@ pub fn run(
         let _ = write!(&errors, "{program}{error}");
         if is_refusal { 1 } else { NOT_RUN }
     })?;
-    let (status, output) = match child.wait(output, deadline)? {
-        ChildEnd::Ended(status, output) => (status, output),
-        ChildEnd::Killed => return Ok(Ending::NoAnswer(too_late("checking the configuration", super::TIME_LIMIT))),
+    let Some((status, output)) = child.wait(output, deadline)? else {
+        return Ok(Ending::NoAnswer(too_late("checking the configuration", super::TIME_LIMIT)));
     };
     // The program writes through a copy of this descriptor, so both have one position.
     errors.rewind()?;
@@ -132,12 +125,12 @@ pub fn run(
 }
 
 /// Runs `work` in a child, and returns what it returns; an error if it has no answer in time.
-pub fn read(what: &str, deadline: Instant, work: impl FnOnce() -> String) -> io::Result<String> {
+pub fn read(what: &str, work: impl FnOnce() -> String) -> io::Result<String> {
     let (child, output) = fork(false, |mut output| i32::from(output.write_all(work().as_bytes()).is_err()))?;
-    match child.wait(output, deadline)? {
-        ChildEnd::Ended(status, text) if status.success() => Ok(text),
-        ChildEnd::Ended(status, _) => Err(io::Error::other(format!("{what} ended with {status}"))),
-        ChildEnd::Killed => Err(io::Error::other(too_late(what, super::READ_LIMIT))),
+    match child.wait(output, Instant::now() + READ_LIMIT)? {
+        Some((status, text)) if status.success() => Ok(text),
+        Some((status, _)) => Err(io::Error::other(format!("{what} ended with {status}"))),
+        None => Err(io::Error::other(too_late(what, READ_LIMIT))),
     }
 }
 
@@ -167,7 +160,7 @@ fn fork(is_program: bool, work: impl FnOnce(File) -> c_int) -> io::Result<(Runni
 #[allow(unsafe_code)]
 fn child(parent: libc::pid_t, output: OwnedFd, is_program: bool, work: impl FnOnce(File) -> c_int) -> ! {
     let work = || {
-        begin(parent, (!is_program).then(|| output.as_raw_fd()))?;
+        descendants::begin(parent, (!is_program).then(|| output.as_raw_fd()))?;
         // A child that does not end must not keep the server's memory, with which no postmaster starts anew.
         // SAFETY: only the mappings of this process end; nothing of them is used any more.
         unsafe {
@@ -185,20 +178,15 @@ fn too_late(what: &str, limit: Duration) -> String {
     format!("{what} took longer than {} s", limit.as_secs())
 }
 
-/// A file in memory, so that a full disk loses no error text; before Linux 3.17 one beside `stub` that has no name.
-#[expect(clippy::disallowed_methods, reason = "a file beside the stub")]
-fn file_for_errors(stub: &Path) -> io::Result<File> {
+/// A file in memory, so that a full disk loses no error text.
+fn file_for_errors() -> io::Result<File> {
     // By number: old C libraries have no function for it. SAFETY: the name is a constant, and the descriptor is this process's own.
     #[allow(unsafe_code)]
-    let descriptor = unsafe { libc::syscall(libc::SYS_memfd_create, c"pg_hugepages".as_ptr(), libc::MFD_CLOEXEC) };
-    if let Ok(descriptor @ 0..) = c_int::try_from(descriptor) {
-        // SAFETY: as above.
-        #[allow(unsafe_code)]
-        return Ok(unsafe { File::from_raw_fd(descriptor) });
+    unsafe {
+        let descriptor = libc::syscall(libc::SYS_memfd_create, c"pg_hugepages".as_ptr(), libc::MFD_CLOEXEC);
+        let descriptor = c_int::try_from(descriptor).unwrap_or(-1);
+        if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(File::from_raw_fd(descriptor)) }
     }
-    let path = format!("{}.errors", stub.display());
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
-    fs::remove_file(path).map(|()| file)
 }
 
 /// Registers a callback for the end of this process that removes `directory` and ends a child that still runs.

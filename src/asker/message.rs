@@ -1,37 +1,30 @@
 //! What a session and its asker tell each other: a segment of dynamic shared memory (dsm.c), which needs no preloaded library.
 
+#![expect(unsafe_code, reason = "the segment is the server's memory, and shared")]
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 
-use super::Running;
-use crate::answer::{Asked, Overrides};
-use crate::found::SharedAnswer;
+use super::{Overrides, Running};
+use crate::found::{Asked, SharedAnswer};
 use crate::server;
-
-/// The session and the asker may have loaded two versions of the library: then neither reads what the other has written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Layout {
-    version: [u8; 24],
-    size: usize,
-}
-
-impl Layout {
-    const OWN: Self = {
-        let (name, mut version, mut at) = (env!("CARGO_PKG_VERSION").as_bytes(), [0; 24], 0);
-        while at < name.len() {
-            version[at] = name[at];
-            at += 1;
-        }
-        Self { version, size: size_of::<Content>() }
-    };
-}
 
 #[repr(C)]
 struct Content {
-    layout: Layout,
+    /// That of [`layout`].
+    layout: u64,
     overrides: Overrides,
     /// Written by the asker; `None` until then.
     answer: Option<SharedAnswer>,
+}
+
+/// Identifies the version of the library: where the session and the asker have loaded two, neither reads what the other has written.
+fn layout() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (env!("CARGO_PKG_VERSION"), size_of::<Content>()).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A segment that this process is attached to.
@@ -42,9 +35,8 @@ pub struct Message {
 
 impl Message {
     /// A new segment with the question of a session.
-    #[allow(unsafe_code)]
     pub fn new(overrides: Overrides) -> Self {
-        let content = Content { layout: Layout::OWN, overrides, answer: None };
+        let content = Content { layout: layout(), overrides, answer: None };
         // SAFETY: a new segment with room for the content, at an address that is aligned to a page.
         unsafe {
             let segment = pg_sys::dsm_create(size_of::<Content>(), 0);
@@ -55,7 +47,6 @@ impl Message {
     }
 
     /// The segment of that handle; `None` if the session is gone, or has another version of the library.
-    #[allow(unsafe_code)]
     pub fn of(handle: pg_sys::dsm_handle) -> Option<Self> {
         // SAFETY: the handle is that of `new`; the layout is compared before anything else is read.
         unsafe {
@@ -64,13 +55,12 @@ impl Message {
                 return None;
             }
             let message = Self { segment, content: pg_sys::dsm_segment_address(segment).cast() };
-            ((*message.content).layout == Layout::OWN).then_some(message)
+            ((*message.content).layout == layout()).then_some(message)
         }
     }
 
     /// Ends the asker when this process lets go of the segment, also where it ends by a FATAL error. Where the postmaster is
     /// process 1 the asker ends by itself: what it could not collect would become the postmaster's.
-    #[allow(unsafe_code)]
     pub fn ends(&self, asker: &Running) {
         if server::postmaster_pid() != 1 {
             // SAFETY: the handle of the asker lives as long as this process.
@@ -79,21 +69,18 @@ impl Message {
     }
 
     /// By which an asker finds the segment.
-    #[allow(unsafe_code)]
     pub fn handle(&self) -> pg_sys::dsm_handle {
         // SAFETY: a segment that this process is attached to.
         unsafe { pg_sys::dsm_segment_handle(self.segment) }
     }
 
     /// The question.
-    #[allow(unsafe_code)]
     pub fn overrides(&self) -> Overrides {
         // SAFETY: written before the asker was started.
         unsafe { (*self.content).overrides }
     }
 
     /// Writes the answer; in the asker.
-    #[allow(unsafe_code)]
     pub fn set_answer(&self, asked: &Asked) {
         // SAFETY: the session reads it after this process has ended.
         unsafe {
@@ -102,7 +89,6 @@ impl Message {
     }
 
     /// The answer, after the asker has ended; `None` if it has written none.
-    #[allow(unsafe_code)]
     pub fn answer(&self) -> Option<Asked> {
         // SAFETY: nobody else has the segment any more.
         unsafe { (*self.content).answer.as_ref().map(SharedAnswer::asked) }
@@ -112,7 +98,6 @@ impl Message {
 #[pg_guard]
 extern "C-unwind" fn end_asker(_segment: *mut pg_sys::dsm_segment, asker: pg_sys::Datum) {
     // SAFETY: of an asker that has ended the slot has another generation, which the server compares.
-    #[allow(unsafe_code)]
     unsafe {
         pg_sys::TerminateBackgroundWorker(asker.cast_mut_ptr());
     }
@@ -121,7 +106,6 @@ extern "C-unwind" fn end_asker(_segment: *mut pg_sys::dsm_segment, asker: pg_sys
 impl Drop for Message {
     fn drop(&mut self) {
         // SAFETY: attached until now.
-        #[allow(unsafe_code)]
         unsafe {
             pg_sys::dsm_detach(self.segment);
         }

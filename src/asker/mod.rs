@@ -8,11 +8,9 @@
 //!   [`message`]. A cancel ends the wait and the asker.
 //! - It has no database, calls no check hook and parses no configuration.
 
-pub mod arguments;
-mod boot;
+pub mod boot;
 mod child;
 mod descendants;
-mod first_steps;
 mod message;
 mod program;
 #[expect(clippy::disallowed_methods, reason = "temporary files of the server")]
@@ -21,26 +19,34 @@ mod stub;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use hugepage_kernel::Root;
-use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::{PageSize, Root};
 use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
 use pgrx::{PgMemoryContexts, pg_sys};
 
-use crate::answer::{Asked, IS_OFF, Overrides};
+use crate::found::Asked;
 use crate::next_start::NextRestart;
 use crate::{found, latch, library, log, memory, server, settings, shmem};
 use message::Message;
 
+/// The reason why the server's program is not asked.
+pub const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
 /// The time limit for all that the server's program is asked. What takes longer waits for something, as a start would.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// The time limit for files that a child reads.
-const READ_LIMIT: Duration = Duration::from_secs(3);
-/// The time between two looks at what sets the pool at the next boot.
-const BOOT_INTERVAL: Duration = Duration::from_secs(3600);
 /// The time between two looks whether the asker has ended.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Values that replace those on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `shared_buffers`, in blocks.
+    pub shared_buffers: Option<i32>,
+    /// `max_connections`.
+    pub max_connections: Option<i32>,
+    /// `huge_page_size`.
+    pub huge_page_size: Option<PageSize>,
+}
 
 /// An asker that this process has started.
 pub struct Running(*mut pg_sys::BackgroundWorkerHandle);
@@ -103,11 +109,6 @@ pub fn ask(overrides: Overrides) -> Asked {
     message.answer().unwrap_or_else(|| Asked::unknown("the background process ended without an answer".to_owned()))
 }
 
-/// Whether what sets the pool at the next boot is to be read.
-pub fn boot_is_due() -> bool {
-    shmem::generation().is_some() && found::since_boot_was_read().is_none_or(|since| since >= BOOT_INTERVAL)
-}
-
 /// Entry point of the asker. `handle`: the [`message`] of a session; 0 for the permanent worker.
 #[pg_guard]
 #[unsafe(no_mangle)]
@@ -134,7 +135,7 @@ fn answer(handle: pg_sys::dsm_handle) {
     let stuck = descendants::stuck();
     // Before the message: a child that does not end keeps what its parent has mapped.
     if shmem::generation().is_some() && stuck.is_none() {
-        read_files(is_session || boot_is_due());
+        boot::read_files(is_session || boot::is_due());
     }
     let ask = |overrides| match stuck {
         Some(pid) => (0, Asked::unknown(format!("an earlier check, process {pid}, still waits for a file"))),
@@ -154,21 +155,5 @@ fn answer(handle: pg_sys::dsm_handle) {
             let (key, asked) = ask(Overrides::default());
             found::set_answer(if key == 0 { next.key } else { key }, &asked);
         }
-    }
-}
-
-/// Reads which files the configuration includes, and what sets the pool at the next boot, for shared memory.
-fn read_files(with_boot: bool) {
-    let files = boot::included_files(Instant::now() + READ_LIMIT)
-        .map_err(|error| format!("could not find the configuration files: {error}"));
-    if latch::is_stopping() {
-        return;
-    }
-    if let Some(files) = log::ok_or_log("find the configuration files", files) {
-        found::set_included_files(&files);
-    }
-    let default = Meminfo::read(&Root::live()).ok().and_then(|meminfo| meminfo.huge_page_size);
-    if let Some(size) = server::requested_memory().huge_page_size.or(default).filter(|_| with_boot) {
-        found::set_boot(size, &boot::pool(size, Instant::now() + READ_LIMIT));
     }
 }

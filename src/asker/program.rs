@@ -18,9 +18,9 @@ use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
 use hugepage_start::{Ending, StartAnswer, StartQuestion, TwoStarts};
 
-use super::child;
 use super::stub::{self, Stub};
-use crate::answer::{Asked, Overrides};
+use super::{Overrides, child};
+use crate::found::Asked;
 use crate::next_start::NextRestart;
 use crate::{server, standby};
 

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use hugepage_assess::history::Record;
 use hugepage_assess::row;
-use hugepage_kernel::notes::Notes;
+use hugepage_kernel::Notes;
 use hugepage_server::history::HistoryError;
 use hugepage_server::history::stored::StoredRecords;
 use humantime::parse_rfc3339;
@@ -57,13 +57,8 @@ fn records(notes: &mut Notes) -> impl Iterator<Item = Record> + use<> {
     }
     let instance = history::instance(notes);
     let is_ours = move |record: &Record| record.instance.is_past_of(&instance);
-    let (found, count) = match counted(&is_ours, notes) {
-        Ok(found) => found,
-        Err(error) => {
-            notes.add(error.to_string());
-            (None, 0)
-        }
-    };
+    let counted = counted(&is_ours, notes);
+    let (found, count) = notes.keep(counted).unwrap_or_default();
     // The file may have more records than the setting until the worker trims it, and it grows meanwhile.
     let surplus = count.saturating_sub(settings::history_size());
     let readable = |record: Result<Record, HistoryError>| record.map_err(|error| warning!("{error}")).ok();

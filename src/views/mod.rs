@@ -1,15 +1,8 @@
-//! The SQL views and functions: one Rust file and one SQL file for each.
+//! The SQL views and functions: a SQL file for each, and a Rust file for those that show one thing.
 
-mod backends;
-pub mod datum;
-mod findings;
 mod history;
 mod host;
-mod nodes;
-mod page_tables;
-mod pools;
 mod preflight;
-mod recommendations;
-mod rows;
-mod segments;
+mod processes;
+pub mod rows;
 mod status;

@@ -1,26 +1,29 @@
-//! `hugepage_preflight(...)`: what the next start would get, by the server's program.
+//! `hugepage_preflight(...)`: what the next start would get, by the server's program. Its arguments are numbers within the server's
+//! own bounds.
 
 // pg_extern repeats the function's result type in a closure.
 #![allow(clippy::result_large_err)]
 
-use hugepage_assess::advice;
+use hugepage_assess::advice::message::hint_of_finding;
+use hugepage_assess::advice::message::pending::refusal;
 use hugepage_assess::assessment::outlook_notes::UNCHECKED_RINGS;
 use hugepage_assess::assessment::page_tables::tables;
 use hugepage_assess::assessment::{Finding, Forecast, Outlook, Status};
 use hugepage_assess::columns::NamedValue;
 use hugepage_assess::model::Pending;
 use hugepage_assess::row;
+use hugepage_kernel::memory::pool;
 use hugepage_kernel::{Notes, PageSize, Root};
 use hugepage_start::TwoStarts;
 use pgrx::pg_sys;
 use pgrx::pg_sys::panic::{ErrorReport, ErrorReportable};
 use pgrx::prelude::*;
 
-use super::datum::ascii;
-use super::rows;
-use crate::answer::{Answer, Asked, Overrides};
-use crate::asker::arguments::{self, InvalidArgument};
-use crate::{asker, assessment, next_start, standby};
+use super::rows::{self, ascii};
+use crate::asker::Overrides;
+use crate::found::{Answer, Asked};
+use crate::majors::NO_HUGE_PAGES_IN_SYSV;
+use crate::{asker, assessment, guc, next_start, standby};
 
 #[pg_extern(sql = false)]
 fn hugepage_preflight(
@@ -30,11 +33,56 @@ fn hugepage_preflight(
     huge_page_size: Option<&[u8]>,
 ) {
     rows::return_rows(call, rows::declared!("preflight.sql"), |notes| {
-        let [shared_buffers, huge_page_size] = [shared_buffers, huge_page_size].map(|text| text.map(ascii));
-        let overrides = arguments::overrides(shared_buffers, max_connections, huge_page_size);
-        let start = NextStart::with(overrides.map_err(refuse).unwrap_or_report(), notes);
-        Some(start.row())
+        // Sizes are as in postgresql.conf; without an argument the value on disk counts.
+        let overrides = Overrides {
+            shared_buffers: shared_buffers.map(|text| blocks(ascii(text)).unwrap_or_report()),
+            max_connections: max_connections.map(|count| connections(count).unwrap_or_report()),
+            huge_page_size: huge_page_size.map(|text| page_size(ascii(text)).unwrap_or_report()),
+        };
+        Some(NextStart::with(overrides, notes).row())
     })
+}
+
+/// The number of blocks of `text`, within the bounds of `shared_buffers` (guc_tables.c).
+fn blocks(text: String) -> Result<i32, ErrorReport> {
+    const MIN_BLOCKS: i32 = 16;
+    const MAX_BLOCKS: i32 = i32::MAX / 2;
+    let blocks = guc::integer(&text, pg_sys::GUC_UNIT_BLOCKS);
+    blocks.filter(|blocks| (MIN_BLOCKS..=MAX_BLOCKS).contains(blocks)).ok_or_else(|| {
+        let size = pg_sys::BLCKSZ;
+        let allowed =
+            format!("a size such as 8GB, or a number of blocks of {size} bytes, from {MIN_BLOCKS} to {MAX_BLOCKS}.");
+        invalid("shared_buffers", &text, format!("It must be {allowed}"))
+    })
+}
+
+/// Checks that `count` is within the bounds of `max_connections` (guc_tables.c, `MAX_BACKENDS`).
+fn connections(count: i32) -> Result<i32, ErrorReport> {
+    const MAX_BACKENDS: i32 = 0x3FFFF;
+    let allowed = || format!("It must be a number from 1 to {MAX_BACKENDS}.");
+    let is_valid = (1..=MAX_BACKENDS).contains(&count);
+    if is_valid { Ok(count) } else { Err(invalid("max_connections", &count.to_string(), allowed())) }
+}
+
+/// A huge page size of this machine.
+fn page_size(text: String) -> Result<PageSize, ErrorReport> {
+    let sizes = pool::sizes(&Root::live()).unwrap_or_default();
+    let kilobytes = guc::integer(&text, pg_sys::GUC_UNIT_KB).and_then(|number| u64::try_from(number).ok());
+    let wanted = kilobytes.and_then(PageSize::from_kib);
+    wanted.filter(|size| sizes.contains(size)).ok_or_else(|| {
+        let sizes: Vec<_> = sizes.iter().map(|size| size.setting()).collect();
+        let allowed = match sizes.as_slice() {
+            [] => "This machine has no huge pages.".to_owned(),
+            _ => format!("This machine has huge pages of {}.", sizes.join(", ")),
+        };
+        invalid("huge_page_size", &text, allowed)
+    })
+}
+
+/// The error for an argument that is out of bounds; `allowed` is a sentence for DETAIL.
+fn invalid(argument: &str, value: &str, allowed: String) -> ErrorReport {
+    let message = format!("invalid value for argument \"{argument}\": \"{value}\"");
+    ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, function_name!()).set_detail(allowed)
 }
 
 /// The forecast of a start.
@@ -47,20 +95,14 @@ struct NextStart {
 
 impl NextStart {
     fn with(overrides: Overrides, notes: &mut Notes) -> Self {
-        let root = Root::live();
         let Asked { answer, recovery } = asker::ask(overrides);
-        let refusal = standby::primary().zip(recovery).and_then(|(primary, own)| own.refusal(&primary));
-        let answer = match (answer, refusal) {
-            (Answer::Refuses(error), _) => Answer::Refuses(next_start::shown(error)),
-            (_, Some(error)) => Answer::Refuses(error),
-            (answer, None) => answer,
-        };
+        let answer = next_start::checked(Some(answer), recovery, standby::primary().as_ref());
         let unknown = match &answer {
-            Answer::Unknown(why) => Some(why.clone()),
-            Answer::Starts(TwoStarts { without: Some(without), .. }) => Some(without.note.clone()),
-            Answer::Starts(_) | Answer::Refuses(_) => None,
+            Some(Answer::Unknown(why)) => Some(why.clone()),
+            Some(Answer::Starts(TwoStarts { without: Some((_, note)), .. })) => Some(note.clone()),
+            _ => None,
         };
-        let status = assessment::with_answer(&root, Some(answer), false, notes);
+        let status = assessment::with_answer(&Root::live(), answer, false, notes);
         let facts = &status.facts;
         let forecast = facts.pending.forecast(facts.pool_state.huge_page_size, status.own);
         let forecast = facts.beside_old_rings(forecast.unwrap_or(Forecast::unknown()));
@@ -69,30 +111,24 @@ impl NextStart {
 
     fn row(&self) -> [NamedValue; 12] {
         let forecast = &self.forecast;
-        let (demand, pool_state) = match &self.status.facts.pending {
-            Pending::Changed(demand, pool_state) => (Some(demand), Some(pool_state)),
-            _ => (None, None),
+        let (demand, will_start, detail) = match &self.status.facts.pending {
+            Pending::Changed(demand, pool_state) => {
+                let will_start = forecast.will_start(&demand.requested);
+                let refusal = || refusal(pool_state, demand.requested.sysv).unwrap_or(NO_HUGE_PAGES_IN_SYSV);
+                let detail = match will_start {
+                    _ if forecast.outlook == Outlook::Fails => Some(refusal()),
+                    None if demand.requested.io_uring => Some(UNCHECKED_RINGS),
+                    _ => None,
+                };
+                (Some(demand), will_start, detail.map(str::to_owned))
+            }
+            Pending::Refused(error) => (None, Some(false), Some(error.clone())),
+            Pending::Unknown => (None, None, self.unknown.clone()),
+            Pending::Unchanged => (None, None, None),
         };
-        let refused = match &self.status.facts.pending {
-            Pending::Refused(text) => Some(text.clone()),
-            _ => None,
-        };
-        let will_start = match demand {
-            Some(demand) => forecast.will_start(&demand.requested),
-            None => refused.as_ref().map(|_| false),
-        };
-        let fails =
-            demand.zip(pool_state).filter(|_| forecast.outlook == Outlook::Fails).map(|(demand, pool_state)| {
-                hugepage_assess::advice::message::pending::refusal(pool_state, demand.requested.sysv)
-                    .unwrap_or(crate::majors::NO_HUGE_PAGES_IN_SYSV)
-                    .to_owned()
-            });
         let tables_with = |page: Option<PageSize>| {
             demand.and_then(|demand| Some(tables(demand.max_connections, demand.shared_memory, page?)))
         };
-        let unknown = || self.unknown.clone().filter(|_| self.status.facts.pending == Pending::Unknown);
-        let of_rings = will_start.is_none() && demand.is_some_and(|demand| demand.requested.io_uring);
-        let unchecked = || of_rings.then(|| UNCHECKED_RINGS.to_owned());
         let page_size = match forecast.outlook {
             Outlook::Hugetlb => forecast.huge_page_size,
             Outlook::Base => Some(PageSize::base()),
@@ -107,7 +143,7 @@ impl NextStart {
             pages_guaranteed: forecast.guaranteed,
             pages_missing: forecast.missing,
             cause: forecast.cause,
-            detail: refused.or(fails).or_else(unknown).or_else(unchecked),
+            detail: detail,
             hint: self.hint(),
             page_tables_base: tables_with(Some(PageSize::base())),
             page_tables_huge: tables_with(forecast.huge_page_size),
@@ -124,12 +160,6 @@ impl NextStart {
         };
         let finding =
             self.status.findings.iter().find(is_of_start).filter(|_| self.forecast.outlook != Outlook::Hugetlb);
-        advice::message::hint_of_finding(&self.status, &finding?.1)
+        hint_of_finding(&self.status, &finding?.1)
     }
-}
-
-fn refuse(invalid: InvalidArgument) -> ErrorReport {
-    let InvalidArgument { argument, value, allowed } = invalid;
-    let message = format!("invalid value for argument \"{argument}\": \"{value}\"");
-    ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, function_name!()).set_detail(allowed)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hugepage_kernel::Root;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
 use hugepage_kernel::proc::program;
-use hugepage_oracle::readers::{OracleInstance, OracleProcess, OracleRole};
+use hugepage_oracle::readers::{OracleInstance, OracleProcess};
 
 use super::glances::{Candidate, may_be_in_server};
 use super::server_names::{Seen, arguments};
@@ -99,7 +99,7 @@ impl<'a> Pass<'a> {
     /// Whether a process is one of a server that counts, which is added.
     fn is_added(&mut self, pid: i32, glance: &ProcessGlance, seen: Seen) -> bool {
         let who = match seen {
-            Seen::Oracle(OracleProcess { instance, role: OracleRole::Pmon }) => DiscoveredKind::Oracle(instance),
+            Seen::Oracle(OracleProcess { instance, is_pmon: true }) => DiscoveredKind::Oracle(instance),
             Seen::Postmaster(arguments) => DiscoveredKind::PostgreSql(arguments),
             Seen::Oracle(process) => {
                 self.sessions.push((pid, process.instance, glance.credentials.clone(), glance.status));

@@ -6,7 +6,7 @@ use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::namespace;
-use hugepage_oracle::running::{PmonProcess, RunningOracle};
+use hugepage_oracle::running::RunningOracle;
 use hugepage_oracle::stopped::NamedOracle;
 use serde::{Deserialize, Serialize};
 
@@ -109,8 +109,7 @@ impl InspectContext<'_> {
                 (name, version, ServerProduct::PostgreSql(server), ServerSettings::PostgreSql(settings))
             }
             DiscoveredKind::Oracle(instance) => {
-                let pmon = PmonProcess { pid, started };
-                let (oracle, settings) = RunningOracle::read(root, pmon, files, instance, is_in_shm, notes);
+                let (oracle, settings) = RunningOracle::read(root, (pid, started), files, instance, is_in_shm, notes);
                 let version = oracle.version().map(str::to_owned);
                 let product = ServerProduct::Oracle(Box::new(oracle));
                 (instance.sid.clone(), version, product, ServerSettings::Oracle(settings))

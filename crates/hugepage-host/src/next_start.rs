@@ -7,7 +7,7 @@ use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pendi
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
-use hugepage_start::{StartAnswer, majors, options};
+use hugepage_start::{StartAnswer, majors, parts};
 
 use super::postgresql::{Configured, requested_by_settings};
 
@@ -64,7 +64,7 @@ impl ServerFiles<'_> {
         let alone = self.configured.with(std::iter::empty());
         let differs = |name: &str| {
             let value = |settings: &BTreeMap<&str, &str>| settings.get(name).map(|value| value.to_ascii_lowercase());
-            options::has_effect(name) && value(&all) != value(&alone)
+            parts::has_effect(name) && value(&all) != value(&alone)
         };
         if let Some((name, value)) = options.iter().find(|(name, _)| differs(name)) {
             return Err(format!("its command line sets {name}={value}, which only pg_ctl restart repeats"));

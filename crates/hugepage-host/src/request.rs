@@ -11,11 +11,9 @@ use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
-use hugepage_oracle::lock_limit::lock_limit;
-use hugepage_oracle::next_start::next_start;
+use hugepage_oracle::next_start::{lock_limit, next_start};
 use hugepage_oracle::start_limits;
-use hugepage_server::nodes;
-use hugepage_server::server::pool_of_size;
+use hugepage_server::server::{nodes_of_process, pool_of_size};
 use serde::{Deserialize, Serialize};
 
 use super::context::{InspectContext, ServerSettings};
@@ -125,7 +123,7 @@ impl InspectContext<'_> {
             Some(None) => Some(CgroupLimits::default()),
             Some(Some(hierarchy)) => Some(hierarchy.limits_of(self.root, &pid.to_string(), size, notes)),
         });
-        let nodes = nodes::of_process(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
+        let nodes = nodes_of_process(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
         PoolState { huge_page_size, pool, limits, nodes, lock_limit: None }
     }
 }

@@ -1,20 +1,40 @@
-//! One sentence on an Oracle instance that does not run, and one on what to do.
+//! What is said of an Oracle instance that does not run: how severe that is, one sentence on it, and one on what to do.
 
-use crate::stopped_state::StoppedState;
 use hugepage_assess::advice::message::{Shortfall, is_of_pool};
 use hugepage_assess::advice::recommendation::counted;
-use hugepage_assess::assessment::{Forecast, Outlook};
+use hugepage_assess::assessment::{Forecast, Outlook, Severity};
 use hugepage_assess::model::{Cause, LockLimit, PoolFact, Product};
 use hugepage_kernel::Pages;
 use hugepage_sizing::{Sizing, Wants};
 
-use crate::stopped::StoppedOracle;
+use crate::stopped::{StoppedOracle, StoppedState};
 
 const ORACLE: Product = Product::Oracle { memory_target: false, may_mix: true, use_large_pages: None, is_asm: false };
 
 const SGA_TARGET: &str = "Set SGA_TARGET and PGA_AGGREGATE_TARGET in place of MEMORY_TARGET";
 
 impl StoppedOracle {
+    /// What its next start would get; `Base` if it asks for no huge pages.
+    pub fn outlook(&self) -> Outlook {
+        match (&self.wants, &self.forecast) {
+            (_, Some(forecast)) => forecast.outlook,
+            (Wants::None(_), None) if self.lacks_dev_shm() => Outlook::Fails,
+            (Wants::None(_), None) => Outlook::Base,
+            _ => Outlook::Unknown,
+        }
+    }
+
+    /// How severe it is that it does not run, or how it would start.
+    pub fn severity(&self) -> Severity {
+        let of_forecast = self.forecast.as_ref().map(|forecast| forecast.outlook);
+        severity(self.state, self.starts_at_boot, of_forecast.or(self.lacks_dev_shm().then_some(Outlook::Fails)))
+    }
+
+    /// Whether /dev/shm is too small for MEMORY_TARGET (ORA-00845).
+    fn lacks_dev_shm(&self) -> bool {
+        self.memory_target.zip(self.dev_shm).is_some_and(|(needed, size)| size < needed)
+    }
+
     /// The state, and what the next start would get.
     pub fn message(&self) -> String {
         let state = match self.state {
@@ -150,5 +170,34 @@ impl StoppedOracle {
             return "other instances that are stopped need pages of the pool, too".to_owned();
         }
         Shortfall { forecast: forecast.clone(), pool_state: Some(&self.pool_state), product: ORACLE }.to_string()
+    }
+}
+
+/// `outlook`: what its next start would get; `None` if it asks for no huge pages or its need is unknown. An instance
+/// that nobody starts at boot is often a line that was left in oratab, so it is no warning.
+fn severity(state: StoppedState, starts_at_boot: bool, outlook: Option<Outlook>) -> Severity {
+    match (state, outlook) {
+        (StoppedState::Failed, _) => Severity::Critical,
+        (_, Some(Outlook::Mixed | Outlook::Base | Outlook::Fails)) if starts_at_boot => Severity::Warning,
+        _ => Severity::Notice,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn severities() {
+        use StoppedState::{Failed, Stopped};
+        for (state, starts_at_boot, outlook, expected) in [
+            (Failed, false, Some(Outlook::Hugetlb), "failed critical"),
+            (Stopped, true, Some(Outlook::Base), "stopped warning"),
+            (Stopped, false, Some(Outlook::Base), "stopped notice"),
+            (Stopped, true, Some(Outlook::Hugetlb), "stopped notice"),
+            (Stopped, true, None, "stopped notice"),
+        ] {
+            assert_eq!(format!("{state} {}", severity(state, starts_at_boot, outlook)), expected);
+        }
     }
 }

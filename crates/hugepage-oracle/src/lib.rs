@@ -12,16 +12,12 @@
 //! ```
 
 mod advice;
-pub mod lock_limit;
 pub mod log_history;
 mod next_request;
 pub mod next_start;
 pub mod readers;
-mod requested;
 pub mod running;
 pub mod settings;
 pub mod sga;
-pub mod sga_size;
 pub mod start_limits;
 pub mod stopped;
-pub mod stopped_state;

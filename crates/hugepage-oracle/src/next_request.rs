@@ -1,14 +1,13 @@
 //! What the next start of an instance that does not run asks for, by its files and its last start.
 
 use hugepage_assess::assessment::Forecast;
-use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState, Requested};
+use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState, Product, Requested, UseLargePages};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_sizing::Wants;
 
 use crate::readers::{OracleKind, Parameters};
-use crate::requested::requested_by;
 use crate::settings::Settings;
-use crate::sga_size::{EXTRA, rounded};
+use crate::sga::{EXTRA, rounded};
 
 /// The settings of the next start that decide on its memory.
 pub(crate) struct NextRequest<'a> {
@@ -93,5 +92,26 @@ impl<'a> NextRequest<'a> {
             _ => return None,
         };
         Some(Forecast::of_start(&self.requested, size, pool_state, Pages(0)))
+    }
+}
+
+/// What a start with `use_large_pages` = `setting` asks for; TRUE is assumed if it is `None`.
+pub(crate) fn requested_by(
+    setting: Option<&str>,
+    version: Option<&str>,
+    memory_target: bool,
+    sga: Option<Bytes>,
+) -> Requested {
+    let use_large_pages = setting.and_then(UseLargePages::parse);
+    let huge_pages = use_large_pages.unwrap_or(UseLargePages::True).huge_pages();
+    // 11.2.0.2 took huge pages for all of the SGA or for nothing; earlier releases had no such parameter.
+    let may_mix = !version.is_some_and(|version| version.starts_with("11.2.0.2"));
+    Requested {
+        product: Product::Oracle { memory_target, may_mix, use_large_pages, is_asm: false },
+        huge_pages,
+        huge_page_size: None,
+        sysv: false,
+        shared_buffers: sga.unwrap_or_default(),
+        io_uring: false,
     }
 }

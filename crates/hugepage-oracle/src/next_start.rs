@@ -1,14 +1,44 @@
-//! What an Oracle instance asked for, and asks for at the next start.
+//! What refuses a running Oracle instance huge pages, and what it asks for at the next start.
 
-use hugepage_assess::model::{CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Segment};
-use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, PageSize};
+use hugepage_assess::assessment::advisory::Advisories;
+use hugepage_assess::model::{CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Requested, Segment};
+use hugepage_kernel::fields::value;
+use hugepage_kernel::host::kernel_release::KernelRelease;
+use hugepage_kernel::memory::sysctl;
+use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_kernel::{Bytes, Notes, PageSize, Root};
 
-use crate::lock_limit::logged_refusal;
+use crate::next_request::requested_by;
 use crate::readers::{LastStart, Parameters};
-use crate::requested::requested_next;
 use crate::settings::OracleSettings;
-use crate::sga_size::{EXTRA, rounded};
+use crate::sga::{EXTRA, rounded};
+
+/// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
+/// before 5.18 a limit on locked memory of at least their size. `None` for an instance that is in huge pages.
+pub fn lock_limit(root: &Root, pid: i32, segment: Option<&Segment>, memlock: Option<Rlimit>) -> Option<LockLimit> {
+    const CAP_IPC_LOCK: u64 = 1 << 14;
+    let is_let = segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));
+    if is_let {
+        return None;
+    }
+    let text = root.read_short(&format!("/proc/{pid}/status"), str::to_owned).ok()?;
+    let line = |name: &str| value(&text, name);
+    let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
+    let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten()?;
+    let of_process = || line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
+    if capabilities & CAP_IPC_LOCK != 0 || of_process().any(|gid| gid == group) {
+        return None;
+    }
+    // The effective group is the second of four (proc(5)).
+    let gid = || line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok();
+    let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
+    match (counts_memlock, memlock?) {
+        (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+        (Some(true), Rlimit::Unlimited) => None,
+        (Some(false), _) => Some(LockLimit::ShmGroup { gid: gid()? }),
+        (None, limit) => Some(LockLimit::Either { gid: gid()?, limit: limit.bytes() }),
+    }
+}
 
 /// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds. `lacks`: the
 /// permission that it lacks. `beyond`: the limit of the host that a start with so much exceeds when so much has ended.
@@ -44,6 +74,20 @@ pub fn next_start(
     (lock_limit, pending)
 }
 
+/// What refused huge pages at a start whose table in the log has enough available pages and allocated none of them: the memlock limit
+/// in the log if it was too small, else something that is not visible. `None` if the table shows something else.
+fn logged_refusal(start: &LastStart, segment: &Segment) -> Option<LockLimit> {
+    let mut huge = start.page_sizes.iter().filter(|row| !row.is_base && row.expected.is_some_and(|pages| pages.0 > 0));
+    let is_refused = huge.all(|row| row.available >= row.expected && row.allocated.is_some_and(|pages| pages.0 == 0));
+    if !is_refused || segment.landing != Landing::Base || start.page_sizes.iter().all(|row| row.is_base) {
+        return None;
+    }
+    match start.memlock {
+        Some(Rlimit::At(limit)) if limit < segment.to_reserve => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+        _ => Some(LockLimit::Unexplained),
+    }
+}
+
 /// What the next start asks for; `None` for what runs.
 fn demand(next: &Parameters, start: Option<&LastStart>, current: &CurrentStart<'_>) -> Option<Demand> {
     let segment = current.segment?;
@@ -66,6 +110,18 @@ fn demand(next: &Parameters, start: Option<&LastStart>, current: &CurrentStart<'
     };
     // An assessment does not use the number of connections.
     Some(Demand { requested, max_connections: 0, shared_memory })
+}
+
+/// The settings of the next start by its parameters; where they do not have `use_large_pages`, that of the running one
+/// remains, because its default differs between releases and on Exadata.
+fn requested_next(next: &Parameters, running: &Requested, version: Option<&str>) -> Requested {
+    let mut requested =
+        requested_by(next.get("use_large_pages"), version, next.is_automatic_memory(), next.sga_max_size());
+    if next.get("use_large_pages").is_none() {
+        requested.huge_pages = running.huge_pages;
+        requested.product = running.product.with_memory_target(next.is_automatic_memory());
+    }
+    requested
 }
 
 /// The permission that the next start lacks by `limit` where the running one landed so.

@@ -2,17 +2,16 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hugepage_assess::model::Product;
-use hugepage_kernel::notes::Notes;
+use hugepage_assess::model::{Product, Requested};
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Bytes, InstanceFiles, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, Root};
 use serde::{Deserialize, Serialize};
 
+use crate::next_request::requested_by;
 use crate::readers::locate::Search;
 use crate::readers::oratab;
 use crate::readers::process::home_of;
 use crate::readers::{LastStart, OracleInstance, OracleKind, Parameters};
-use crate::requested::requested_at_start;
 use crate::settings::{OracleSettings, Settings};
 
 /// The part of a running server that is Oracle's.
@@ -32,30 +31,21 @@ pub struct RunningOracle {
     pub memory_target: Option<Bytes>,
 }
 
-/// The process PMON of an instance.
-pub struct PmonProcess {
-    /// The process id.
-    pub pid: i32,
-    /// When it started.
-    pub started: Option<SystemTime>,
-}
-
 impl RunningOracle {
     /// The release, by the alert log.
     pub fn version(&self) -> Option<&str> {
         self.last_start.as_ref()?.version.as_deref()
     }
 
-    /// What the files of a running instance tell of it. `is_in_shm`: whether its SGA is files of /dev/shm, where that may be seen.
+    /// What the files of the running instance tell whose PMON is `pid` and has `started` then. `is_in_shm`: whether its SGA is files of /dev/shm, where that may be seen.
     pub fn read(
         root: &Root,
-        pmon: PmonProcess,
+        (pid, started): (i32, Option<SystemTime>),
         files: &InstanceFiles,
         instance: &OracleInstance,
         is_in_shm: Option<bool>,
         notes: &mut Notes,
     ) -> (Self, OracleSettings) {
-        let PmonProcess { pid, started } = pmon;
         let exe = process::link(root, pid, "exe").ok().flatten();
         let of_oratab = || {
             let entries = oratab::read(files.root(), notes);
@@ -89,4 +79,25 @@ impl RunningOracle {
         };
         (oracle, OracleSettings { requested, parameters: settings.parameters, is_unread: settings.is_unread })
     }
+}
+
+/// What the start was asked for, by its log, else by the parameter file. `automatic`: whether the SGA was seen in files of /dev/shm.
+fn requested_at_start(
+    start: Option<&LastStart>,
+    on_disk: Option<&Parameters>,
+    automatic: Option<bool>,
+    kind: OracleKind,
+) -> Requested {
+    let of_parameters = start.and_then(|start| start.parameters.get("use_large_pages"));
+    let of_log = of_parameters.or_else(|| start?.use_large_pages.as_deref());
+    // A list of the parameters that were set shows that one is not among them.
+    let is_default = start.is_some_and(|start| !start.parameters.is_empty());
+    let setting = of_log.or_else(|| if is_default { Some("TRUE") } else { on_disk?.get("use_large_pages") });
+    let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
+    let sga = start.and_then(|start| start.parameters.sga_max_size());
+    let mut requested = requested_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga);
+    if let Product::Oracle { is_asm, .. } = &mut requested.product {
+        *is_asm = kind == OracleKind::Asm;
+    }
+    requested
 }

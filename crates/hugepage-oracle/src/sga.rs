@@ -1,14 +1,20 @@
-//! Which memory of an Oracle instance is the SGA, by the mappings of its processes.
+//! The SGA of an Oracle instance: which memory it is, by the mappings of its processes, and the huge pages that one needs.
 
-use hugepage_kernel::PageSize;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::shm_devices::Devices;
+use hugepage_kernel::{Bytes, PageSize, Pages};
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// Pages that an instance needs beyond its SGA: since 12.1 a start expects a few pages more than SGA_MAX_SIZE has.
+pub(crate) const EXTRA: Pages = Pages(4);
 
 /// Files of the SGA under Automatic Memory Management; the Managed Global Area (18c and later) has some there too.
 const SHM_FILES: &str = "/dev/shm/ora_";
 
 /// No SGA is smaller.
-const MIN_SGA: u64 = 16 << 20;
+const MIN_SGA: u64 = 16 * MIB;
 
 /// Whether a mapping of an Oracle process may belong to the SGA: a System V segment, a file of /dev/shm or on hugetlbfs.
 pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) -> bool {
@@ -29,4 +35,19 @@ pub fn keep_sga(mappings: &mut Vec<Mapping>) -> bool {
         mappings.retain(|mapping| !in_shm(&mapping));
     }
     are_sga
+}
+
+/// The granule of an SGA: the unit in which shared memory grows, since 10.2.
+pub fn granule(sga: Bytes) -> Bytes {
+    /// The largest SGA in GB for a granule, and that granule in MB.
+    const STEPS: [(u64, u64); 6] = [(1, 4), (8, 16), (16, 32), (32, 64), (64, 128), (128, 256)];
+    const MAX_GRANULE_MIB: u64 = 512;
+    let step = STEPS.into_iter().find(|(upto, _)| sga.0 <= upto * GIB);
+    Bytes(step.map_or(MAX_GRANULE_MIB, |(_, granule)| granule) * MIB)
+}
+
+/// The size of an SGA with SGA_MAX_SIZE `sga`, rounded up as the instance does.
+pub fn rounded(sga: Bytes) -> Bytes {
+    let granule = granule(sga).0;
+    Bytes(sga.0.div_ceil(granule).saturating_mul(granule))
 }

@@ -11,7 +11,8 @@ use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 use hugepage_kernel::{Bytes, Notes, Root};
 
-use crate::readers::{LastStart, OracleKind, limits_conf, size, sysvipc};
+use crate::readers::words::size;
+use crate::readers::{LastStart, OracleKind, limits_conf, sysvipc};
 
 /// The file that names the local registry of Grid Infrastructure, in a cluster and under Oracle Restart.
 pub(crate) const GRID_REGISTRY: &str = "/etc/oracle/olr.loc";
@@ -32,7 +33,6 @@ pub(crate) struct StartLimits<'a> {
     pub owner: Option<u32>,
     pub kind: OracleKind,
     pub start: Option<&'a LastStart>,
-    pub is_of_grid: bool,
     /// The memory in System V segments of huge pages that the running instances of a user have.
     pub held: &'a dyn Fn(u32) -> Bytes,
 }
@@ -40,14 +40,14 @@ pub(crate) struct StartLimits<'a> {
 impl StartLimits<'_> {
     /// What refuses a start with segments of at least `size` bytes; `None` if nothing is known to. What is unknown is a note.
     pub fn lock_limit(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
-        let root = self.root;
-        of_host(root, size, Bytes(0)).or_else(|| self.permission(root, size, notes))
+        of_host(self.root, size, Bytes(0)).or_else(|| self.permission(size, notes))
     }
 
     /// What the kernel requires for huge pages and the owner does not have (`can_do_hugetlb_shm` in fs/hugetlbfs/inode.c).
-    fn permission(&self, root: &Root, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
+    fn permission(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
+        let root = self.root;
         let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten().and_then(|gid| gid.parse().ok());
-        let owner = self.owner(root);
+        let owner = self.owner();
         let is_member = group.zip(owner.as_ref()).and_then(|(gid, owner)| accounts::is_member(root, owner.uid, gid));
         let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
         let others = owner.as_ref().map_or(Bytes(0), |owner| (self.held)(owner.uid));
@@ -60,7 +60,7 @@ impl StartLimits<'_> {
             Some(LockLimit::Unexplained)
         };
         const GROUP: &str = "whether its owner is in the group of vm.hugetlb_shm_group could not be determined";
-        let memlock = match self.memlock(root, owner.as_ref(), others.saturating_add(size)) {
+        let memlock = match self.memlock(owner.as_ref(), others.saturating_add(size)) {
             Ok(limit) => limit,
             Err(why) if is_member != Some(true) && counts_memlock != Some(false) => return unexplained(&why),
             Err(_) => None,
@@ -93,9 +93,9 @@ impl StartLimits<'_> {
     }
 
     /// The account that owns its program. A tree has the owners of whoever made it, so there it is the one that manuals name.
-    fn owner(&self, root: &Root) -> Option<Account> {
-        let all = accounts::accounts(root).ok()?;
-        if !root.is_tree() {
+    fn owner(&self) -> Option<Account> {
+        let all = accounts::accounts(self.root).ok()?;
+        if !self.root.is_tree() {
             return all.into_iter().find(|account| Some(account.uid) == self.owner);
         }
         let names: &[&str] = if self.kind == OracleKind::Database { &["oracle"] } else { &["grid", "oracle"] };
@@ -104,13 +104,13 @@ impl StartLimits<'_> {
 
     /// The limit on locked memory of the next start: that of the last one, or of limits.conf(5) if that is larger and the last one is
     /// less than `needed`. limits.conf does not hold for what Grid Infrastructure or systemd starts.
-    fn memlock(&self, root: &Root, owner: Option<&Account>, needed: Bytes) -> Result<Option<Rlimit>, String> {
+    fn memlock(&self, owner: Option<&Account>, needed: Bytes) -> Result<Option<Rlimit>, String> {
         let of_log = self.start.and_then(|start| start.memlock);
         let bytes = |limit: Rlimit| limit.bytes().unwrap_or(Bytes(u64::MAX));
-        if self.is_of_grid {
+        if self.root.exists(GRID_REGISTRY) {
             return Ok(of_log);
         }
-        let of_conf = owner.map(|owner| limits_conf::memlock(root, owner));
+        let of_conf = owner.map(|owner| limits_conf::memlock(self.root, owner));
         let is_less = matches!(&of_conf, Some(Ok(Some(limit))) if bytes(*limit) < needed);
         match (of_log.is_some_and(|limit| bytes(limit) >= needed), owner) {
             (true, _) if is_less => {
@@ -118,7 +118,7 @@ impl StartLimits<'_> {
             }
             (true, _) => Ok(of_log),
             (false, None) => Err("the account of its owner, for limits.conf, is not in /etc/passwd".to_owned()),
-            (false, Some(owner)) => match service_of(root, owner) {
+            (false, Some(owner)) => match service_of(self.root, owner) {
                 Some(unit) => Err(format!("{unit} runs as its owner, with a memlock limit of systemd's")),
                 None => Ok(of_log.into_iter().chain(of_conf.transpose()?.flatten()).max_by_key(|limit| bytes(*limit))),
             },
@@ -158,7 +158,7 @@ pub(crate) fn dev_shm(root: &Root, meminfo: Option<&Meminfo>) -> Option<Bytes> {
     let mount = mounts::seen_at(root, "/dev/shm").filter(|mount| mount.kind == "tmpfs")?;
     match mount.options.iter().find_map(|option| option.strip_prefix("size=")) {
         Some("0k") => Some(Bytes(u64::MAX)),
-        Some(size) => size::parse(size),
+        Some(text) => size(text),
         None => Some(Bytes(meminfo?.mem_total?.0 / 2)),
     }
 }
@@ -166,7 +166,7 @@ pub(crate) fn dev_shm(root: &Root, meminfo: Option<&Meminfo>) -> Option<Bytes> {
 /// The limit of the host that a start with segments of at least `size` bytes exceeds; `own`: segments that end before.
 pub fn of_host(root: &Root, size: Bytes, own: Bytes) -> Option<LockLimit> {
     let limit = |name: &str| sysctl::running(root, name).ok().flatten()?.parse::<u64>().ok();
-    let segments = sysvipc::read(root).ok().flatten().unwrap_or_default();
+    let segments = sysvipc::read(root).unwrap_or_default();
     let page = root.base_page_size().ok()?;
     let whole = |size: Bytes| page.times(page.pages_to_hold(size));
     let all = segments.iter().map(|size| whole(*size)).fold(Bytes(0), Bytes::saturating_add);

@@ -1,13 +1,13 @@
 //! The Oracle instances that oratab has and that do not run: what their next start will ask for, and what it would get.
 
-use crate::stopped_state::{StoppedState, severity};
-use hugepage_assess::assessment::{Forecast, Outlook, Severity};
+use std::fmt;
+
+use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::{PoolFact, PoolState};
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
 use hugepage_sizing::{StoppedDatabase, Wants};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,28 @@ use crate::readers::oratab::{self, OratabEntry};
 use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::running::RunningOracle;
 use crate::settings::Settings;
-use crate::start_limits::{self, GRID_REGISTRY, StartLimits};
+use crate::start_limits::{self, StartLimits};
+
+/// Why an instance does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoppedState {
+    /// Stopped, or never started.
+    Stopped,
+    /// The last start in the alert log ended with an error about memory.
+    Failed,
+}
+
+impl StoppedState {
+    /// All states.
+    pub const ALL: [Self; 2] = [Self::Stopped, Self::Failed];
+}
+
+impl fmt::Display for StoppedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
 
 /// An instance that does not run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -66,27 +87,6 @@ impl StoppedOracle {
             wants: self.wants.clone(),
             is_manual: false,
         }
-    }
-
-    /// What its next start would get; `Base` if it asks for no huge pages.
-    pub fn outlook(&self) -> Outlook {
-        match (&self.wants, &self.forecast) {
-            (_, Some(forecast)) => forecast.outlook,
-            (Wants::None(_), None) if self.lacks_dev_shm() => Outlook::Fails,
-            (Wants::None(_), None) => Outlook::Base,
-            _ => Outlook::Unknown,
-        }
-    }
-
-    /// How severe it is that it does not run, or how it would start.
-    pub fn severity(&self) -> Severity {
-        let of_forecast = self.forecast.as_ref().map(|forecast| forecast.outlook);
-        severity(self.state, self.starts_at_boot, of_forecast.or(self.lacks_dev_shm().then_some(Outlook::Fails)))
-    }
-
-    /// Whether /dev/shm is too small for MEMORY_TARGET (ORA-00845).
-    pub(crate) fn lacks_dev_shm(&self) -> bool {
-        self.memory_target.zip(self.dev_shm).is_some_and(|(needed, size)| size < needed)
     }
 }
 
@@ -222,14 +222,7 @@ fn inspect(
     let page_size = host.page_size();
     let wants = request.wants(page_size, instance.kind, &entry.home);
     let start = settings.start.as_ref();
-    let limits = StartLimits {
-        root: host.root,
-        owner,
-        kind: instance.kind,
-        start,
-        is_of_grid: files.root().exists(GRID_REGISTRY),
-        held: host.held,
-    };
+    let limits = StartLimits { root: host.root, owner, kind: instance.kind, start, held: host.held };
     let lock_limit = request.least_segments(&wants, page_size).and_then(|size| limits.lock_limit(size, &mut notes));
     let limits = Some(CgroupLimits::default());
     let pool_state = PoolState { huge_page_size: page_size, pool: host.pool(), limits, nodes: None, lock_limit };

@@ -2,8 +2,7 @@
 
 use hugepage_kernel::memory::meminfo::{self, LXCFS};
 use hugepage_kernel::memory::{sysctl, thp};
-use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, ReadError, Root};
+use hugepage_kernel::{Bytes, Notes, ReadError, Root};
 
 /// A setting of the kernel, or a line of its memory. One that this kernel does not have has no row.
 #[derive(Clone, Debug, PartialEq, Eq)]

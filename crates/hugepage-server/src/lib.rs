@@ -16,7 +16,6 @@
 
 pub mod history;
 pub mod kernel_facts;
-pub mod nodes;
 pub mod placement;
 pub mod pools;
 pub mod safe_directory;
@@ -26,8 +25,7 @@ pub mod server;
 pub use safe_directory::SafeDirectory;
 
 use hugepage_kernel::cgroups::cgroup::{CgroupLimits, Hierarchy};
-use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{PageSize, Root};
+use hugepage_kernel::{Notes, PageSize, Root};
 
 /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed, which a note tells.
 pub type CgroupView<'a> = Option<&'a Option<Hierarchy>>;

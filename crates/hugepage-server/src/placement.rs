@@ -10,11 +10,10 @@ use hugepage_assess::model::PoolFact;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::{memory_policy, page_nodes};
 use hugepage_kernel::memory::pool::{self, Pool};
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{PageSize, Pages, Root};
+use hugepage_kernel::{Notes, PageSize, Pages, Root};
 
-use crate::nodes;
+use crate::server::nodes_with_allowed;
 
 /// Questions for pages in one call: with 150 ns each, about half a second.
 const MAX_QUESTIONS: u64 = 4 << 20;
@@ -43,84 +42,75 @@ pub fn placement(
         share.memory = notes.keep(pool::node_memory(root, share.node)).flatten();
     }
     let process = postmaster.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
-    let nodes = nodes::complete(root, pools, &process, |notes| memory_policy::own(root, notes), notes);
+    let nodes = nodes_with_allowed(root, pools, &process, |notes| memory_policy::own(root, notes), notes);
     let in_pool = mapping.filter(|mapping| facts.own() > Pages(0) && mapping.page_size == Some(pool.page_size));
-    let segment = match in_pool {
-        Some(mapping) => pages_by_node(root, mapping, pool, postmaster, pulse, notes),
-        None => Some(BTreeMap::new()),
-    };
-    Some(Placement { pool: pool.clone(), nodes, segment })
-}
-
-/// The pages of `mapping` by node; `None` and a note if the kernel does not say.
-fn pages_by_node(
-    root: &Root,
-    mapping: &Mapping,
-    pool: &Pool,
-    postmaster: Option<i32>,
-    pulse: &mut dyn FnMut(),
-    notes: &mut Notes,
-) -> Option<BTreeMap<u32, Pages>> {
-    let touched = pool.nr.saturating_sub(pool.free);
-    match requested(root, mapping, (pool.page_size, touched), postmaster, pulse, notes) {
-        Ok(pages) if !pages.is_empty() => return Some(pages),
-        Ok(_) => notes.add("the kernel does not say on which NUMA nodes the pages are (move_pages)"),
+    let found = in_pool.map_or(Ok(Some(BTreeMap::new())), |mapping| {
+        let search = PageSearch::new(mapping, pool);
+        search.pages_by_node(root, postmaster, pulse, notes).map(|pages| Some(pages).filter(|pages| !pages.is_empty()))
+    });
+    match &found {
+        Ok(Some(_)) => {}
+        Ok(None) => notes.add("the kernel does not say on which NUMA nodes the pages are (move_pages)"),
         Err(error) => notes.add(format!("could not ask for the NUMA nodes of pages (move_pages): {error}")),
     }
-    None
-}
-
-/// Asks move_pages(2) about this process, the postmaster, and then its children, until all pages of the pool are found.
-fn requested(
-    root: &Root,
-    mapping: &Mapping,
-    (size, touched): (PageSize, Pages),
-    postmaster: Option<i32>,
-    pulse: &mut dyn FnMut(),
-    notes: &mut Notes,
-) -> io::Result<BTreeMap<u32, Pages>> {
-    let mut search = PageSearch { mapping, size, is_found: Vec::new(), by_node: BTreeMap::new(), questions: 0 };
-    search.is_found = vec![false; usize::try_from(size.pages_to_hold(mapping.size()).0).unwrap_or(0)];
-    search.ask(0, pulse)?;
-    if sum(&search.by_node) >= touched {
-        return Ok(search.by_node);
-    }
-    let others = processes(root, postmaster, notes);
-    for (index, pid) in others.iter().enumerate() {
-        if search.questions >= MAX_QUESTIONS {
-            notes.add(format!(
-                "{} of {} processes were not asked for the NUMA nodes of their pages",
-                others.len() - index,
-                others.len()
-            ));
-            break;
-        }
-        // One that has ended, or may not be asked, adds nothing.
-        let _ = search.ask(*pid, pulse);
-        if sum(&search.by_node) >= touched {
-            return Ok(search.by_node);
-        }
-    }
-    let left = search.is_found.iter().filter(|is_found| !**is_found).count() as u64;
-    let unknown = touched.saturating_sub(sum(&search.by_node)).0.min(left);
-    if unknown > 0 {
-        notes.add(format!(
-            "the NUMA nodes of up to {unknown} touched pages are unknown: no process of this server has them mapped now"
-        ));
-    }
-    Ok(search.by_node)
+    Some(Placement { pool: pool.clone(), nodes, segment: found.ok().flatten() })
 }
 
 /// The pages of one mapping, and those of them that were found.
 struct PageSearch<'a> {
     mapping: &'a Mapping,
     size: PageSize,
+    /// The pages of the pool that somebody has: more are not found.
+    touched: Pages,
     is_found: Vec<bool>,
     by_node: BTreeMap<u32, Pages>,
     questions: u64,
 }
 
-impl PageSearch<'_> {
+impl<'a> PageSearch<'a> {
+    fn new(mapping: &'a Mapping, pool: &Pool) -> Self {
+        let (size, touched) = (pool.page_size, pool.nr.saturating_sub(pool.free));
+        let is_found = vec![false; usize::try_from(size.pages_to_hold(mapping.size()).0).unwrap_or(0)];
+        Self { mapping, size, touched, is_found, by_node: BTreeMap::new(), questions: 0 }
+    }
+
+    /// Asks move_pages(2) about this process, the postmaster, and then its children, until all pages of the pool are found.
+    fn pages_by_node(
+        mut self,
+        root: &Root,
+        postmaster: Option<i32>,
+        pulse: &mut dyn FnMut(),
+        notes: &mut Notes,
+    ) -> io::Result<BTreeMap<u32, Pages>> {
+        self.ask(0, pulse)?;
+        let others = if self.left() > Pages(0) { processes(root, postmaster, notes) } else { Vec::new() };
+        for (index, pid) in others.iter().enumerate() {
+            if self.left() == Pages(0) {
+                break;
+            }
+            if self.questions >= MAX_QUESTIONS {
+                let (left, all) = (others.len() - index, others.len());
+                notes.add(format!("{left} of {all} processes were not asked for the NUMA nodes of their pages"));
+                break;
+            }
+            // One that has ended, or may not be asked, adds nothing.
+            let _ = self.ask(*pid, pulse);
+        }
+        let not_found = self.is_found.iter().filter(|is_found| !**is_found).count() as u64;
+        let unknown = self.left().0.min(not_found);
+        if unknown > 0 {
+            notes.add(format!(
+                "the NUMA nodes of up to {unknown} touched pages are unknown: no process of this server has them mapped now"
+            ));
+        }
+        Ok(self.by_node)
+    }
+
+    /// The touched pages whose node is not known yet.
+    fn left(&self) -> Pages {
+        self.by_node.values().fold(self.touched, |left, found| left.saturating_sub(*found))
+    }
+
     /// Asks the process `pid`, 0 for this one, for the pages that were not found yet.
     fn ask(&mut self, pid: i32, pulse: &mut dyn FnMut()) -> io::Result<()> {
         let mut at = 0;
@@ -155,8 +145,4 @@ fn processes(root: &Root, postmaster: Option<i32>, notes: &mut Notes) -> Vec<i32
     let is_child =
         |pid: &i32| process::status(root, *pid).ok().flatten().is_some_and(|status| status.parent == Some(postmaster));
     [postmaster].into_iter().chain(children.into_iter().filter(is_child)).collect()
-}
-
-fn sum(pages: &BTreeMap<u32, Pages>) -> Pages {
-    pages.values().fold(Pages(0), |sum, pages| sum.saturating_add(*pages))
 }

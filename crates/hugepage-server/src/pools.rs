@@ -1,10 +1,9 @@
 //! All pools of a host: one for each page size, and the share of each NUMA node.
 
 use hugepage_assess::pools::PoolRow;
-use hugepage_kernel::Root;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::{self, Pool};
-use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Notes, Root};
 
 use crate::{CgroupView, limits};
 

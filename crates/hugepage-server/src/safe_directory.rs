@@ -32,14 +32,6 @@ pub struct NewFile<'a> {
     pub file: File,
 }
 
-/// Why nothing is written to a directory.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {why}", at.display())]
-pub struct UnsafeDirectory {
-    at: PathBuf,
-    why: String,
-}
-
 #[expect(clippy::disallowed_methods, reason = "what this program writes, by descriptors")]
 impl SafeDirectory {
     /// Opens `path`, whose steps are the caller's to trust. `flags`: such as O_NOFOLLOW, or O_PATH to look up names in it.
@@ -55,32 +47,32 @@ impl SafeDirectory {
     }
 
     /// Opens the absolute `path`, if no step of it is a link, and only root and the current user can change any or write there.
-    pub fn open_without_links(path: &Path) -> Result<Self, UnsafeDirectory> {
+    pub fn open_without_links(path: &Path) -> io::Result<Self> {
         const LINK: &str = "a symbolic link, or not a directory; Oracle refuses links (KUP-03037): use the real path";
-        let refused = |at: PathBuf, why: &str| Err(UnsafeDirectory { at, why: why.to_owned() });
+        let refused = |at: &Path, why: &str| io::Error::other(format!("{}: {why}", at.display()));
         let closed = |error: io::Error| match Errno::from_io_error(&error) {
-            Some(Errno::NOTDIR) => UnsafeDirectory { at: path.to_owned(), why: LINK.to_owned() },
-            _ => UnsafeDirectory { at: path.to_owned(), why: format!("could not be opened: {error}") },
+            Some(Errno::NOTDIR) => refused(path, LINK),
+            _ => refused(path, &format!("could not be opened: {error}")),
         };
         if !path.is_absolute() {
-            return refused(path.to_owned(), "the path must be absolute");
+            return Err(refused(path, "the path must be absolute"));
         }
         if fs::canonicalize(path).map_err(closed)? != path {
-            return refused(path.to_owned(), LINK);
+            return Err(refused(path, LINK));
         }
         // From the top on: what was found nobody can change any more.
         match other_writer(path, |uid| uid == 0 || uid == geteuid().as_raw()).map_err(closed)? {
             Some((at, Some(owner))) => {
-                return refused(at, &format!("the directory belongs to uid {owner}, not to root"));
+                return Err(refused(&at, &format!("the directory belongs to uid {owner}, not to root")));
             }
             Some((at, None)) => {
-                return refused(at, "the group or other users may write to the directory: run chmod go-w");
+                return Err(refused(&at, "the group or other users may write to the directory: run chmod go-w"));
             }
             None => {}
         }
         let directory = Self::open(path, OFlags::NOFOLLOW).map_err(closed)?;
         match others_may_write(&directory.metadata().map_err(closed)?) {
-            true => refused(path.to_owned(), "every user may write to the directory: use a directory of root's alone"),
+            true => Err(refused(path, "every user may write to the directory: use a directory of root's alone")),
             false => Ok(directory),
         }
     }

@@ -3,11 +3,10 @@
 use std::fmt;
 
 use hugepage_assess::model::Landing;
-use hugepage_kernel::Root;
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::{own_mapping, smaps};
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{Notes, Root};
 use serde::Serialize;
 
 use crate::server::{landing, thp_in_use};

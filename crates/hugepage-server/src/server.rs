@@ -1,15 +1,16 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
-use hugepage_assess::model::{Facts, Landing, PoolFact, PoolState, RESIZABLE, Requested, Segment};
+use hugepage_assess::model::{Facts, Landing, NodePools, PoolFact, PoolState, RESIZABLE, Requested, Segment};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::mapping::{memory_policy, smaps};
+use hugepage_kernel::mapping::memory_policy::{self, MemoryPolicy, allowed_nodes};
+use hugepage_kernel::mapping::smaps;
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
-use hugepage_kernel::memory::{pool, thp};
-use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
+use hugepage_kernel::memory::pool::{self, NodePool};
+use hugepage_kernel::memory::thp;
+use hugepage_kernel::{Bytes, Notes, PageSize, Pages, ReadError, Root};
 
-use crate::{CgroupView, limits, nodes};
+use crate::{CgroupView, limits};
 
 /// What a process of a server sees of it; `mapping`, one of this process, is the main segment. `reserve_percent`: the percentage of
 /// memory that the host keeps for base pages.
@@ -61,7 +62,7 @@ pub fn pool_state(
     let limits = size.and_then(|size| limits(root, view, size, notes));
     // The server's processes inherit their policy from the postmaster, and nothing else may ask for the postmaster's.
     let process = view.and_then(Option::as_ref).map_or("self", Hierarchy::process);
-    let nodes = nodes::of_process(root, &pool, process, |notes| memory_policy::own(root, notes), notes);
+    let nodes = nodes_of_process(root, &pool, process, |notes| memory_policy::own(root, notes), notes);
     PoolState { huge_page_size: size, pool, limits, nodes, lock_limit: None }
 }
 
@@ -85,6 +86,37 @@ pub fn pool_of_size(root: &Root, size: Option<PageSize>, meminfo: Option<&Meminf
     // On a kernel before 2.6.27, or with a hidden /sys, meminfo has only the pool of the default size.
     let of_default = meminfo.and_then(pool::from_meminfo).filter(|pool| pool.page_size == size);
     of_default.map_or(PoolFact::Unknown, PoolFact::Known)
+}
+
+/// The node pools of the process `pid`, or of `self`; `None` if the host has one node, or the pool has no pages.
+pub fn nodes_of_process(
+    root: &Root,
+    pool: &PoolFact,
+    pid: &str,
+    policy: impl FnOnce(&mut Notes) -> MemoryPolicy,
+    notes: &mut Notes,
+) -> Option<NodePools> {
+    let PoolFact::Known(pool) = pool else { return None };
+    if pool.nr == Pages(0) || pool::has_single_node(root) || notes.keep(pool::nodes(root))?.len() < 2 {
+        return None;
+    }
+    let pools = notes.keep(pool::node_pools(root, pool.page_size))?;
+    if pools.len() < 2 {
+        return None;
+    }
+    Some(nodes_with_allowed(root, pools, pid, policy, notes))
+}
+
+/// The shares of a pool, with the nodes that the process `pid` may use.
+pub(crate) fn nodes_with_allowed(
+    root: &Root,
+    pools: Vec<NodePool>,
+    pid: &str,
+    policy: impl FnOnce(&mut Notes) -> MemoryPolicy,
+    notes: &mut Notes,
+) -> NodePools {
+    let allowed = notes.keep(allowed_nodes(root, pid)).flatten();
+    NodePools { pools, allowed, policy: policy(notes) }
 }
 
 /// Whether this host maps any shared memory by transparent huge pages, so that page tables are worth walking.

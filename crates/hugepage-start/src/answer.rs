@@ -1,4 +1,26 @@
-//! The answer to a question about a start.
+//! The answer to a question about a start, and the meaning of an error of the server's program: a start would fail as well, or only the
+//! question did.
+
+use std::path::Path;
+
+use crate::majors::SIZE_PARAMETERS;
+
+/// Errors of a moment, or of the asking process alone: a full disk, limits (strerror(3), dlopen(3), setrlimit(2)).
+const OF_THE_MOMENT: [&str; 9] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "Input/output error",
+    "Cannot allocate memory",
+    "out of memory",
+    "Too many open files",
+    "Resource temporarily unavailable",
+    "failed to map segment from shared object",
+    "failed to initialize max_stack_depth",
+];
+/// Errors about files of a minimal data directory, which a start does not have.
+const OF_THE_DATA_DIRECTORY: [&str; 2] = ["lock file \"postmaster.pid\"", "file \"global/pg_control\""];
+/// Settings that the question sets and another major may not have.
+const OF_THE_QUESTION: [&str; 3] = ["log_error_verbosity", "log_line_prefix", "log_min_error_statement"];
 
 /// The demand of a start, the server's error against it, or the reason why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,17 +38,9 @@ pub enum StartAnswer<T> {
 pub struct TwoStarts<T> {
     /// The start with the options of the command line.
     pub with_options: T,
-    /// The start without these options; `None` if they make no difference.
-    pub without: Option<StartWithoutOptions<T>>,
-}
-
-/// A start without the options of the command line that make a difference.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StartWithoutOptions<T> {
-    /// The demand of that start.
-    pub asks_for: T,
-    /// The reason why there are two starts, naming the options; a sentence for notes.
-    pub note: String,
+    /// The start without these options, and why there are two starts, naming the options, a sentence for notes; `None` if they make no
+    /// difference.
+    pub without: Option<(T, String)>,
 }
 
 impl<T> StartAnswer<T> {
@@ -56,13 +70,33 @@ impl<T: PartialEq> StartAnswer<T> {
             format!("the command line of the server sets {}, which only pg_ctl restart repeats", options.join(", "));
         match without_options() {
             Self::Starts(asks_for) => {
-                let without = (asks_for != with_options).then_some(StartWithoutOptions { asks_for, note });
+                let without = (asks_for != with_options).then_some((asks_for, note));
                 StartAnswer::Starts(TwoStarts { with_options, without })
             }
             Self::Refuses(error) => StartAnswer::Unknown(format!("{note}; without it the server says: {error}")),
             Self::Unknown(why) => StartAnswer::Unknown(why),
         }
     }
+}
+
+/// Whether `errors` say that the server has no parameter `name`.
+pub(crate) fn lacks(errors: &str, name: &str) -> bool {
+    errors.contains(&format!("unrecognized configuration parameter \"{name}\""))
+}
+
+/// The meaning of `errors`, which may speak of the data directory `data` as of `stand_in`.
+pub(crate) fn meaning<T>(errors: &str, stand_in: Option<&Path>, data: &Path) -> StartAnswer<T> {
+    let unrecognized = |name: &&str| lacks(errors, name);
+    let stand_in = stand_in.map(Path::to_string_lossy);
+    let says_nothing = OF_THE_MOMENT.iter().chain(&OF_THE_DATA_DIRECTORY).any(|text| errors.contains(text))
+        || OF_THE_QUESTION.iter().chain(SIZE_PARAMETERS.iter().map(|(_, name)| name)).any(unrecognized)
+        || stand_in.as_ref().is_some_and(|path| errors.contains(&**path));
+    if !says_nothing {
+        return StartAnswer::Refuses(errors.to_owned());
+    }
+    // Users know the data directory, not what stands for it.
+    let errors = stand_in.map_or_else(|| errors.to_owned(), |path| errors.replace(&*path, &data.to_string_lossy()));
+    StartAnswer::Unknown(format!("could not check the configuration: {errors}"))
 }
 
 #[cfg(test)]
@@ -88,7 +122,7 @@ mod tests {
         let alone = Starts(TwoStarts { with_options: 2, without: None });
         assert_eq!(Starts(2).of_both(None::<(&[String], fn() -> StartAnswer<u32>)>), alone);
         assert_eq!(both(Starts(2), Starts(2)), alone);
-        let without = Some(StartWithoutOptions { asks_for: 3, note: note.to_owned() });
+        let without = Some((3, note.to_owned()));
         assert_eq!(both(Starts(2), Starts(3)), Starts(TwoStarts { with_options: 2, without }));
         assert_eq!(
             both(Starts(2), Refuses("no".to_owned())),
@@ -97,5 +131,26 @@ mod tests {
         assert_eq!(both(Starts(2), Unknown("why".to_owned())), Unknown("why".to_owned()));
         assert_eq!(both(Refuses("no".to_owned()), Starts(2)), Refuses("no".to_owned()));
         assert_eq!(both(Unknown("why".to_owned()), Starts(2)), Unknown("why".to_owned()));
+    }
+
+    fn of_errors(errors: &str) -> StartAnswer<()> {
+        meaning(errors, Some(Path::new("/tmp/own")), Path::new("/data"))
+    }
+
+    #[test]
+    fn each_kind_of_error() {
+        let refusal = "FATAL:  invalid value for parameter \"shared_buffers\": \"x\"";
+        assert_eq!(of_errors(refusal), StartAnswer::Refuses(refusal.to_owned()));
+        let unrecognized = |name| format!("FATAL:  unrecognized configuration parameter \"{name}\"");
+        let of_server = unrecognized("io_method");
+        assert_eq!(of_errors(&of_server), StartAnswer::Refuses(of_server));
+        let of_question = OF_THE_QUESTION.map(unrecognized);
+        let texts = OF_THE_MOMENT.iter().chain(&OF_THE_DATA_DIRECTORY).copied();
+        for errors in texts.chain(of_question.iter().map(String::as_str)) {
+            let expected = format!("could not check the configuration: {errors}");
+            assert_eq!(of_errors(errors), StartAnswer::Unknown(expected));
+        }
+        let expected = "could not check the configuration: no file \"/data/x\"".to_owned();
+        assert_eq!(of_errors("no file \"/tmp/own/x\""), StartAnswer::Unknown(expected));
     }
 }

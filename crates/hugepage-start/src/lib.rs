@@ -19,11 +19,9 @@
 mod answer;
 pub mod child_output;
 pub mod data_directory;
-mod errors;
-pub mod libraries;
 pub mod majors;
-pub mod options;
+pub mod parts;
 mod question;
 
-pub use answer::{StartAnswer, StartWithoutOptions, TwoStarts};
+pub use answer::{StartAnswer, TwoStarts};
 pub use question::{Ending, StartQuestion};

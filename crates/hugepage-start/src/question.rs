@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use hugepage_kernel::{Bytes, PageSize};
 
 use crate::majors::SIZE_PARAMETERS;
-use crate::{StartAnswer, errors, majors};
+use crate::{StartAnswer, answer, majors};
 
 /// The page that the program counts in: each main segment is a multiple of it (ipci.c, `CalculateShmemSize`), so the count is exact.
 const COUNTING_UNIT: PageSize = PageSize::new(8192).unwrap();
@@ -90,12 +90,12 @@ impl StartQuestion<'_> {
                     continue;
                 }
                 Ending::Failure(errors)
-                    if self.major >= renaming_major && errors::lacks(&errors, name) && name != new_name =>
+                    if self.major >= renaming_major && answer::lacks(&errors, name) && name != new_name =>
                 {
                     name = new_name;
                     continue;
                 }
-                Ending::Failure(errors) => errors::meaning(&errors, self.stand_in, self.data),
+                Ending::Failure(errors) => answer::meaning(&errors, self.stand_in, self.data),
                 Ending::NoAnswer(why) => StartAnswer::Unknown(why),
             };
         }

@@ -6,8 +6,7 @@ use hugepage_assess::assessment::{Finding, Outlook};
 use hugepage_assess::model::{Cause, Landing};
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::{Bytes, PageSize, Pages};
-use hugepage_oracle::stopped::StoppedOracle;
-use hugepage_oracle::stopped_state::StoppedState;
+use hugepage_oracle::stopped::{StoppedOracle, StoppedState};
 
 use super::openmetrics::{Families, Measured};
 use super::{InstanceMetrics, MetricsSnapshot};

@@ -6,7 +6,7 @@ use hugepage_host::host_advice;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::metrics::{MetricsSnapshot, text};
 use hugepage_kernel::Pages;
-use hugepage_oracle::stopped_state::StoppedState;
+use hugepage_oracle::stopped::StoppedState;
 use hugepage_sizing::Wants;
 
 use crate::builder::*;

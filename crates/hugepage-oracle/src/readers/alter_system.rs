@@ -1,6 +1,6 @@
 //! `ALTER SYSTEM` in an alert log since the last start: what the spfile got in the meantime, also where it is in ASM.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, ReadError};
@@ -13,7 +13,7 @@ const STATEMENT: &str = "ALTER SYSTEM ";
 /// The log is read in blocks of this size.
 const BLOCK_BYTES: usize = 256 << 10;
 /// Longer lines are no statements about memory.
-const MAX_LINE_BYTES: usize = 64 << 10;
+const MAX_LINE_BYTES: u64 = 64 << 10;
 /// The number of changes that are read: more than anybody makes between two starts.
 const MAX_CHANGES: usize = 10_000;
 
@@ -26,25 +26,15 @@ pub fn since_last_start(files: &InstanceFiles, path: &str) -> Result<Option<Vec<
 fn since_last_start_within(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<Vec<ParameterChange>>> {
     let Some(start) = alert_log::find_last(log, left)? else { return Ok(None) };
     log.seek(SeekFrom::Start(start))?;
-    let (mut changes, mut block, mut rest) = (Vec::new(), vec![0; BLOCK_BYTES], Vec::new());
-    let mut log = log.take(*left);
-    loop {
-        let count = log.read(&mut block)?;
-        *left = log.limit();
-        rest.extend_from_slice(&block[..count]);
-        // A line without its end goes on in the next block; at the end of the log it may be cut within a value.
-        let whole = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        for line in rest[..whole].split(|byte| *byte == b'\n') {
-            changes.extend(change_in(line));
-        }
-        rest.drain(..whole);
-        if count == 0 || changes.len() > MAX_CHANGES {
-            return Ok(Some(changes));
-        }
-        if rest.len() > MAX_LINE_BYTES {
-            rest.clear();
-        }
+    let mut log = BufReader::with_capacity(BLOCK_BYTES, log.take(*left));
+    let (mut changes, mut line) = (Vec::new(), Vec::new());
+    while changes.len() <= MAX_CHANGES && log.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? > 0 {
+        // Without its end it may be cut within a value.
+        changes.extend(line.strip_suffix(b"\n").and_then(change_in));
+        line.clear();
     }
+    *left = log.get_ref().limit();
+    Ok(Some(changes))
 }
 
 /// The change that a line is about.

@@ -8,7 +8,7 @@ use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
 
-use crate::readers::names::is_number;
+use crate::readers::words::is_number;
 use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};
 
 /// The largest number of databases of one diagnostic destination that are read.

@@ -5,8 +5,7 @@ use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes};
 use serde::{Deserialize, Serialize};
 
-use crate::readers::names::is_name;
-use crate::readers::{size, spfile};
+use crate::readers::words::{is_name, size};
 
 /// The depth to which an IFILE may name another one (Database Reference, IFILE).
 const MAX_INCLUDE_DEPTH: usize = 3;
@@ -14,9 +13,14 @@ const MAX_INCLUDE_DEPTH: usize = 3;
 const MAX_FILES: usize = 64;
 /// The largest number of parameters that are kept. Oracle has about 500, and about 5000 with the hidden ones.
 const MAX_PARAMETERS: usize = 10_000;
-
 /// The longest name of a parameter that is kept.
 const MAX_NAME_BYTES: usize = 128;
+/// A server parameter file has the lines of an init.ora in blocks of 512 bytes, each with its own header. Oracle does not document
+/// the format, so a file without that header is searched for text all the same.
+const SPFILE_BLOCK: usize = 512;
+/// The beginning of the header: these two bytes and two zeros, the number of the block, a checksum.
+const SPFILE_MAGIC: &[u8] = b"C\"\0\0";
+const SPFILE_HEADER: usize = 20;
 
 /// A change of one parameter in the spfile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +69,7 @@ impl Parameters {
 
     /// A size, `3G`.
     pub fn size(&self, name: &str) -> Option<Bytes> {
-        size::parse(self.get(name)?)
+        size(self.get(name)?)
     }
 
     /// Whether Automatic Memory Management puts the SGA into files of /dev/shm, which rules out huge pages.
@@ -87,7 +91,7 @@ impl Parameters {
     pub fn components(&self) -> Bytes {
         let is_pool = |name: &str| ["_cache_size", "_pool_size", "inmemory_size"].iter().any(|end| name.ends_with(end));
         let pools = self.0.iter().filter(|one| is_pool(&one.name) && !one.name.starts_with('_'));
-        pools.filter_map(|one| size::parse(&one.value)).fold(Bytes(0), Bytes::saturating_add)
+        pools.filter_map(|one| size(&one.value)).fold(Bytes(0), Bytes::saturating_add)
     }
 
     /// Applies a change of the spfile.
@@ -175,12 +179,27 @@ impl Parameters {
     }
 }
 
+/// The text of an init.ora or of an spfile; `None` if behind its end assignments stand, which may be remains.
 fn text_of(bytes: &[u8]) -> Option<String> {
-    if spfile::is_spfile(bytes) { spfile::text(bytes) } else { Some(String::from_utf8_lossy(bytes).into_owned()) }
+    let is_spfile = bytes.starts_with(SPFILE_MAGIC) || bytes.iter().take(SPFILE_BLOCK).any(|&byte| byte == 0);
+    if !is_spfile {
+        return Some(String::from_utf8_lossy(bytes).into_owned());
+    }
+    let blocks = bytes.chunks(SPFILE_BLOCK).map(|block| match block.starts_with(SPFILE_MAGIC) {
+        true => block.get(SPFILE_HEADER..).unwrap_or_default(),
+        false => block,
+    });
+    let mut text: Vec<u8> = blocks.flatten().copied().collect();
+    let first = text.iter().position(|&byte| byte == b'=')?;
+    let end = text[first..].iter().position(|&byte| byte == 0).map_or(text.len(), |length| first + length);
+    let is_over = !text[end..].contains(&b'=');
+    text.truncate(end);
+    text.retain(|byte| matches!(byte, b'\t' | b'\n' | 0x20..=0x7e | 0x80..));
+    is_over.then(|| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Splits `name = value` into both, trimmed; `None` if the line is no assignment.
-pub(super) fn assignment(line: &str) -> Option<(&str, &str)> {
+fn assignment(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let (name, value) = (name.trim(), value.trim());
     (!name.is_empty()).then_some((name, value))

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::readers::names::is_name;
+use crate::readers::words::is_name;
 
 /// The kind of an instance: what it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,19 +71,8 @@ pub struct OracleInstance {
 pub struct OracleProcess {
     /// The instance of the process.
     pub instance: OracleInstance,
-    /// The role of the process in its instance.
-    pub role: OracleRole,
-}
-
-/// The role of a process in its instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OracleRole {
-    /// PMON: the one that every running instance has exactly once.
-    Pmon,
-    /// A background process other than PMON.
-    Background,
-    /// A server process of a session (`oracleSID (LOCAL=NO)`).
-    Server,
+    /// Whether it is PMON: the one that every running instance has exactly once.
+    pub is_pmon: bool,
 }
 
 impl OracleProcess {
@@ -101,12 +90,12 @@ impl OracleProcess {
         // Others may be called db_backup_1, too.
         let is_long = prefix.len() < 3 && function.len() != 4 || function.is_empty();
         let known = is_sid(sid) && !is_long && function.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let role = if function == "pmon" { OracleRole::Pmon } else { OracleRole::Background };
-        known.then(|| Self { instance: OracleInstance { kind, sid: sid.to_owned() }, role })
+        let instance = || OracleInstance { kind, sid: sid.to_owned() };
+        known.then(|| Self { instance: instance(), is_pmon: function == "pmon" })
     }
 }
 
-/// `oracleSID`, and in later releases `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID` for a connection to ASM.
+/// The server process of a session: `oracleSID`, and in later releases `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID` for a connection to ASM.
 fn server(name: &str) -> Option<OracleProcess> {
     let sid = match name.strip_prefix('_').and_then(|numbered| numbered.split_once('_')) {
         Some((number, sid)) if number.bytes().all(|byte| byte.is_ascii_digit()) => sid,
@@ -114,7 +103,7 @@ fn server(name: &str) -> Option<OracleProcess> {
         _ => name,
     };
     let instance = || OracleInstance { kind: OracleKind::of_sid(sid), sid: sid.to_owned() };
-    is_sid(sid).then(|| OracleProcess { instance: instance(), role: OracleRole::Server })
+    is_sid(sid).then(|| OracleProcess { instance: instance(), is_pmon: false })
 }
 
 /// A name, after `+` or `-` for Grid Infrastructure's own.
@@ -134,29 +123,28 @@ mod tests {
     #[test]
     fn command_lines() {
         use OracleKind::{Asm, AsmProxy, Database, IoServer, ManagementDatabase};
-        use OracleRole::{Background, Pmon, Server};
-        for (cmdline, kind, sid, role) in [
-            ("ora_pmon_TEST1\0", Database, "TEST1", Pmon),
-            ("ora_pmon_TEST1", Database, "TEST1", Pmon),
-            ("ora_pmon_my_db_1\0", Database, "my_db_1", Pmon),
-            ("asm_pmon_+ASM1\0", Asm, "+ASM1", Pmon),
-            ("mdb_pmon_-MGMTDB\0", ManagementDatabase, "-MGMTDB", Pmon),
-            ("apx_pmon_+APX2\0", AsmProxy, "+APX2", Pmon),
-            ("ios_pmon_+IOS1\0", IoServer, "+IOS1", Pmon),
-            ("db_pmon_FREE\0", Database, "FREE", Pmon),
-            ("xe_pmon_XE\0", Database, "XE", Pmon),
-            ("db_dbw0_FREE\0", Database, "FREE", Background),
-            ("ora_dbw0_orcl\0", Database, "orcl", Background),
-            ("ora_p00a_my_db_1\0", Database, "my_db_1", Background),
-            ("asm_rbal_+ASM\0", Asm, "+ASM", Background),
-            ("oracleorcl\0(LOCAL=NO)\0", Database, "orcl", Server),
-            ("oraclemy_db_1 (LOCAL=NO)\0\0\0", Database, "my_db_1", Server),
-            ("oracleorcl\0(DESCRIPTION=(LOCAL=YES)(ADDRESS=(PROTOCOL=beq)))\0", Database, "orcl", Server),
-            ("oracle_4711_my_db\0(LOCAL=NO)\0", Database, "my_db", Server),
-            ("oracle+ASM1_asmb_orcl\0(DESCRIPTION=(LOCAL=YES))\0", Asm, "+ASM1", Server),
-            ("oracle-MGMTDB (LOCAL=NO)", ManagementDatabase, "-MGMTDB", Server),
+        for (cmdline, kind, sid, is_pmon) in [
+            ("ora_pmon_TEST1\0", Database, "TEST1", true),
+            ("ora_pmon_TEST1", Database, "TEST1", true),
+            ("ora_pmon_my_db_1\0", Database, "my_db_1", true),
+            ("asm_pmon_+ASM1\0", Asm, "+ASM1", true),
+            ("mdb_pmon_-MGMTDB\0", ManagementDatabase, "-MGMTDB", true),
+            ("apx_pmon_+APX2\0", AsmProxy, "+APX2", true),
+            ("ios_pmon_+IOS1\0", IoServer, "+IOS1", true),
+            ("db_pmon_FREE\0", Database, "FREE", true),
+            ("xe_pmon_XE\0", Database, "XE", true),
+            ("db_dbw0_FREE\0", Database, "FREE", false),
+            ("ora_dbw0_orcl\0", Database, "orcl", false),
+            ("ora_p00a_my_db_1\0", Database, "my_db_1", false),
+            ("asm_rbal_+ASM\0", Asm, "+ASM", false),
+            ("oracleorcl\0(LOCAL=NO)\0", Database, "orcl", false),
+            ("oraclemy_db_1 (LOCAL=NO)\0\0\0", Database, "my_db_1", false),
+            ("oracleorcl\0(DESCRIPTION=(LOCAL=YES)(ADDRESS=(PROTOCOL=beq)))\0", Database, "orcl", false),
+            ("oracle_4711_my_db\0(LOCAL=NO)\0", Database, "my_db", false),
+            ("oracle+ASM1_asmb_orcl\0(DESCRIPTION=(LOCAL=YES))\0", Asm, "+ASM1", false),
+            ("oracle-MGMTDB (LOCAL=NO)", ManagementDatabase, "-MGMTDB", false),
         ] {
-            let expected = OracleProcess { instance: OracleInstance { kind, sid: sid.to_owned() }, role };
+            let expected = OracleProcess { instance: OracleInstance { kind, sid: sid.to_owned() }, is_pmon };
             assert_eq!(OracleProcess::parse(cmdline), Some(expected), "{cmdline:?}");
         }
         for cmdline in [

@@ -2,11 +2,12 @@
 
 use std::mem;
 
-use hugepage_kernel::{PageSize, Pages};
+use hugepage_kernel::proc::rlimit::Rlimit;
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use crate::readers::sentences::{self, number, word};
+use crate::readers::Timestamp;
 use crate::readers::startup::{LastStart, LoggedPageRow};
-use crate::readers::{Timestamp, size};
+use crate::readers::words::{number, size, word};
 
 /// The beginning of a line that starts an instance.
 pub const START: &str = "Starting ORACLE instance (";
@@ -71,11 +72,23 @@ impl StartupParser {
             // The log ends in the table, so it does not show whether only base pages were used.
             self.start.page_sizes.clear();
         }
-        sentences::add(&mem::take(&mut self.text), &mut self.start);
+        self.sentences();
         if self.start.use_large_pages.is_none() {
             self.start.use_large_pages = self.start.parameters.get("use_large_pages").map(str::to_ascii_uppercase);
         }
         (self.start != LastStart::default()).then_some(self.start)
+    }
+
+    /// Reads what the lines of this block say in sentences, which Oracle wraps anywhere.
+    fn sentences(&mut self) {
+        let text = mem::take(&mut self.text).to_ascii_lowercase();
+        let behind = |marker: &str| text.split_once(marker).map(|(_, rest)| rest);
+        self.start.memlock = behind("per process system memlock (soft) limit = ").and_then(|limit| match limit {
+            _ if limit.starts_with("unlimited") => Some(Rlimit::Unlimited),
+            _ => size(limit).map(Rlimit::At),
+        });
+        let hex = |rest: &str| u64::from_str_radix(word(rest)?, 16).ok();
+        self.start.refused_segment = behind("creating segment of size 0x").and_then(hex).map(Bytes);
     }
 
     fn content(&mut self, line: &str) {
@@ -129,9 +142,9 @@ impl StartupParser {
     /// Reads a row such as `2048K  0  769  0  NONE`; false if the line is none.
     fn row(&mut self, line: &str) -> bool {
         let mut words = line.split_ascii_whitespace();
-        let size = words.next().unwrap_or_default();
-        let unit = size.ends_with(['K', 'M', 'G']);
-        let Some(page_size) = size::parse(size).filter(|_| unit).and_then(|size| PageSize::new(size.0)) else {
+        let first = words.next().unwrap_or_default();
+        let unit = first.ends_with(['K', 'M', 'G']);
+        let Some(page_size) = size(first).filter(|_| unit).and_then(|size| PageSize::new(size.0)) else {
             return false;
         };
         let available = words.next().unwrap_or_default();
@@ -196,8 +209,8 @@ impl StartupParser {
             self.add_error(line);
         }
         let Some((_, needed)) = line.split_once("/dev/shm file system to be mounted for at least ") else { return };
-        if let Some(needed) = size::parse(needed) {
-            let available = line.split_once("Current available is ").and_then(|(_, size)| size::parse(size));
+        if let Some(needed) = size(needed) {
+            let available = line.split_once("Current available is ").and_then(|(_, rest)| size(rest));
             let had = available.map_or_else(String::new, |size| format!(", which had {size}"));
             self.add_error(&format!("MEMORY_TARGET needs {needed} in /dev/shm{had}"));
             self.start.dev_shm = Some(needed);

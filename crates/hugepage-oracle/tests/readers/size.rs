@@ -1,7 +1,7 @@
 //! The sizes of SGAs.
 
 use hugepage_kernel::Bytes;
-use hugepage_oracle::sga_size::{granule, rounded};
+use hugepage_oracle::sga::{granule, rounded};
 
 use super::*;
 

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::SafeDirectory;
-use crate::history::history_error::HistoryError;
+use crate::history::HistoryError;
 use crate::history::stored::{StoredRecords, read_line};
 
 /// A longer file is neither read nor written: this program did not write it.

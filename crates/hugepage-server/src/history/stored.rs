@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use hugepage_assess::history::record::{HistoryLine, MAX_LINE_BYTES, Record};
 use serde::{Deserialize, Serialize};
 
-use crate::history::history_error::HistoryError;
+use crate::history::HistoryError;
 
 /// What was read.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,8 +11,7 @@ use hugepage_host::memory::InstanceMemory;
 use hugepage_host::{Instance, Survey};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, PageSize, Pages};
-use hugepage_oracle::stopped::StoppedOracle;
-use hugepage_oracle::stopped_state::StoppedState;
+use hugepage_oracle::stopped::{StoppedOracle, StoppedState};
 use hugepage_sizing::Sizing;
 use serde::Serialize;
 

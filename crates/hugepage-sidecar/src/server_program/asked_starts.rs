@@ -7,7 +7,7 @@ use hugepage_host::readers::Owner;
 use hugepage_host::{AskStart, ServerStart, StartProgram};
 use hugepage_kernel::{Bytes, Root};
 use hugepage_start::StartAnswer;
-use hugepage_start::libraries::is_known;
+use hugepage_start::parts::is_known_library;
 
 use super::empty_cluster::EmptyCluster;
 use super::libraries;
@@ -51,7 +51,7 @@ fn answer(start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
     let text = start.settings.get("shared_preload_libraries").copied().unwrap_or_default();
     let libraries = libraries::names(text)?;
     let settings = passed(&start.settings, &libraries)?;
-    if let Some(name) = libraries.iter().find(|name| !is_known(name)) {
+    if let Some(name) = libraries.iter().find(|name| !is_known_library(name)) {
         return Err(format!("the shared memory of the library {name} may depend on more than settings"));
     }
     let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;

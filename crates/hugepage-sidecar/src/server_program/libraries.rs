@@ -22,7 +22,7 @@ pub fn names(text: &str) -> Result<Vec<&str>, String> {
 
 #[cfg(test)]
 mod tests {
-    use hugepage_start::libraries::is_known;
+    use hugepage_start::parts::is_known_library;
 
     use super::*;
 
@@ -36,6 +36,6 @@ mod tests {
         for text in ["/tmp/evil", "plugins/x", "../x", "$libdir/../x", "a,,b", "\"a\"", "a b", "..", "$libdir/"] {
             assert!(names(text).unwrap_err().contains("not run"), "{text}");
         }
-        assert!(is_known("pg_prewarm") && is_known("auto_explain.so") && !is_known("evil"));
+        assert!(is_known_library("pg_prewarm") && is_known_library("auto_explain.so") && !is_known_library("evil"));
     }
 }

@@ -1,0 +1,70 @@
+//! Words as Oracle writes them: names, numbers and sizes.
+
+use std::str::FromStr;
+
+use hugepage_kernel::Bytes;
+
+/// Whether it has letters, digits, `_`, `$` and `#` alone, at most so many bytes.
+pub fn is_name(text: &str, most: usize) -> bool {
+    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#');
+    !text.is_empty() && text.len() <= most && text.bytes().all(in_name)
+}
+
+/// Whether it has digits alone.
+pub fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The number at the beginning of `text`.
+pub fn number<T: FromStr>(text: &str) -> Option<T> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text[..digits].parse().ok()
+}
+
+/// The first word of `text`.
+pub fn word(text: &str) -> Option<&str> {
+    text.split_ascii_whitespace().next()
+}
+
+/// Parses `64K`, `1538M`, `20GB`, `100 GB`, `2097152`; text after the unit is ignored (`2048 KB Large Pages`). `None`
+/// if it does not begin with a number, or if the size exceeds 64 bits.
+pub fn size(text: &str) -> Option<Bytes> {
+    let text = text.trim_start();
+    let value: u64 = number(text)?;
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(' ');
+    let unit: String = unit.chars().take_while(char::is_ascii_alphabetic).collect();
+    let factor = match unit.to_ascii_uppercase().as_str() {
+        "K" | "KB" => 1 << 10,
+        "M" | "MB" => 1 << 20,
+        "G" | "GB" => 1 << 30,
+        "T" | "TB" => 1 << 40,
+        _ => 1,
+    };
+    value.checked_mul(factor).map(Bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_write_one() {
+        for (text, bytes) in [
+            ("64K", Some(64 << 10)),
+            (" 1538M", Some(1538 << 20)),
+            ("20GB\n to lock", Some(20 << 30)),
+            ("100 GB", Some(100 << 30)),
+            ("2T", Some(2 << 40)),
+            ("4096 kb)", Some(4096 << 10)),
+            ("536870912 bytes", Some(536_870_912)),
+            ("0", Some(0)),
+            ("", None),
+            ("UNLIMITED", None),
+            ("-1", None),
+            ("99999999999999999999", None),
+            ("18446744073709551615K", None),
+        ] {
+            assert_eq!(size(text), bytes.map(Bytes), "{text}");
+        }
+    }
+}
