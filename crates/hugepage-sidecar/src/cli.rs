@@ -8,9 +8,9 @@ use hugepage_kernel::Root;
 use signal_hook::consts::SIGCHLD;
 use signal_hook::flag;
 
+use crate::commands::survey::HostOptions;
 use crate::commands::{apply, capture, check, explain, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
-use crate::host_options::HostOptions;
 use crate::privileges::Needs;
 
 /// Calls of this program, for the end of a help.

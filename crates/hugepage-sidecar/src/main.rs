@@ -5,16 +5,13 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod atomic_file;
-mod capture_file;
 mod cli;
 mod commands;
 mod exit;
 mod history;
-mod host_options;
 mod oracle;
 mod output;
 mod privileges;
-mod report;
 #[expect(clippy::disallowed_methods, reason = "who owns a program, and what it would read")]
 mod server_program;
 mod signals;

@@ -3,8 +3,7 @@
 use clap::Args;
 use hugepage_kernel::Root;
 
-use super::survey::{SurveyOptions, snapshot};
-use crate::capture_file;
+use super::survey::{Capture, SurveyOptions, snapshot};
 use crate::exit::{self, Exit};
 use crate::output::json;
 
@@ -18,6 +17,6 @@ pub struct CaptureOptions {
 pub fn run(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let mut snapshot = snapshot(root, &options.survey, None)?;
     snapshot.find_stopped_clusters(root, &[], None);
-    json(&capture_file::of(snapshot))?;
+    json(&Capture::new(snapshot))?;
     Ok(exit::OK)
 }

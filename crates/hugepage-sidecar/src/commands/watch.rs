@@ -17,10 +17,9 @@ use hugepage_kernel::Root;
 use hugepage_sizing::Sizing;
 
 use crate::commands::metrics;
-use crate::commands::survey::AccountOptions;
+use crate::commands::survey::{AccountOptions, duration, within};
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
-use crate::host_options::{duration, within};
 use crate::oracle::files::WriterOptions;
 use crate::oracle::{self, survey_snapshot};
 use crate::output::host_rows::HostOutput;

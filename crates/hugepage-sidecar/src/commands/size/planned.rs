@@ -10,8 +10,8 @@ use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 use hugepage_start::StartAnswer;
 use serde::Serialize;
 
+use crate::commands::survey::within;
 use crate::exit::{self, Exit};
-use crate::host_options::within;
 use crate::output::stream::say;
 use crate::output::table::wrapped;
 use crate::output::{Format, json};
