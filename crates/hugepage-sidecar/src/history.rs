@@ -1,6 +1,5 @@
 //! The history of each instance: one file per instance in one directory, in the extension's format (docs/history.md).
 
-mod recall;
 pub mod stored;
 
 use std::cell::{RefCell, RefMut};

@@ -15,8 +15,9 @@ use hugepage_kernel::{Pages, Root};
 
 use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
-use crate::output::host_rows::{HostOutput, NO_POOLS, RECOMMENDED_COUNTS};
-use crate::output::rows::{InstanceRow, PageSizeShare, PoolOutput, StoppedRow};
+use crate::output::rows::{
+    HostOutput, InstanceRow, NO_POOLS, PageSizeShare, PoolOutput, RECOMMENDED_COUNTS, StoppedRow,
+};
 use crate::output::stream::{say, stdout};
 use crate::output::table::{colored, or_unknown, table, wrapped, wrapped_instruction};
 use crate::output::{escape, json};

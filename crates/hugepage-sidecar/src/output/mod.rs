@@ -1,7 +1,5 @@
 //! Output formats: tables for people, JSON and CSV for programs. Nothing is decided here.
 
-pub mod host_rows;
-pub mod journal;
 pub mod rows;
 pub mod stream;
 pub mod table;

@@ -1,8 +1,11 @@
-//! Standard output and standard error. If their reader goes away, the exit status still says what was found.
+//! Standard output and standard error, where the journal finds priorities (sd-daemon(3)). If their reader goes away, the exit status
+//! still says what was found.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::escape;
 
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
@@ -28,7 +31,7 @@ pub fn print(text: Arguments<'_>) {
 
 /// Prints lines to standard error, where a failure cannot be told to anybody.
 pub fn print_error(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", super::escape::lines(text));
+    let _ = writeln!(io::stderr(), "{}", escape::lines(text));
 }
 
 /// Whether output was lost, for example on a full disk. A reader that closed its end of a pipe wanted no more.
@@ -57,6 +60,30 @@ impl Write for Stdout {
         match self.0.flush() {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             result => result,
+        }
+    }
+}
+
+/// The level of a message.
+#[derive(Clone, Copy)]
+pub enum LogLevel {
+    /// Information.
+    Log,
+    /// Something is lost, or will be at the next start.
+    Warning,
+}
+
+/// Writes one message: `text` behind the name of its level, and further lines.
+pub fn log(level: LogLevel, text: &str, further: &[String]) {
+    let (name, priority) = match level {
+        LogLevel::Log => ("LOG", 6),
+        LogLevel::Warning => ("WARNING", 4),
+    };
+    let to_journal = std::env::var_os("JOURNAL_STREAM").is_some();
+    for line in std::iter::once(&format!("{name}:  {text}")).chain(further).map(|line| escape::line(line)) {
+        match to_journal {
+            true => complain!("<{priority}>{line}"),
+            false => complain!("{} {line}", humantime::format_rfc3339_seconds(std::time::SystemTime::now())),
         }
     }
 }

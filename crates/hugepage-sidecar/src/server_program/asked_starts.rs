@@ -10,13 +10,13 @@ use hugepage_start::StartAnswer;
 use hugepage_start::libraries::is_known;
 
 use super::empty_cluster::EmptyCluster;
-use super::libraries;
-use super::trust;
+use super::{check_installed, check_running};
 use rustix::process::geteuid;
 
-/// Settings of one server, and bytes of a value.
+/// Settings of one server, bytes of a value, and libraries that it preloads.
 const MAX_SETTINGS: usize = 500;
 const MAX_VALUE: usize = 100;
+const MAX_LIBRARIES: usize = 100;
 
 /// Settings that have no part in the size of shared memory, and that name files, addresses and commands, which are nothing to
 /// the empty data directory, or have secrets, which no command line may show.
@@ -45,11 +45,11 @@ fn answer(start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
         return Err("its program is started only as the user of the server".to_owned());
     }
     let program = match start.program {
-        StartProgram::Running(pid) => trust::check_running(pid)?,
-        StartProgram::Packaged => trust::check_installed(start.major)?,
+        StartProgram::Running(pid) => check_running(pid)?,
+        StartProgram::Packaged => check_installed(start.major)?,
     };
     let text = start.settings.get("shared_preload_libraries").copied().unwrap_or_default();
-    let libraries = libraries::names(text)?;
+    let libraries = library_names(text)?;
     let settings = passed(&start.settings, &libraries)?;
     if let Some(name) = libraries.iter().find(|name| !is_known(name)) {
         return Err(format!("the shared memory of the library {name} may depend on more than settings"));
@@ -98,6 +98,23 @@ fn is_scalar(value: &str) -> bool {
     let is_number = number.starts_with(|c: char| c.is_ascii_digit()) && unit.trim_start().len() <= 3;
     is_number && unit.trim_start().chars().all(|c| c.is_ascii_alphabetic())
         || ["on", "off", "true", "false", "yes", "no"].contains(&value.to_ascii_lowercase().as_str())
+}
+
+/// The names in the text of `shared_preload_libraries`, without `$libdir/`. The error is why they are not looked for, such as a path.
+fn library_names(text: &str) -> Result<Vec<&str>, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut names = Vec::new();
+    for listed in text.split(',').map(str::trim) {
+        let name = listed.strip_prefix("$libdir/").unwrap_or(listed);
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) || names.len() == MAX_LIBRARIES {
+            return Err(format!("shared_preload_libraries names \"{listed}\", which is not run"));
+        }
+        names.push(name);
+    }
+    Ok(names)
 }
 
 #[cfg(test)]
@@ -149,5 +166,18 @@ mod tests {
         for value in ["", "exec", "1; rm", "1GBofX", "system", "-"] {
             assert!(!is_scalar(value), "{value}");
         }
+    }
+
+    #[test]
+    fn names_of_the_servers_own_libraries() {
+        assert_eq!(library_names("").unwrap(), [""; 0]);
+        assert_eq!(
+            library_names("pg_stat_statements, $libdir/auto_explain ,x.so").unwrap(),
+            ["pg_stat_statements", "auto_explain", "x.so"]
+        );
+        for text in ["/tmp/evil", "plugins/x", "../x", "$libdir/../x", "a,,b", "\"a\"", "a b", "..", "$libdir/"] {
+            assert!(library_names(text).unwrap_err().contains("not run"), "{text}");
+        }
+        assert!(is_known("pg_prewarm") && is_known("auto_explain.so") && !is_known("evil"));
     }
 }

@@ -12,8 +12,7 @@ use hugepage_start::{StartAnswer, StartQuestion, data_directory};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-use super::trust;
-use super::{ANSWER_TIMEOUT, child};
+use super::{ANSWER_TIMEOUT, check, child};
 
 /// How the name of a directory begins.
 const PREFIX: &str = "hugepage-sidecar-";
@@ -32,7 +31,7 @@ pub struct EmptyCluster {
 impl EmptyCluster {
     /// For the server `program` of version `major`. The error says why there is none.
     pub fn new(program: &Path, major: u32, wal_segment_mb: u32) -> Result<Self, String> {
-        let reset = trust::check(&program.with_file_name("pg_resetwal"))?;
+        let reset = check(&program.with_file_name("pg_resetwal"))?;
         let (directory, control) = create(major).map_err(|error| {
             format!("could not create a data directory in {}: {error}", std::env::temp_dir().display())
         })?;

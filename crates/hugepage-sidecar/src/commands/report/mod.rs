@@ -21,8 +21,7 @@ use crate::commands::survey::{ShowOptions, within};
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
 use crate::history::stored::StoredHistory;
-use crate::output::host_rows::HostOutput;
-use crate::output::rows::{InstanceRow, time};
+use crate::output::rows::{HostOutput, InstanceRow, time};
 use crate::output::stream::stdout;
 use crate::privileges::Needs;
 

@@ -12,7 +12,7 @@ use self::planned::PlannedOptions;
 use self::sizing::{HostSizing, PoolSizing, SessionsOutput, SizeOutput};
 use super::survey::{ShowOptions, within};
 use crate::exit::{self, Exit};
-use crate::output::host_rows::NO_POOLS;
+use crate::output::rows::NO_POOLS;
 use crate::output::stream::say;
 use crate::output::table::{or_unknown, table, wrapped};
 use crate::output::{Format, escape, json};

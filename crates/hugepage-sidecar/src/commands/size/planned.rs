@@ -15,8 +15,8 @@ use crate::exit::{self, Exit};
 use crate::output::stream::say;
 use crate::output::table::wrapped;
 use crate::output::{Format, json};
+use crate::server_program::check_installed;
 use crate::server_program::empty_cluster::EmptyCluster;
-use crate::server_program::trust;
 
 /// What is known of the server.
 #[derive(Clone, Debug, Args)]
@@ -63,7 +63,7 @@ impl PlannedOptions {
         let connections = self.max_connections.to_string();
         let settings = [("shared_buffers", shared_buffers), ("max_connections", &*connections)];
         let ask = || {
-            let program = trust::check_installed(major)?;
+            let program = check_installed(major)?;
             let cluster = EmptyCluster::new(&program, major, of_new_cluster)?;
             match cluster.shared_memory(settings.into_iter()) {
                 StartAnswer::Starts(size) => Ok(Ok(size)),
