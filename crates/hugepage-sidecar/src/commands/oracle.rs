@@ -9,10 +9,9 @@ use hugepage_kernel::Root;
 
 use crate::commands::survey::{self, SurveyOptions};
 use crate::exit::{self, Exit};
-use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::scripts::{self, Script, ScriptSettings};
-use crate::oracle::{OracleSnapshot, survey_snapshot};
+use crate::oracle::{OracleSnapshot, WriterOptions, survey_snapshot};
 use crate::output::stream::stdout;
 use crate::privileges::Needs;
 

@@ -19,7 +19,7 @@ use crate::output::rows::{
     HostOutput, InstanceRow, NO_POOLS, PageSizeShare, PoolOutput, RECOMMENDED_COUNTS, StoppedRow,
 };
 use crate::output::stream::{say, stdout};
-use crate::output::table::{colored, or_unknown, table, wrapped, wrapped_instruction};
+use crate::output::table::{colored, or_unknown, print_notes, table, wrapped, wrapped_instruction};
 use crate::output::{escape, json};
 
 /// An output format.
@@ -122,9 +122,7 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
         say!();
         print_recommendation(one, 0);
     }
-    for note in &out.notes {
-        say!("{}", wrapped(&format!("note: {note}"), 0, 2));
-    }
+    print_notes(&out.notes, 0);
 }
 
 fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a HostRecommendation>) {
@@ -145,9 +143,7 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
     for one in recommendations.filter(|one| !one.is_in_hint) {
         print_recommendation(one, 2);
     }
-    for note in &row.notes {
-        say!("{}", wrapped(&format!("note: {note}"), 2, 4));
-    }
+    print_notes(&row.notes, 2);
     say!();
 }
 
@@ -169,9 +165,7 @@ fn print_stopped(row: &StoppedRow) {
     if let Some(hint) = &row.hint {
         say!("{}", wrapped_instruction(hint, 2, 4));
     }
-    for note in &row.notes {
-        say!("{}", wrapped(&format!("note: {note}"), 2, 4));
-    }
+    print_notes(&row.notes, 2);
     say!();
 }
 

@@ -55,11 +55,10 @@ pub struct AccountOptions {
 impl AccountOptions {
     /// An error for a name that no user of the host has; a uid need not have a name.
     pub fn check(&self, root: &Root) -> anyhow::Result<()> {
-        let is_number = |name: &&String| name.parse::<u32>().is_ok();
-        let Some(first) = self.service_account.iter().find(|name| !is_number(name)) else { return Ok(()) };
+        let mut names = self.service_account.iter().filter(|name| name.parse::<u32>().is_err()).peekable();
+        let Some(first) = names.peek() else { return Ok(()) };
         let known = accounts::accounts(root).with_context(|| format!("could not look for the user {first}"))?;
-        let is_known = |name: &&String| is_number(name) || known.iter().any(|account| account.name == **name);
-        match self.service_account.iter().find(|name| !is_known(name)) {
+        match names.find(|name| known.iter().all(|account| account.name != **name)) {
             Some(name) => bail!("/etc/passwd has no user \"{name}\" of --service-account: give the uid"),
             None => Ok(()),
         }

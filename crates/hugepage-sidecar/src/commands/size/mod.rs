@@ -14,7 +14,7 @@ use super::survey::{ShowOptions, within};
 use crate::exit::{self, Exit};
 use crate::output::rows::NO_POOLS;
 use crate::output::stream::say;
-use crate::output::table::{or_unknown, table, wrapped};
+use crate::output::table::{or_unknown, print_notes, table, wrapped};
 use crate::output::{Format, escape, json};
 use crate::server_program::asked_starts::asking;
 
@@ -81,9 +81,7 @@ fn print(output: &SizeOutput) {
     for one in &output.not_counted {
         say!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.reason), 0, 2));
     }
-    for note in &output.notes {
-        say!("{}", wrapped(&format!("note: {note}"), 0, 2));
-    }
+    print_notes(&output.notes, 0);
 }
 
 fn print_pool(pool: &PoolSizing) {
