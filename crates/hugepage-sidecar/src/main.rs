@@ -4,7 +4,6 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
-mod atomic_file;
 mod cli;
 mod commands;
 mod exit;
@@ -22,8 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::cli::Cli;
 use crate::exit::Exit;
-use crate::output::escape;
-use crate::output::stream::complain;
+use crate::output::{complain, escape};
 use clap::Parser;
 use clap::error::ErrorKind;
 
@@ -52,7 +50,7 @@ fn main() -> std::process::ExitCode {
 /// The exit status of a command, after its error was told.
 fn exit_of(done: anyhow::Result<Exit>) -> Exit {
     match done {
-        Ok(_) if output::stream::has_failed() => {
+        Ok(_) if output::has_failed() => {
             complain!("hugepage-sidecar: could not write all output");
             exit::UNKNOWN
         }

@@ -1,4 +1,4 @@
-//! The privileges that this program gives up at its start, most powers of root, and where it writes with what it keeps.
+//! The privileges that this program gives up at its start, most powers of root, and where and how it writes with what it keeps.
 //!
 //! The thread that reads the host has two capabilities. What a command needs besides is permitted, but in effect only in a
 //! thread that writes one file, and ends, or in a reader until it has become another user.
@@ -6,9 +6,9 @@
 //! to a directory of the user who has become root by sudo(8), and of an account of the system, such as that of Prometheus, but
 //! not of one that databases run as.
 
-use std::fs::{self, DirBuilder, Metadata};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{self, DirBuilder, Metadata, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
@@ -17,7 +17,9 @@ use hugepage_host::readers::capabilities;
 use hugepage_host::{is_usual_service_account, listed_service_accounts};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
+use hugepage_server::SafeDirectory;
 use hugepage_server::safe_directory::{other_writer, others_may_write};
+use rustix::fs::OFlags;
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use rustix::thread::{CapabilitySet, capability_is_in_ambient_set};
 
@@ -27,6 +29,9 @@ use crate::server_program;
 const LOOKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::KILL);
 /// What a reader needs to become the user whose files it reads; this process has it permitted and not in effect.
 const BECOMING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
+
+/// The prefix of temporary files: programs that read a whole directory ignore hidden files and unknown suffixes.
+const TEMPORARY: &str = ".hugepage-sidecar";
 
 /// What a command does besides looking.
 #[derive(Debug, Default)]
@@ -102,11 +107,6 @@ impl Needs {
 /// The directory of a file.
 fn above(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Why the file `path` is not replaced; `None` if it may be.
-pub fn refusal_of_file(path: &Path) -> Option<String> {
-    refusal(above(path))
 }
 
 /// Why nothing is written below `directory`, or where it would be created; `None` if it is, or the command says why not.
@@ -209,8 +209,33 @@ pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T
     })
 }
 
+/// Replaces the file at `path`, for all users to read. A reader sees the old file or the new one, also after a crash or on a full disk.
+/// On an error the old file is unchanged and no temporary file remains. Replaces regular files alone.
+pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    write(|| {
+        // Since the start the directory may have become another user's.
+        refusal(above(path)).map_or(Ok(()), |why| Err(io::Error::other(why)))?;
+        let (directory, name) = SafeDirectory::open_above(path, OFlags::empty())?;
+        match directory.open_file(name, OFlags::PATH, 0).and_then(|found| found.metadata()) {
+            Ok(found) if !found.is_file() => {
+                return Err(io::Error::other("it is not a regular file, and is not replaced"));
+            }
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let new = directory.temporary_file(TEMPORARY)?;
+        (&new.file).write_all(content)?;
+        new.file.set_permissions(Permissions::from_mode(0o644))?;
+        new.put(name)
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, Mode};
+
     use super::*;
 
     #[test]
@@ -222,5 +247,38 @@ mod tests {
         assert_eq!(Needs::default().owners().writing(), CapabilitySet::CHOWN);
         fs::set_permissions(own.path(), std::os::unix::fs::PermissionsExt::from_mode(0o500)).unwrap();
         assert!(Needs::default().directory(own.path()).writing().contains(CapabilitySet::DAC_OVERRIDE));
+    }
+
+    #[test]
+    fn replace_a_file_or_leave_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        for content in ["first\n", "second\n"] {
+            replace_file(&path, content.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        }
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+        // A directory cannot be replaced by a file.
+        let taken = directory.path().join("taken");
+        fs::create_dir(&taken).unwrap();
+        assert!(replace_file(&taken, b"x").is_err());
+        assert!(replace_file(&directory.path().join("none/file"), b"x").is_err());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no temporary file remains");
+    }
+
+    #[test]
+    fn replace_nothing_but_a_regular_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        symlink(&file, &link).unwrap();
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mkfifoat(CWD, &pipe, Mode::RUSR).unwrap();
+        for path in [&link, &pipe, Path::new("/dev/null")] {
+            let error = replace_file(path, b"x").unwrap_err().to_string();
+            assert!(error.contains("not a regular file"), "{error}");
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     }
 }

@@ -11,8 +11,7 @@ use hugepage_sizing::Sizing;
 
 use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
-use crate::output::escape;
-use crate::output::stream::say;
+use crate::output::{escape, say};
 
 /// Options of `check`.
 #[derive(Clone, Debug, Args)]

@@ -12,7 +12,7 @@ use crate::exit::{self, Exit};
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::scripts::{self, Script, ScriptSettings};
 use crate::oracle::{OracleSnapshot, WriterOptions, survey_snapshot};
-use crate::output::stream::stdout;
+use crate::output::stdout;
 use crate::privileges::Needs;
 
 /// Commands for Oracle Database.

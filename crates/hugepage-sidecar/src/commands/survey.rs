@@ -1,4 +1,4 @@
-//! The survey of a host, which most commands begin with: its options, and the file that `capture` makes of one.
+//! The survey of a host, which most commands begin with: its options, and `capture`, the file of one.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +13,9 @@ use hugepage_kernel::host::accounts;
 use hugepage_sizing::Sizing;
 use serde::{Deserialize, Serialize};
 
+use crate::exit::{self, Exit};
 use crate::history::HostHistory;
+use crate::output::json;
 
 /// The version that writes and reads a file: another one may know other facts.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -112,20 +114,29 @@ pub fn snapshot(root: &Root, options: &SurveyOptions, ask: Option<&AskStart<'_>>
     Ok(snapshot)
 }
 
-/// The content of a file that `capture` wrote.
+/// Options of `capture`.
+#[derive(Clone, Debug, Args)]
+pub struct CaptureOptions {
+    #[command(flatten)]
+    survey: SurveyOptions,
+}
+
+/// What `capture` prints.
 #[derive(Serialize, Deserialize)]
-pub struct Capture<S> {
+struct Capture<S> {
     hugepage_sidecar: String,
     snapshot: S,
 }
 
-impl Capture<Snapshot> {
-    pub fn new(snapshot: Snapshot) -> Self {
-        Self { hugepage_sidecar: VERSION.to_owned(), snapshot }
-    }
+/// `capture`: what is read of this host, as JSON.
+pub fn capture(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
+    let mut snapshot = snapshot(root, &options.survey, None)?;
+    snapshot.find_stopped_clusters(root, &[], None);
+    json(&Capture { hugepage_sidecar: VERSION.to_owned(), snapshot })?;
+    Ok(exit::OK)
 }
 
-/// The snapshot in a file.
+/// The snapshot in a file that `capture` wrote.
 #[expect(clippy::disallowed_methods, reason = "a file that the command line names")]
 fn captured(file: &Path) -> anyhow::Result<Snapshot> {
     let name = || format!("could not read \"{}\"", file.display());

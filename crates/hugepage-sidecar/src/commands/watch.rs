@@ -20,12 +20,11 @@ use crate::commands::survey::{AccountOptions, duration, within};
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
 use crate::oracle::{WriterOptions, survey_snapshot};
-use crate::output::json_text;
 use crate::output::rows::HostOutput;
-use crate::output::stream::{self, LogLevel, complain};
+use crate::output::{self, LogLevel, complain, json_text};
 use crate::privileges::{self, Needs};
 use crate::signals::SignalTimer;
-use crate::{atomic_file, state};
+use crate::state;
 
 /// The number of errors that are logged: messages that differ each time would fill the log.
 const MAX_REPORTED_ERRORS: usize = 50;
@@ -95,7 +94,7 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
         std::fs::create_dir_all(directory)
             .with_context(|| format!("could not create the directory {} of --state-dir", directory.display()))?;
     }
-    privileges::note().into_iter().for_each(|note| stream::log(LogLevel::Log, note, &[]));
+    privileges::note().into_iter().for_each(|note| output::log(LogLevel::Log, note, &[]));
     let mut timer = SignalTimer::new(has_signal).context("could not catch signals")?;
     let mut history = HostHistory::open(root, directory);
     let mut reported = BTreeSet::new();
@@ -116,7 +115,7 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
         let has_written = errors.is_empty();
         for error in errors {
             // At every survey: a reader of an old file has no other sign that it is old.
-            stream::log(LogLevel::Warning, &format!("{error:#}"), &[]);
+            output::log(LogLevel::Warning, &format!("{error:#}"), &[]);
         }
         if options.once {
             return Ok(if has_written {
@@ -149,7 +148,7 @@ fn recorded(
         // Each is logged once, not at every survey.
         let new = events.error.filter(|_| reported.len() < MAX_REPORTED_ERRORS);
         if let Some(text) = new.filter(|text| reported.insert(text.clone())) {
-            stream::log(LogLevel::Warning, &text, &[]);
+            output::log(LogLevel::Warning, &text, &[]);
         }
     }
     snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
@@ -172,7 +171,7 @@ fn write_files(
     let of_survey = |path| (path, metrics::of_survey(root, survey, history, begun));
     let textfile = options.textfile.as_deref().map(of_survey);
     let written = |path: &Path, content: &[u8]| {
-        atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
+        privileges::replace_file(path, content).with_context(|| format!("could not write {}", path.display()))
     };
     let json = options.json.as_deref().map(|path| {
         let text = json_text(&HostOutput::new(survey, sizings))? + "\n";
@@ -191,5 +190,5 @@ fn log_message(instance: &str, message: &LogMessage) {
     for (name, text) in [("DETAIL", &message.detail), ("HINT", &message.hint)] {
         further.extend(text.iter().flat_map(|text| text.lines()).map(|line| format!("{name}:  {instance}: {line}")));
     }
-    stream::log(level, &format!("{instance}: {}", message.message), &further);
+    output::log(level, &format!("{instance}: {}", message.message), &further);
 }

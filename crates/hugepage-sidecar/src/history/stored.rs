@@ -33,9 +33,6 @@ pub struct StoredHistory {
     pub foreign: usize,
 }
 
-/// The path of a history, and what was found in it; the error is a note.
-pub(super) type HistoryFound<T> = (String, Result<T, String>);
-
 impl HostHistory {
     /// What was recorded at the current start of an instance. The record of the server itself comes first: the extension shows
     /// the same. A history of the server's own that cannot be read is a note; another is skipped.
@@ -108,12 +105,13 @@ impl HostHistory {
         move |records| records.last(limit::HISTORY, |record| is_of_instance(record) && wanted(record))
     }
 
-    /// What `read` finds in the history that the server itself writes; `None` for a product that writes none.
-    pub(super) fn of_server<T: Default + Serialize + DeserializeOwned>(
+    /// The path of the history that the server itself writes, and what `read` finds in it; the error is a note. `None` for a product that
+    /// writes none.
+    fn of_server<T: Default + Serialize + DeserializeOwned>(
         &self,
         instance: &ServerIdentity,
         read: impl Fn(StoredRecords) -> Result<T, HistoryError>,
-    ) -> Option<HistoryFound<T>> {
+    ) -> Option<(String, Result<T, String>)> {
         let directory = instance.postgresql()?.directory.as_ref()?;
         let path = path_of_server(Path::new(directory)).to_string_lossy().into_owned();
         // As the server's user, also in its container.
@@ -122,12 +120,12 @@ impl HostHistory {
         Some((path, found))
     }
 
-    /// What `read` finds in the history that `watch` writes.
+    /// The path of the history that `watch` writes, and what `read` finds in it; the error is a note.
     pub(super) fn of_watch<T: Default>(
         &self,
         instance: &ServerIdentity,
         read: impl Fn(StoredRecords) -> Result<T, HistoryError>,
-    ) -> HistoryFound<T> {
+    ) -> (String, Result<T, String>) {
         let path = state::history_file(&self.named, instance).to_string_lossy().into_owned();
         let found = opened(&InstanceFiles::own(&self.root), &path, read);
         (path, found)

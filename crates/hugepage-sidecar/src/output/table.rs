@@ -3,8 +3,7 @@
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use hugepage_assess::assessment::Severity;
 
-use super::escape;
-use super::stream::say;
+use super::{escape, say};
 
 /// The width of output in columns, unless it goes to a terminal that reports its width; a serial console does not.
 const DEFAULT_WIDTH: u16 = 80;

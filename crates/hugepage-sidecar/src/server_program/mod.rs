@@ -1,24 +1,130 @@
-//! The program `postgres`, asked for the size of its shared memory: which one is trusted, and what it may do.
+//! Asks what the next start of a PostgreSQL server needs, of a running one and of a stopped one: its program gets the settings in
+//! the files, on an empty data directory. A reader asks, as the owner of the files, who gains nothing by them.
 //!
 //! Only a program is started that only root, or this user, can change. Who starts it gains nothing by one of its own.
 
-pub mod asked_starts;
-pub mod child;
 pub mod empty_cluster;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use hugepage_kernel::Root;
+use hugepage_host::readers::Owner;
+use hugepage_host::{AskStart, ServerStart, StartProgram};
 use hugepage_kernel::host::accounts;
 use hugepage_kernel::proc::{namespace, process};
+use hugepage_kernel::{Bytes, Root};
 use hugepage_server::safe_directory::other_writer;
+use hugepage_start::StartAnswer;
+use hugepage_start::libraries::is_known;
 use rustix::process::geteuid;
 
-/// Timeout of `postgres -C`, which usually takes hundredths of a second.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+use self::empty_cluster::EmptyCluster;
+
+/// Settings of one server, bytes of a value, and libraries that it preloads.
+const MAX_SETTINGS: usize = 500;
+const MAX_VALUE: usize = 100;
+const MAX_LIBRARIES: usize = 100;
+
+/// Settings that have no part in the size of shared memory, and that name files, addresses and commands, which are nothing to
+/// the empty data directory, or have secrets, which no command line may show.
+const LEFT_OUT: &str = "\
+    application_name archive_cleanup_command archive_command archive_library backtrace_functions \
+    bonjour_name cluster_name config_file data_directory event_source extension_control_path \
+    external_pid_file hba_file ident_file jit_provider krb_server_keyfile listen_addresses \
+    local_preload_libraries log_directory log_filename log_line_prefix oauth_validator_libraries \
+    primary_conninfo promote_trigger_file recovery_end_command recovery_target_name \
+    recovery_target_time restore_command search_path session_preload_libraries \
+    synchronized_standby_slots synchronous_standby_names syslog_ident temp_tablespaces \
+    timezone_abbreviations unix_socket_directories unix_socket_group";
+/// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
+const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
+
+/// Gives `survey` who may be asked: nobody of a host that is not this one.
+pub fn asking<T>(root: &Root, survey: impl FnOnce(Option<&AskStart<'_>>) -> T) -> T {
+    let ask = |start: &ServerStart<'_>| answer(start).unwrap_or_else(StartAnswer::Unknown);
+    survey(root.is_live().then_some(&ask))
+}
+
+/// The answer for one start; the error is why there is none.
+fn answer(start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
+    // As nobody anybody's process could write to the program's files.
+    if geteuid().is_root() || Owner::is_nobody() {
+        return Err("its program is started only as the user of the server".to_owned());
+    }
+    let program = match start.program {
+        StartProgram::Running(pid) => check_running(pid)?,
+        StartProgram::Packaged => check_installed(start.major)?,
+    };
+    let text = start.settings.get("shared_preload_libraries").copied().unwrap_or_default();
+    let libraries = library_names(text)?;
+    let settings = passed(&start.settings, &libraries)?;
+    if let Some(name) = libraries.iter().find(|name| !is_known(name)) {
+        return Err(format!("the shared memory of the library {name} may depend on more than settings"));
+    }
+    let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
+    Ok(EmptyCluster::new(&program, start.major, megabytes)?.shared_memory(settings.into_iter()))
+}
+
+/// The settings that the program gets. The error names one without which its answer says nothing.
+fn passed<'a>(settings: &BTreeMap<&'a str, &'a str>, libraries: &[&str]) -> Result<Vec<(&'a str, &'a str)>, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ' ' | '-' | '_' | '/' | ',' | '+' | ':');
+    let mut passed = Vec::new();
+    for (&name, &value) in settings {
+        if let Some((prefix, _)) = name.split_once('.') {
+            let is_of_library =
+                || libraries.iter().any(|library| library.strip_suffix(".so").unwrap_or(library) == prefix);
+            // The server warns of invalid values and takes the default; it never refuses a start for them.
+            if is_scalar(value) && is_of_library() {
+                passed.push((name, value));
+            }
+            continue;
+        }
+        if LEFT_OUT.split(' ').any(|other| other == name) || name.starts_with("ssl") {
+            continue;
+        }
+        if OF_ITS_PROCESS.contains(&name) {
+            return Err(format!("{name} is set, which depends on the process of the server"));
+        }
+        // Its names were checked.
+        let is_given = name == "shared_preload_libraries" || value.len() <= MAX_VALUE && value.chars().all(is_plain);
+        if !is_given {
+            return Err(format!("the value of {name} is not given to another program"));
+        }
+        passed.push((name, value));
+    }
+    match passed.len() {
+        ..=MAX_SETTINGS => Ok(passed),
+        count => Err(format!("it has {count} settings")),
+    }
+}
+
+/// Whether the value is a number, with a unit or not, or a truth value: no text that a library could run.
+fn is_scalar(value: &str) -> bool {
+    let number = value.trim().trim_start_matches(['-', '+']);
+    let unit = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit()) && unit.trim_start().len() <= 3;
+    is_number && unit.trim_start().chars().all(|c| c.is_ascii_alphabetic())
+        || ["on", "off", "true", "false", "yes", "no"].contains(&value.to_ascii_lowercase().as_str())
+}
+
+/// The names in the text of `shared_preload_libraries`, without `$libdir/`. The error is why they are not looked for, such as a path.
+fn library_names(text: &str) -> Result<Vec<&str>, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut names = Vec::new();
+    for listed in text.split(',').map(str::trim) {
+        let name = listed.strip_prefix("$libdir/").unwrap_or(listed);
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) || names.len() == MAX_LIBRARIES {
+            return Err(format!("shared_preload_libraries names \"{listed}\", which is not run"));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
 
 /// Where Debian's and Red Hat's packages have the server of a major version.
 fn packaged(major: u32) -> impl Iterator<Item = PathBuf> {
@@ -87,5 +193,65 @@ mod tests {
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
         assert!(check(&program).unwrap_err().contains("can write"));
         assert!(check(&directory.path().join("none/postgres")).is_err());
+    }
+
+    fn of<'a>(settings: &[(&'a str, &'a str)]) -> BTreeMap<&'a str, &'a str> {
+        settings.iter().copied().collect()
+    }
+
+    #[test]
+    fn settings_of_the_program() {
+        let settings = of(&[
+            ("archive_command", "curl -u me:secret"),
+            ("datestyle", "iso, mdy"),
+            ("log_line_prefix", "%m [%p] "),
+            ("other.max", "7"),
+            ("pg_stat_statements.max", "9000"),
+            ("pg_stat_statements.track", "all"),
+            ("primary_conninfo", "password"),
+            ("shared_buffers", "1GB"),
+            ("ssl_cert_file", "x"),
+            ("timezone", "Europe/Berlin"),
+        ]);
+        let expected = [
+            ("datestyle", "iso, mdy"),
+            ("pg_stat_statements.max", "9000"),
+            ("shared_buffers", "1GB"),
+            ("timezone", "Europe/Berlin"),
+        ];
+        assert_eq!(passed(&settings, &["pg_stat_statements"]).unwrap(), expected);
+        for (name, value) in [
+            ("dynamic_library_path", "/tmp"),
+            ("max_stack_depth", "2MB"),
+            ("some_text", "a=b"),
+            ("shared_buffers", "1GB\n"),
+        ] {
+            assert!(passed(&of(&[(name, value)]), &[]).unwrap_err().contains(name));
+        }
+        let long = "x".repeat(MAX_VALUE + 1);
+        assert!(passed(&of(&[("wal_level", &long)]), &[]).is_err());
+    }
+
+    #[test]
+    fn numbers_and_truth_values() {
+        for value in ["5000", "1.5 GB", "-1", "on", "False", "64kB"] {
+            assert!(is_scalar(value), "{value}");
+        }
+        for value in ["", "exec", "1; rm", "1GBofX", "system", "-"] {
+            assert!(!is_scalar(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn names_of_the_servers_own_libraries() {
+        assert_eq!(library_names("").unwrap(), [""; 0]);
+        assert_eq!(
+            library_names("pg_stat_statements, $libdir/auto_explain ,x.so").unwrap(),
+            ["pg_stat_statements", "auto_explain", "x.so"]
+        );
+        for text in ["/tmp/evil", "plugins/x", "../x", "$libdir/../x", "a,,b", "\"a\"", "a b", "..", "$libdir/"] {
+            assert!(library_names(text).unwrap_err().contains("not run"), "{text}");
+        }
+        assert!(is_known("pg_prewarm") && is_known("auto_explain.so") && !is_known("evil"));
     }
 }

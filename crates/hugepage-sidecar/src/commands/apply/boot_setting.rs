@@ -7,7 +7,7 @@ use hugepage_kernel::next_boot::{NextBoot, PoolAtBoot};
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{PageSize, Pages, Root};
 
-use crate::atomic_file;
+use crate::privileges;
 
 /// Applied early at boot by systemd-tmpfiles-setup.service (tmpfiles.d(5)).
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
@@ -46,7 +46,7 @@ impl BootSetting {
     pub fn write(&self, root: &Root) -> anyhow::Result<()> {
         let old = if_there(root.read(self.file))?;
         let path = root.path(self.file);
-        let written = atomic_file::write(&path, self.inserted_into(old.as_deref()).as_bytes(), 0o644);
+        let written = privileges::replace_file(&path, self.inserted_into(old.as_deref()).as_bytes());
         written.with_context(|| format!("could not write {}; it is unchanged", path.display()))
     }
 

@@ -21,7 +21,7 @@ use self::resize::{Resize, ResizeOutcome, resize};
 use self::target::HostState;
 use crate::commands::survey::{AccountOptions, within};
 use crate::exit::{self, Exit};
-use crate::output::stream::{complain, say};
+use crate::output::{complain, say};
 use crate::privileges::{self, Needs};
 use crate::signals;
 

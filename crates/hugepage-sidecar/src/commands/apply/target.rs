@@ -10,9 +10,8 @@ use hugepage_sizing::Sizing;
 use super::resize::Resize;
 use crate::commands::size::sizing::HostSizing;
 use crate::commands::survey::{self, AccountOptions, SurveyOptions};
-use crate::output::escape;
-use crate::output::stream::complain;
-use crate::server_program::asked_starts::asking;
+use crate::output::{complain, escape};
+use crate::server_program::asking;
 use crate::state::DIRECTORY;
 
 /// The needs of all servers of this host, running or stopped.

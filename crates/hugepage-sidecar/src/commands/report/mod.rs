@@ -16,17 +16,14 @@ use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{Instance, Survey, escape};
 use hugepage_kernel::{Bytes, PageSize, Root};
 
-use crate::atomic_file;
 use crate::commands::survey::{ShowOptions, within};
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
 use crate::history::stored::StoredHistory;
 use crate::output::rows::{HostOutput, InstanceRow, time};
-use crate::output::stream::stdout;
-use crate::privileges::Needs;
+use crate::output::stdout;
+use crate::privileges::{self, Needs};
 
-/// The report is readable by all users: it contains no secrets.
-const REPORT_MODE: u32 = 0o644;
 /// Records of an instance that are listed.
 const MAX_ENTRIES: usize = 25;
 
@@ -68,7 +65,7 @@ pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
 }
 
 fn write(path: &Path, html: &[u8]) -> io::Result<()> {
-    if path == Path::new("-") { stdout().write_all(html) } else { atomic_file::write(path, html, REPORT_MODE) }
+    if path == Path::new("-") { stdout().write_all(html) } else { privileges::replace_file(path, html) }
 }
 
 #[derive(Template)]
@@ -127,22 +124,11 @@ impl<'a> PageTablesOf<'a> {
 struct InstanceHistory<'a> {
     row: &'a InstanceRow,
     /// Those with records.
-    recorded: Vec<RecordedHistory>,
+    recorded: Vec<StoredHistory>,
     /// Whether a history could not be read.
     is_hidden: bool,
     /// Notes on files and records that were skipped.
     notes: Vec<String>,
-}
-
-struct RecordedHistory {
-    by: &'static str,
-    path: String,
-    starts: usize,
-    losses: usize,
-    /// The newest first.
-    entries: Vec<Record>,
-    /// Number of older records that are not listed.
-    omitted: usize,
 }
 
 impl<'a> InstanceHistory<'a> {
@@ -157,20 +143,17 @@ impl<'a> InstanceHistory<'a> {
                 notes.push(format!("{} lines in \"{}\" are damaged", stored.damaged, stored.path));
             }
         }
-        let recorded = stored.into_iter().filter(|stored| !stored.records.is_empty()).map(RecordedHistory::new);
-        Self { row, recorded: recorded.collect(), is_hidden, notes }
+        let recorded = stored.into_iter().filter(|stored| !stored.records.is_empty()).collect();
+        Self { row, recorded, is_hidden, notes }
     }
 }
 
-impl RecordedHistory {
-    fn new(StoredHistory { by, path, mut records, .. }: StoredHistory) -> Self {
-        let starts = records.iter().filter(|record| record.event.is_start()).count();
-        let losses = records.iter().filter(|record| record.lost.is_some()).count();
-        let omitted = records.len().saturating_sub(MAX_ENTRIES);
-        records.drain(..omitted);
-        records.reverse();
-        Self { by, path, starts, losses, entries: records, omitted }
-    }
+fn starts(records: &[Record]) -> usize {
+    records.iter().filter(|record| record.event.is_start()).count()
+}
+
+fn losses(records: &[Record]) -> usize {
+    records.iter().filter(|record| record.lost.is_some()).count()
 }
 
 /// The time of a record, as in RFC 3339 if it can be read.

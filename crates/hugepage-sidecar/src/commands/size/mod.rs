@@ -13,10 +13,9 @@ use self::sizing::{HostSizing, PoolSizing, SessionsOutput, SizeOutput};
 use super::survey::{ShowOptions, within};
 use crate::exit::{self, Exit};
 use crate::output::rows::NO_POOLS;
-use crate::output::stream::say;
 use crate::output::table::{or_unknown, print_notes, table, wrapped};
-use crate::output::{Format, escape, json};
-use crate::server_program::asked_starts::asking;
+use crate::output::{Format, escape, json, say};
+use crate::server_program::asking;
 
 /// Options of `size`.
 #[derive(Clone, Debug, Args)]

@@ -12,9 +12,8 @@ use serde::Serialize;
 
 use crate::commands::survey::within;
 use crate::exit::{self, Exit};
-use crate::output::stream::say;
 use crate::output::table::wrapped;
-use crate::output::{Format, json};
+use crate::output::{Format, json, say};
 use crate::server_program::check_installed;
 use crate::server_program::empty_cluster::EmptyCluster;
 
