@@ -23,7 +23,6 @@ use crate::cli::Cli;
 use crate::exit::Exit;
 use crate::output::{complain, escape};
 use clap::Parser;
-use clap::error::ErrorKind;
 
 fn main() -> std::process::ExitCode {
     let cli = match Cli::try_parse() {
@@ -31,11 +30,7 @@ fn main() -> std::process::ExitCode {
         Err(error) => {
             // The terminal may be closed; the exit status still says what happened.
             let _ = print(&error);
-            return match error.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => exit::OK,
-                _ => exit::USAGE,
-            }
-            .into();
+            return if error.use_stderr() { exit::USAGE } else { exit::OK }.into();
         }
     };
     let needs = privileges::keep_those_of_caller().and_then(|()| cli.needs().checked());
@@ -64,11 +59,8 @@ fn exit_of(done: anyhow::Result<Exit>) -> Exit {
 
 /// Prints the help, or what is wrong with the call, without the blanks that clap leaves at line ends.
 fn print(error: &clap::Error) -> std::io::Result<()> {
-    let mut text = String::new();
-    for line in error.render().ansi().to_string().lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    let text = error.render().ansi().to_string();
+    let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     match error.use_stderr() {
         true => anstream::stderr().write_all(text.as_bytes()),
         false => anstream::stdout().write_all(text.as_bytes()),

@@ -112,17 +112,11 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
         }
         let sizings = survey.sizings();
         let errors = write_files(root, &survey, &sizings, options, &history, begun);
-        let has_written = errors.is_empty();
-        for error in errors {
-            // At every survey: a reader of an old file has no other sign that it is old.
-            output::log(LogLevel::Warning, &format!("{error:#}"), &[]);
-        }
+        // At every survey: a reader of an old file has no other sign that it is old.
+        errors.iter().for_each(|error| output::log(LogLevel::Warning, &format!("{error:#}"), &[]));
         if options.once {
-            return Ok(if has_written {
-                exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings))
-            } else {
-                exit::UNKNOWN
-            });
+            let of_survey = || exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings));
+            return Ok(if errors.is_empty() { of_survey() } else { exit::UNKNOWN });
         }
         // The end of a reader wakes it, too.
         while let Some(left) = options.interval.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
@@ -168,20 +162,16 @@ fn write_files(
     let next = (!options.once).then_some(options.interval);
     let snapshot = || survey_snapshot::from_survey(root, survey, sizings, next, &mut history.logs());
     let snapshot = (!options.oracle_dir.is_empty()).then(snapshot);
-    let of_survey = |path| (path, metrics::of_survey(root, survey, history, begun));
-    let textfile = options.textfile.as_deref().map(of_survey);
-    let written = |path: &Path, content: &[u8]| {
-        privileges::replace_file(path, content).with_context(|| format!("could not write {}", path.display()))
-    };
-    let json = options.json.as_deref().map(|path| {
-        let text = json_text(&HostOutput::new(survey, sizings))? + "\n";
-        written(path, text.as_bytes())
+    let json = |path| (path, json_text(&HostOutput::new(survey, sizings)).map(|text| text + "\n"));
+    let metrics = |path| (path, Ok(metrics::of_survey(root, survey, history, begun)));
+    let files = [options.json.as_ref().map(json), options.textfile.as_ref().map(metrics)];
+    let written = files.into_iter().flatten().map(|(path, text)| {
+        privileges::replace_file(path, text?.as_bytes()).with_context(|| format!("could not write {}", path.display()))
     });
-    let metrics = textfile.map(|(path, text)| written(path, text.as_bytes()));
     let oracle = snapshot.iter().flat_map(|snapshot| {
         options.oracle_dir.iter().map(|directory| snapshot.write(directory, &options.access).map(|_| ()))
     });
-    [json, metrics].into_iter().flatten().chain(oracle).filter_map(Result::err).collect()
+    written.chain(oracle).filter_map(Result::err).collect()
 }
 
 fn log_message(instance: &str, message: &LogMessage) {
