@@ -34,7 +34,7 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
     let is_notice = exit == exit::OK && verdict.severity == Severity::Notice;
     say!(
         "HUGEPAGES {}{} - {}{}",
-        exit.name(),
+        exit.name,
         if is_notice { " (notice)" } else { "" },
         // A vertical bar separates the performance data. No command has one, but a name may.
         escape::line(&text(&survey, verdict, options.instance.as_deref()).replace('|', "?")),

@@ -1,7 +1,6 @@
 //! Asks what the next start of a PostgreSQL server needs, of a running one and of a stopped one: its program gets the settings in
-//! the files, on an empty data directory. A reader asks, as the owner of the files, who gains nothing by them.
-//!
-//! Only a program is started that only root, or this user, can change. Who starts it gains nothing by one of its own.
+//! the files, on an empty data directory. A reader asks, as the owner of the files, who gains nothing by them, nor by the program: it is
+//! one that only root, or this user, can change.
 
 pub mod empty_cluster;
 
@@ -41,10 +40,9 @@ const LEFT_OUT: &str = "\
 /// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
 const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
 
-/// Gives `survey` who may be asked: nobody of a host that is not this one.
-pub fn asking<T>(root: &Root, survey: impl FnOnce(Option<&AskStart<'_>>) -> T) -> T {
-    let ask = |start: &ServerStart<'_>| answer(start).unwrap_or_else(StartAnswer::Unknown);
-    survey(root.is_live().then_some(&ask))
+/// Who may be asked about a start: nobody of a host that is not this one.
+pub fn asked(root: &Root) -> Option<&'static AskStart<'static>> {
+    root.is_live().then_some(&|start| answer(start).unwrap_or_else(StartAnswer::Unknown))
 }
 
 /// The answer for one start; the error is why there is none.

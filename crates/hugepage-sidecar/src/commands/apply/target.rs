@@ -11,17 +11,15 @@ use super::resize::Resize;
 use crate::commands::size::sizing::HostSizing;
 use crate::commands::survey::{self, AccountOptions, SurveyOptions};
 use crate::output::{complain, escape};
-use crate::server_program::asking;
+use crate::server_program::asked;
 use crate::state::DIRECTORY;
 
 /// The needs of all servers of this host, running or stopped.
 pub fn host(root: &Root, reserve_percent: u32, accounts: &AccountOptions) -> anyhow::Result<HostSizing> {
     let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
-    let snapshot = asking(root, |ask| {
-        let mut snapshot = survey::snapshot(root, &options, ask)?;
-        snapshot.find_stopped_clusters(root, &[], ask);
-        anyhow::Ok(snapshot)
-    })?;
+    let ask = asked(root);
+    let mut snapshot = survey::snapshot(root, &options, ask)?;
+    snapshot.find_stopped_clusters(root, &[], ask);
     Ok(HostSizing::new(snapshot.assess(reserve_percent), true))
 }
 

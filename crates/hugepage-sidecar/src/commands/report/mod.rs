@@ -3,7 +3,7 @@
 //! It shows the numbers of [`HostOutput`], which `status --format json` prints, of the survey, and of the histories. Templates escape
 //! all values (askama, by the extension .html), because directories and process titles are not trusted.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -60,12 +60,12 @@ pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
         InstanceHistory::new(row, stored, notes)
     });
     let html = render(&survey, &output, options.connections, histories.collect())?;
-    write(&options.html, html.as_bytes()).with_context(|| format!("could not write \"{}\"", options.html.display()))?;
+    let written = match &*options.html {
+        path if path == Path::new("-") => stdout().write_all(html.as_bytes()),
+        path => privileges::replace_file(path, html.as_bytes()),
+    };
+    written.with_context(|| format!("could not write \"{}\"", options.html.display()))?;
     Ok(exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings)))
-}
-
-fn write(path: &Path, html: &[u8]) -> io::Result<()> {
-    if path == Path::new("-") { stdout().write_all(html) } else { privileges::replace_file(path, html) }
 }
 
 #[derive(Template)]

@@ -15,7 +15,7 @@ use crate::exit::{self, Exit};
 use crate::output::rows::NO_POOLS;
 use crate::output::table::{or_unknown, print_notes, table, wrapped};
 use crate::output::{Format, escape, json, say};
-use crate::server_program::asking;
+use crate::server_program::asked;
 
 /// Options of `size`.
 #[derive(Clone, Debug, Args)]
@@ -43,12 +43,11 @@ pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
         return planned;
     }
     let counts_stopped = !options.running_only;
-    let survey = asking(root, |ask| {
-        options.show.survey(root, ask, |snapshot| {
-            if counts_stopped {
-                snapshot.find_stopped_clusters(root, &options.postgresql_data, ask);
-            }
-        })
+    let ask = asked(root);
+    let survey = options.show.survey(root, ask, |snapshot| {
+        if counts_stopped {
+            snapshot.find_stopped_clusters(root, &options.postgresql_data, ask);
+        }
     })?;
     let sizing = HostSizing::new(survey, counts_stopped);
     let output = SizeOutput::new(&sizing, options.sessions);
