@@ -8,9 +8,9 @@ use hugepage_kernel::Root;
 use signal_hook::consts::SIGCHLD;
 use signal_hook::flag;
 
-use crate::commands::{apply, capture, check, explain, metrics, oracle, report, size, status, watch};
+use crate::commands::survey::{self, HostOptions};
+use crate::commands::{apply, check, explain, metrics, oracle, report, size, status, watch};
 use crate::exit::Exit;
-use crate::host_options::HostOptions;
 use crate::privileges::Needs;
 
 /// Calls of this program, for the end of a help.
@@ -56,7 +56,7 @@ pub enum Command {
     Apply(apply::ApplyOptions),
     /// Print the facts read from this host as JSON, for --snapshot of other commands
     #[command(after_help = examples!("capture >host.json", "status --snapshot host.json"))]
-    Capture(capture::CaptureOptions),
+    Capture(survey::CaptureOptions),
     /// Explain a cause, a finding or a kernel advisory: what it means, how to see it, what to do
     #[command(after_help = examples!("explain", "explain pool_empty"))]
     Explain(explain::ExplainOptions),
@@ -94,7 +94,7 @@ impl Cli {
             Command::Metrics(metrics) => metrics::run(root, metrics),
             Command::Report(report) => report::run(root, report),
             Command::Apply(apply) => apply::run(root, apply),
-            Command::Capture(capture) => capture::run(root, capture),
+            Command::Capture(capture) => survey::capture(root, capture),
             Command::Explain(options) => Ok(explain::run(options)),
             Command::Oracle(command) => oracle::run(root, command),
         }

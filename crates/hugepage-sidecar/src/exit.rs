@@ -7,18 +7,22 @@ use hugepage_host::host_advice::verdict::HostVerdict;
 
 /// An exit status of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit(u8);
+pub struct Exit {
+    status: u8,
+    /// The name that monitoring plugins print.
+    pub name: &'static str,
+}
 
 /// No problem was found.
-pub const OK: Exit = Exit(0);
+pub const OK: Exit = Exit { status: 0, name: "OK" };
 /// Huge pages are lost, or will be.
-pub const WARNING: Exit = Exit(1);
+pub const WARNING: Exit = Exit { status: 1, name: "WARNING" };
 /// A server would fail, or is at risk.
-pub const CRITICAL: Exit = Exit(2);
+pub const CRITICAL: Exit = Exit { status: 2, name: "CRITICAL" };
 /// The state could not be determined, or the command failed.
-pub const UNKNOWN: Exit = Exit(3);
+pub const UNKNOWN: Exit = Exit { status: 3, name: "UNKNOWN" };
 /// Wrong usage (`EX_USAGE`).
-pub const USAGE: Exit = Exit(64);
+pub const USAGE: Exit = Exit { status: 64, name: "UNKNOWN" };
 
 /// The exit status of a verdict.
 pub fn of_verdict(verdict: &HostVerdict) -> Exit {
@@ -30,20 +34,8 @@ pub fn of_verdict(verdict: &HostVerdict) -> Exit {
     }
 }
 
-impl Exit {
-    /// The name that monitoring plugins print.
-    pub const fn name(self) -> &'static str {
-        match self.0 {
-            0 => "OK",
-            1 => "WARNING",
-            2 => "CRITICAL",
-            _ => "UNKNOWN",
-        }
-    }
-}
-
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        exit.0.into()
+        exit.status.into()
     }
 }

@@ -1,6 +1,5 @@
 //! The history of each instance: one file per instance in one directory, in the extension's format (docs/history.md).
 
-mod recall;
 pub mod stored;
 
 use std::cell::{RefCell, RefMut};
@@ -94,17 +93,13 @@ impl HostHistory {
 
     fn record_instance(&mut self, instance: &Instance, survey: &Survey, size: usize) -> InstanceEvents {
         let path = self.path(&instance.id);
-        let mut error = None;
         let mut known = self.known.remove(&path).unwrap_or_default();
         // Without a history, compare only with surveys of this process.
-        if known.last.is_none() && size > 0 {
-            known.last =
-                self.of_watch(&instance.id, self.last_record(&instance.id, |_| true)).1.unwrap_or_else(|why| {
-                    error = Some(why);
-                    None
-                });
-        }
-        let before = known.last.take();
+        let stored = match known.last.take() {
+            None if size > 0 => self.of_watch(&instance.id, self.last_record(&instance.id, |_| true)).1,
+            last => Ok(last),
+        };
+        let (before, error) = stored.map_or_else(|why| (None, Some(why)), |before| (before, None));
         let record = self.record_of(instance, survey, before.as_ref(), known.pid);
         let report = report(&instance.status, record, before.as_ref());
         known.pid = Some(instance.id.pid);

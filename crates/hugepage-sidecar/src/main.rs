@@ -4,17 +4,13 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
-mod atomic_file;
-mod capture_file;
 mod cli;
 mod commands;
 mod exit;
 mod history;
-mod host_options;
 mod oracle;
 mod output;
 mod privileges;
-mod report;
 #[expect(clippy::disallowed_methods, reason = "who owns a program, and what it would read")]
 mod server_program;
 mod signals;
@@ -25,10 +21,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::cli::Cli;
 use crate::exit::Exit;
-use crate::output::escape;
-use crate::output::stream::complain;
+use crate::output::{complain, escape};
 use clap::Parser;
-use clap::error::ErrorKind;
 
 fn main() -> std::process::ExitCode {
     let cli = match Cli::try_parse() {
@@ -36,11 +30,7 @@ fn main() -> std::process::ExitCode {
         Err(error) => {
             // The terminal may be closed; the exit status still says what happened.
             let _ = print(&error);
-            return match error.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => exit::OK,
-                _ => exit::USAGE,
-            }
-            .into();
+            return if error.use_stderr() { exit::USAGE } else { exit::OK }.into();
         }
     };
     let needs = privileges::keep_those_of_caller().and_then(|()| cli.needs().checked());
@@ -55,7 +45,7 @@ fn main() -> std::process::ExitCode {
 /// The exit status of a command, after its error was told.
 fn exit_of(done: anyhow::Result<Exit>) -> Exit {
     match done {
-        Ok(_) if output::stream::has_failed() => {
+        Ok(_) if output::has_failed() => {
             complain!("hugepage-sidecar: could not write all output");
             exit::UNKNOWN
         }
@@ -69,11 +59,8 @@ fn exit_of(done: anyhow::Result<Exit>) -> Exit {
 
 /// Prints the help, or what is wrong with the call, without the blanks that clap leaves at line ends.
 fn print(error: &clap::Error) -> std::io::Result<()> {
-    let mut text = String::new();
-    for line in error.render().ansi().to_string().lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    let text = error.render().ansi().to_string();
+    let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     match error.use_stderr() {
         true => anstream::stderr().write_all(text.as_bytes()),
         false => anstream::stdout().write_all(text.as_bytes()),

@@ -1,14 +1,21 @@
 //! Files that this program keeps on a host between its runs.
 
-use std::fs::DirEntry;
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::Duration;
 
 use hugepage_assess::history::record::InstanceIdentity;
 use hugepage_host::{InstancePlace, ServerIdentity};
 
+use crate::privileges;
+
 /// The default directory of these files.
 pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
+
+/// History files that are kept besides those of running instances: those written to last, and none that nothing was written to for this time.
+const MAX_HISTORIES: usize = 1000;
+const MAX_HISTORY_AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 /// The history file of one instance: `postgresql-var-lib-postgresql-15-main.26.history`, with the uid of its process, and in a
 /// container with its directory's device and inode. So no server of another user or container adds to it or answers for it,
@@ -18,16 +25,6 @@ pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
 pub fn history_file(directory: &Path, instance: &ServerIdentity) -> PathBuf {
     let home = instance.oracle().and_then(|oracle| oracle.home.as_deref());
     file_name(directory, &instance.kind(), &instance.name, &instance.place, home)
-}
-
-/// What of the directory `is_wanted`, with the time at which it was written. Nothing, if the directory can't be read.
-#[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
-pub fn newest_first(directory: &Path, is_wanted: impl Fn(&DirEntry) -> bool) -> Vec<(SystemTime, PathBuf)> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    let written = |entry: DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
-    let mut found: Vec<_> = entries.filter(is_wanted).filter_map(written).collect();
-    found.sort_unstable_by(|one, other| other.cmp(one));
-    found
 }
 
 fn file_name(directory: &Path, kind: &str, name: &str, place: &InstancePlace, home: Option<&str>) -> PathBuf {
@@ -44,11 +41,31 @@ fn file_name(directory: &Path, kind: &str, name: &str, place: &InstancePlace, ho
 }
 
 /// Whether [`history_file`] gives such a name.
-pub fn is_history_file(name: &str) -> bool {
+fn is_history_file(name: &str) -> bool {
     name.ends_with(".history")
         && name
             .split_once('-')
             .is_some_and(|(kind, _)| ["postgresql", "oracle", "asm", "mgmtdb", "apx", "ios"].contains(&kind))
+}
+
+/// Removes the history files of instances that are long gone. An instance can be created and dropped any number of times.
+#[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
+pub fn prune(directory: &Path, of_running: &BTreeSet<PathBuf>) {
+    let is_of_gone = |entry: &DirEntry| {
+        entry.file_name().to_str().is_some_and(is_history_file)
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+            && !of_running.contains(&entry.path())
+    };
+    let written = |entry: DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut newest_first: Vec<_> = entries.filter(is_of_gone).filter_map(written).collect();
+    newest_first.sort_unstable_by(|one, other| other.cmp(one));
+    for (index, (modified, path)) in newest_first.iter().enumerate() {
+        if index >= MAX_HISTORIES || modified.elapsed().is_ok_and(|age| age > MAX_HISTORY_AGE) {
+            // One that remains is tried again after the next survey.
+            let _ = privileges::write(|| fs::remove_file(path));
+        }
+    }
 }
 
 /// Identity that the records of an instance on `machine` speak of. An Oracle instance keeps it in another ORACLE_HOME.
@@ -66,6 +83,9 @@ pub fn instance_identity(instance: &ServerIdentity, machine: String) -> Instance
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::time::SystemTime;
+
     use super::*;
 
     #[test]
@@ -113,5 +133,33 @@ mod tests {
         let expected = ["oracle-orcl.54321.history", "oracle-orcl.54321.home-u01-19.history"];
         assert_eq!([name(&names[0]), name(&names[1])], expected.map(str::to_owned));
         assert!(names.iter().all(|path| is_history_file(&name(path))));
+    }
+
+    #[test]
+    fn keep_a_bounded_number_of_histories() {
+        let directory = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        let create = |name: &str, age: u64| {
+            let file = File::create(directory.path().join(name)).unwrap();
+            file.set_modified(now - Duration::from_secs(age)).unwrap();
+        };
+        let day = 24 * 60 * 60;
+        create("oracle-ancient.history", 401 * day);
+        create("00000002.history", 401 * day);
+        for index in 0..MAX_HISTORIES as u64 + 3 {
+            create(&format!("postgresql-{index}.history"), index);
+        }
+        create("oracle-running.history", 500 * day);
+        prune(directory.path(), &BTreeSet::from([directory.path().join("oracle-running.history")]));
+        let is_kept = |name: &str| directory.path().join(name).exists();
+        assert!(is_kept("oracle-running.history"));
+        assert!(!is_kept("oracle-ancient.history") && is_kept("00000002.history"));
+        assert!(
+            is_kept("postgresql-0.history")
+                && is_kept("postgresql-999.history")
+                && !is_kept("postgresql-1000.history")
+                && !is_kept("postgresql-1002.history")
+        );
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), MAX_HISTORIES + 2);
     }
 }

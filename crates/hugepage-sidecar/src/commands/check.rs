@@ -11,8 +11,7 @@ use hugepage_sizing::Sizing;
 
 use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
-use crate::output::escape;
-use crate::output::stream::say;
+use crate::output::{escape, say};
 
 /// Options of `check`.
 #[derive(Clone, Debug, Args)]
@@ -35,7 +34,7 @@ pub fn run(root: &Root, options: &CheckOptions) -> anyhow::Result<Exit> {
     let is_notice = exit == exit::OK && verdict.severity == Severity::Notice;
     say!(
         "HUGEPAGES {}{} - {}{}",
-        exit.name(),
+        exit.name,
         if is_notice { " (notice)" } else { "" },
         // A vertical bar separates the performance data. No command has one, but a name may.
         escape::line(&text(&survey, verdict, options.instance.as_deref()).replace('|', "?")),
@@ -75,10 +74,8 @@ fn performance_data(survey: &Survey, sizings: &[Sizing]) -> String {
     let mut values = vec![format!("instances={}", survey.instances.len()), format!("instances_in_huge_pages={landed}")];
     let missing: Option<u64> = survey.instances.iter().map(|instance| Some(instance.status.missing?.0)).sum();
     values.extend(missing.map(|missing| format!("pages_missing={missing}")));
-    let meminfo = survey.host.meminfo.as_ref();
-    values.extend(
-        meminfo.and_then(|meminfo| meminfo.page_tables).map(|tables| format!("page_tables_host={}B", tables.0)),
-    );
+    let tables = survey.host.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables);
+    values.extend(tables.map(|tables| format!("page_tables_host={}B", tables.0)));
     for row in pools::of_host(&survey.host.pools) {
         let size = row.pool.page_size.cgroup_name();
         values.push(format!("nr_{size}={}", row.pool.nr));

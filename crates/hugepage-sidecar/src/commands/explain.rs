@@ -3,8 +3,8 @@
 use clap::Args;
 
 use crate::exit::{self, Exit};
-use crate::output::stream::{complain, say};
 use crate::output::table::wrapped;
+use crate::output::{complain, say};
 
 const FINDINGS: &str = include_str!("../../../../docs/findings.md");
 

@@ -10,13 +10,11 @@ use hugepage_host::Survey;
 use hugepage_host::metrics::{MetricsSnapshot, text};
 use hugepage_kernel::Root;
 
-use crate::atomic_file;
 use crate::commands::survey::ShowOptions;
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
-use crate::output::escape;
-use crate::output::stream::{complain, stdout};
-use crate::privileges::Needs;
+use crate::output::{complain, escape, stdout};
+use crate::privileges::{self, Needs};
 
 /// Options of `metrics`.
 #[derive(Clone, Debug, Args)]
@@ -44,7 +42,7 @@ pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
         Some(_) => text(MetricsSnapshot::from(&survey)),
     };
     match &options.textfile {
-        Some(path) => atomic_file::write(path, text.as_bytes(), 0o644).with_context(|| path.display().to_string())?,
+        Some(path) => privileges::replace_file(path, text.as_bytes()).with_context(|| path.display().to_string())?,
         None => stdout().write_all(text.as_bytes())?,
     }
     let notes = survey.instances.iter().flat_map(|instance| &instance.notes).chain(&survey.host.notes);

@@ -1,7 +1,6 @@
-//! One file for each subcommand.
+//! One file for each subcommand; that of `capture` is `survey`.
 
 pub mod apply;
-pub mod capture;
 pub mod check;
 pub mod explain;
 pub mod metrics;

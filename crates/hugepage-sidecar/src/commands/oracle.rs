@@ -9,12 +9,10 @@ use hugepage_kernel::Root;
 
 use crate::commands::survey::{self, SurveyOptions};
 use crate::exit::{self, Exit};
-use crate::oracle::files::WriterOptions;
 use crate::oracle::log_starts::LogStarts;
 use crate::oracle::scripts::{self, Script, ScriptSettings};
-use crate::oracle::snapshot::OracleSnapshot;
-use crate::oracle::{self, survey_snapshot};
-use crate::output::stream::stdout;
+use crate::oracle::{OracleSnapshot, WriterOptions, survey_snapshot};
+use crate::output::stdout;
 use crate::privileges::Needs;
 
 /// Commands for Oracle Database.
@@ -62,16 +60,15 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
     match command {
         OracleCommand::Write { dir, access, records: true, .. } => {
             for line in io::stdin().lock().lines() {
-                let snapshot_id = oracle::write(dir, &OracleSnapshot::from_json(&line?)?, access)?;
+                let snapshot_id = OracleSnapshot::from_json(&line?)?.write(dir, access)?;
                 writeln!(stdout(), "{snapshot_id}")?;
             }
         }
         OracleCommand::Write { dir, access, survey, .. } => {
-            oracle::write(dir, &snapshot(root, survey)?, access)?;
+            snapshot(root, survey)?.write(dir, access)?;
         }
         OracleCommand::Print { file, survey, .. } => {
-            let text =
-                oracle::text(file, &snapshot(root, survey)?).with_context(|| format!("there is no file {file}"))?;
+            let text = snapshot(root, survey)?.text(file).with_context(|| format!("there is no file {file}"))?;
             stdout().write_all(text.as_bytes())?;
         }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,

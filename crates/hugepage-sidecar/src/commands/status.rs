@@ -15,11 +15,11 @@ use hugepage_kernel::{Pages, Root};
 
 use super::survey::ShowOptions;
 use crate::exit::{self, Exit};
-use crate::output::host_rows::{HostOutput, NO_POOLS, RECOMMENDED_COUNTS};
-use crate::output::rows::{InstanceRow, PageSizeShare, PoolOutput, StoppedRow};
-use crate::output::stream::{say, stdout};
-use crate::output::table::{colored, or_unknown, table, wrapped, wrapped_instruction};
-use crate::output::{escape, json};
+use crate::output::rows::{
+    HostOutput, InstanceRow, NO_POOLS, PageSizeShare, PoolOutput, RECOMMENDED_COUNTS, StoppedRow,
+};
+use crate::output::table::{colored, or_unknown, print_notes, table, wrapped, wrapped_instruction};
+use crate::output::{escape, json, say, stdout};
 
 /// An output format.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -121,15 +121,13 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
         say!();
         print_recommendation(one, 0);
     }
-    for note in &out.notes {
-        say!("{}", wrapped(&format!("note: {note}"), 0, 2));
-    }
+    print_notes(&out.notes, 0);
 }
 
 fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a HostRecommendation>) {
-    let of_size = |share: &PageSizeShare| match share.page_size {
-        Some(size) => format!("{} in pages of {size}", share.bytes),
-        None => format!("{} in pages of unknown size", share.bytes),
+    let of_size = |share: &PageSizeShare| {
+        let size = share.page_size.map_or("unknown size".to_owned(), |size| size.to_string());
+        format!("{} in pages of {size}", share.bytes)
     };
     let pieces = row.by_page_size.iter().map(of_size).collect::<Vec<_>>().join(", ");
     let pieces = if pieces.is_empty() { "its shared memory was not seen" } else { &pieces };
@@ -144,9 +142,7 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
     for one in recommendations.filter(|one| !one.is_in_hint) {
         print_recommendation(one, 2);
     }
-    for note in &row.notes {
-        say!("{}", wrapped(&format!("note: {note}"), 2, 4));
-    }
+    print_notes(&row.notes, 2);
     say!();
 }
 
@@ -168,9 +164,7 @@ fn print_stopped(row: &StoppedRow) {
     if let Some(hint) = &row.hint {
         say!("{}", wrapped_instruction(hint, 2, 4));
     }
-    for note in &row.notes {
-        say!("{}", wrapped(&format!("note: {note}"), 2, 4));
-    }
+    print_notes(&row.notes, 2);
     say!();
 }
 
@@ -218,11 +212,9 @@ fn print_pools(pools: &[PoolOutput]) {
 
 fn print_holder(holder: &PoolHolder) {
     let pages = holder.pages.map_or(String::new(), |pages| format!("{pages} pages, "));
-    let processes = match holder.processes {
-        1 => "1 process".to_owned(),
-        count => format!("{count} processes"),
-    };
-    say!("{}", wrapped(&format!("{holder} {} {pages}{} ({processes})", holder.verb(), holder.memory), 0, 2));
+    let processes = if holder.processes == 1 { "process" } else { "processes" };
+    let what = format!("{holder} {} {pages}{} ({} {processes})", holder.verb(), holder.memory, holder.processes);
+    say!("{}", wrapped(&what, 0, 2));
 }
 
 /// A number that the kernel counts for the host alone: empty for a node, `?` if it is unknown.
@@ -238,12 +230,9 @@ fn or_empty(pages: Option<Pages>) -> String {
 fn label(row: &InstanceRow) -> String {
     const MAX_NAME_CHARS: usize = 18;
     let kind = if row.kind == "postgresql" { "pg" } else { &row.kind };
-    let name: Vec<char> = escape::line(&row.name).chars().collect();
-    let shown: String = match name.len() {
-        length if length > MAX_NAME_CHARS => {
-            std::iter::once('…').chain(name[length - MAX_NAME_CHARS + 1..].iter().copied()).collect()
-        }
-        _ => name.iter().collect(),
-    };
-    format!("{kind} {shown}")
+    let name = escape::line(&row.name);
+    match name.chars().count().saturating_sub(MAX_NAME_CHARS) {
+        0 => format!("{kind} {name}"),
+        surplus => format!("{kind} …{}", name.chars().skip(surplus + 1).collect::<String>()),
+    }
 }

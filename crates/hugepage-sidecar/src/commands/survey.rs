@@ -1,17 +1,37 @@
-//! The survey of a host, which most commands begin with.
+//! The survey of a host, which most commands begin with: its options, and `capture`, the file of one.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use hugepage_host::{AskStart, Snapshot, Survey};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
 use hugepage_sizing::Sizing;
+use serde::{Deserialize, Serialize};
 
-use crate::capture_file;
+use crate::exit::{self, Exit};
 use crate::history::HostHistory;
-use crate::host_options::within;
+use crate::output::json;
+
+/// The version that writes and reads a file: another one may know other facts.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// More bytes than a capture has, because another file in its place may have no end.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Options of every command that surveys a host, in front of the command or behind it.
+#[derive(Debug, Args)]
+pub struct HostOptions {
+    /// Read the host whose root directory is mounted at DIR, instead of /proc, /sys and /etc
+    #[arg(long, value_name = "DIR", value_parser = host_root, global = true)]
+    pub root: Option<PathBuf>,
+    /// Give up reading the host after TIME; the answer is then unknown, and `watch` goes on without what does not respond
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, global = true)]
+    pub timeout: Duration,
+}
 
 /// Options of every survey.
 #[derive(Clone, Debug, Args)]
@@ -37,11 +57,10 @@ pub struct AccountOptions {
 impl AccountOptions {
     /// An error for a name that no user of the host has; a uid need not have a name.
     pub fn check(&self, root: &Root) -> anyhow::Result<()> {
-        let is_number = |name: &&String| name.parse::<u32>().is_ok();
-        let Some(first) = self.service_account.iter().find(|name| !is_number(name)) else { return Ok(()) };
+        let mut names = self.service_account.iter().filter(|name| name.parse::<u32>().is_err()).peekable();
+        let Some(first) = names.peek() else { return Ok(()) };
         let known = accounts::accounts(root).with_context(|| format!("could not look for the user {first}"))?;
-        let is_known = |name: &&String| is_number(name) || known.iter().any(|account| account.name == **name);
-        match self.service_account.iter().find(|name| !is_known(name)) {
+        match names.find(|name| known.iter().all(|account| account.name != **name)) {
             Some(name) => bail!("/etc/passwd has no user \"{name}\" of --service-account: give the uid"),
             None => Ok(()),
         }
@@ -68,7 +87,7 @@ impl ShowOptions {
     ) -> anyhow::Result<Survey> {
         let snapshot = match &self.snapshot {
             Some(file) if root.is_tree() => bail!("\"{}\" is a host by itself: leave out --root", file.display()),
-            Some(file) => capture_file::read(file)?,
+            Some(file) => captured(file)?,
             None => {
                 let mut snapshot = snapshot(root, &self.survey, ask)?;
                 read(&mut snapshot);
@@ -93,4 +112,63 @@ pub fn snapshot(root: &Root, options: &SurveyOptions, ask: Option<&AskStart<'_>>
     let history = HostHistory::open(root, &options.state_dir);
     snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
     Ok(snapshot)
+}
+
+/// Options of `capture`.
+#[derive(Clone, Debug, Args)]
+pub struct CaptureOptions {
+    #[command(flatten)]
+    survey: SurveyOptions,
+}
+
+/// What `capture` prints.
+#[derive(Serialize, Deserialize)]
+struct Capture<S> {
+    hugepage_sidecar: String,
+    snapshot: S,
+}
+
+/// `capture`: what is read of this host, as JSON.
+pub fn capture(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
+    let mut snapshot = snapshot(root, &options.survey, None)?;
+    snapshot.find_stopped_clusters(root, &[], None);
+    json(&Capture { hugepage_sidecar: VERSION.to_owned(), snapshot })?;
+    Ok(exit::OK)
+}
+
+/// The snapshot in a file that `capture` wrote.
+#[expect(clippy::disallowed_methods, reason = "a file that the command line names")]
+fn captured(file: &Path) -> anyhow::Result<Snapshot> {
+    let name = || format!("could not read \"{}\"", file.display());
+    let mut text = Vec::new();
+    let length = File::open(file).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text)).with_context(name)?;
+    ensure!((length as u64) < MAX_BYTES, "{}: it is longer than 16 MB", name());
+    let found: Capture<serde_json::Value> =
+        serde_json::from_slice(&text).context("it is no output of `hugepage-sidecar capture`").with_context(name)?;
+    let by = found.hugepage_sidecar;
+    ensure!(by == VERSION, "{}: version {by} wrote it, and this is {VERSION}", name());
+    serde_json::from_value(found.snapshot).with_context(name)
+}
+
+/// A time with its unit, from 100 ms to 1 day.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if (Duration::from_millis(100)..=Duration::from_secs(86_400)).contains(&time) => Ok(time),
+        Ok(_) => Err("give a time from 100ms to 1d".to_owned()),
+        Err(_) if text.parse::<f64>().is_ok() => Err(format!("give a unit: {text}s, {text}min or {text}h")),
+        Err(_) => Err("give a time with its unit, such as 30s, 5min or 1h".to_owned()),
+    }
+}
+
+/// A whole number of a range.
+pub fn within<N: TryFrom<u64>, const MIN: u64, const MAX: u64>(text: &str) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| (MIN..=MAX).contains(number));
+    number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| format!("give a whole number from {MIN} to {MAX}"))
+}
+
+/// A directory that looks like a host's root.
+#[expect(clippy::disallowed_methods, reason = "the directory of --root")]
+fn host_root(text: &str) -> Result<PathBuf, String> {
+    let directory = PathBuf::from(text);
+    if directory.join("proc").is_dir() { Ok(directory) } else { Err("not a host's root: no proc directory".to_owned()) }
 }

@@ -2,7 +2,6 @@
 //! history of each instance, and writes files for other programs.
 
 use std::collections::BTreeSet;
-use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,26 +16,18 @@ use hugepage_kernel::Root;
 use hugepage_sizing::Sizing;
 
 use crate::commands::metrics;
-use crate::commands::survey::AccountOptions;
+use crate::commands::survey::{AccountOptions, duration, within};
 use crate::exit::{self, Exit};
 use crate::history::HostHistory;
-use crate::host_options::{duration, within};
-use crate::oracle::files::WriterOptions;
-use crate::oracle::{self, survey_snapshot};
-use crate::output::host_rows::HostOutput;
-use crate::output::journal::{self, LogLevel};
-use crate::output::json_text;
-use crate::output::stream::complain;
+use crate::oracle::{WriterOptions, survey_snapshot};
+use crate::output::rows::HostOutput;
+use crate::output::{self, LogLevel, complain, json_text};
 use crate::privileges::{self, Needs};
 use crate::signals::SignalTimer;
-use crate::{atomic_file, state};
+use crate::state;
 
 /// The number of errors that are logged: messages that differ each time would fill the log.
 const MAX_REPORTED_ERRORS: usize = 50;
-
-/// History files that are kept besides those of running instances: those written to last, and none that nothing was written to for this time.
-const MAX_HISTORIES: usize = 1000;
-const MAX_HISTORY_AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
 /// Options of `watch`.
 #[derive(Debug, Args)]
@@ -103,7 +94,7 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
         std::fs::create_dir_all(directory)
             .with_context(|| format!("could not create the directory {} of --state-dir", directory.display()))?;
     }
-    privileges::note().into_iter().for_each(|note| journal::log(LogLevel::Log, note));
+    privileges::note().into_iter().for_each(|note| output::log(LogLevel::Log, note, &[]));
     let mut timer = SignalTimer::new(has_signal).context("could not catch signals")?;
     let mut history = HostHistory::open(root, directory);
     let mut reported = BTreeSet::new();
@@ -117,21 +108,15 @@ pub fn run(root: &Root, options: &WatchOptions, has_signal: &Arc<AtomicBool>) ->
         let survey = recorded(root, snapshot, options, &mut history, &mut reported);
         if root.is_live() && records > 0 {
             let of_running = |one: &Instance| state::history_file(directory, &one.id);
-            prune(directory, &survey.instances.iter().map(of_running).collect());
+            state::prune(directory, &survey.instances.iter().map(of_running).collect());
         }
         let sizings = survey.sizings();
         let errors = write_files(root, &survey, &sizings, options, &history, begun);
-        let has_written = errors.is_empty();
-        for error in errors {
-            // At every survey: a reader of an old file has no other sign that it is old.
-            journal::log(LogLevel::Warning, &format!("{error:#}"));
-        }
+        // At every survey: a reader of an old file has no other sign that it is old.
+        errors.iter().for_each(|error| output::log(LogLevel::Warning, &format!("{error:#}"), &[]));
         if options.once {
-            return Ok(if has_written {
-                exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings))
-            } else {
-                exit::UNKNOWN
-            });
+            let of_survey = || exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings));
+            return Ok(if errors.is_empty() { of_survey() } else { exit::UNKNOWN });
         }
         // The end of a reader wakes it, too.
         while let Some(left) = options.interval.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
@@ -157,27 +142,11 @@ fn recorded(
         // Each is logged once, not at every survey.
         let new = events.error.filter(|_| reported.len() < MAX_REPORTED_ERRORS);
         if let Some(text) = new.filter(|text| reported.insert(text.clone())) {
-            journal::log(LogLevel::Warning, &text);
+            output::log(LogLevel::Warning, &text, &[]);
         }
     }
     snapshot.recall(&|server, current, notes| history.recall(server, current, notes));
     snapshot.assess(options.reserve_percent)
-}
-
-/// Removes the history files of instances that are long gone. An instance can be created and dropped any number of times.
-#[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
-fn prune(directory: &Path, of_running: &BTreeSet<PathBuf>) {
-    let is_of_gone = |entry: &DirEntry| {
-        entry.file_name().to_str().is_some_and(state::is_history_file)
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
-            && !of_running.contains(&entry.path())
-    };
-    for (index, (modified, path)) in state::newest_first(directory, is_of_gone).iter().enumerate() {
-        if index >= MAX_HISTORIES || modified.elapsed().is_ok_and(|age| age > MAX_HISTORY_AGE) {
-            // One that remains is tried again after the next survey.
-            let _ = privileges::write(|| std::fs::remove_file(path));
-        }
-    }
 }
 
 /// Writes all files of one survey and returns the errors. An error of one file does not stop the others.
@@ -193,64 +162,23 @@ fn write_files(
     let next = (!options.once).then_some(options.interval);
     let snapshot = || survey_snapshot::from_survey(root, survey, sizings, next, &mut history.logs());
     let snapshot = (!options.oracle_dir.is_empty()).then(snapshot);
-    let of_survey = |path| (path, metrics::of_survey(root, survey, history, begun));
-    let textfile = options.textfile.as_deref().map(of_survey);
-    let written = |path: &Path, content: &[u8]| {
-        atomic_file::write(path, content, 0o644).with_context(|| format!("could not write {}", path.display()))
-    };
-    let json = options.json.as_deref().map(|path| {
-        let text = json_text(&HostOutput::new(survey, sizings))? + "\n";
-        written(path, text.as_bytes())
+    let json = |path| (path, json_text(&HostOutput::new(survey, sizings)).map(|text| text + "\n"));
+    let metrics = |path| (path, Ok(metrics::of_survey(root, survey, history, begun)));
+    let files = [options.json.as_ref().map(json), options.textfile.as_ref().map(metrics)];
+    let written = files.into_iter().flatten().map(|(path, text)| {
+        privileges::replace_file(path, text?.as_bytes()).with_context(|| format!("could not write {}", path.display()))
     });
-    let metrics = textfile.map(|(path, text)| written(path, text.as_bytes()));
     let oracle = snapshot.iter().flat_map(|snapshot| {
-        options.oracle_dir.iter().map(|directory| oracle::write(directory, snapshot, &options.access).map(|_| ()))
+        options.oracle_dir.iter().map(|directory| snapshot.write(directory, &options.access).map(|_| ()))
     });
-    [json, metrics].into_iter().flatten().chain(oracle).filter_map(Result::err).collect()
+    written.chain(oracle).filter_map(Result::err).collect()
 }
 
 fn log_message(instance: &str, message: &LogMessage) {
     let level = if message.is_bad { LogLevel::Warning } else { LogLevel::Log };
-    let parts = [("DETAIL", &message.detail), ("HINT", &message.hint)];
-    let mut lines = vec![format!("{}:  {instance}: {}", journal::name(level), message.message)];
-    for (name, text) in parts {
-        lines.extend(text.iter().flat_map(|text| text.lines()).map(|line| format!("{name}:  {instance}: {line}")));
+    let mut further = Vec::new();
+    for (name, text) in [("DETAIL", &message.detail), ("HINT", &message.hint)] {
+        further.extend(text.iter().flat_map(|text| text.lines()).map(|line| format!("{name}:  {instance}: {line}")));
     }
-    journal::write(level, &lines);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs::{self, File};
-    use std::time::SystemTime;
-
-    use super::*;
-
-    #[test]
-    fn keep_a_bounded_number_of_histories() {
-        let directory = tempfile::tempdir().unwrap();
-        let now = SystemTime::now();
-        let create = |name: &str, age: u64| {
-            let file = File::create(directory.path().join(name)).unwrap();
-            file.set_modified(now - Duration::from_secs(age)).unwrap();
-        };
-        let day = 24 * 60 * 60;
-        create("oracle-ancient.history", 401 * day);
-        create("00000002.history", 401 * day);
-        for index in 0..MAX_HISTORIES as u64 + 3 {
-            create(&format!("postgresql-{index}.history"), index);
-        }
-        create("oracle-running.history", 500 * day);
-        prune(directory.path(), &BTreeSet::from([directory.path().join("oracle-running.history")]));
-        let is_kept = |name: &str| directory.path().join(name).exists();
-        assert!(is_kept("oracle-running.history"));
-        assert!(!is_kept("oracle-ancient.history") && is_kept("00000002.history"));
-        assert!(
-            is_kept("postgresql-0.history")
-                && is_kept("postgresql-999.history")
-                && !is_kept("postgresql-1000.history")
-                && !is_kept("postgresql-1002.history")
-        );
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), MAX_HISTORIES + 2);
-    }
+    output::log(level, &format!("{instance}: {}", message.message), &further);
 }

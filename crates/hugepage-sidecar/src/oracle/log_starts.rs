@@ -14,8 +14,8 @@ use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::running::RunningOracle;
 use serde::{Deserialize, Serialize};
 
+use crate::oracle::FileRecord;
 use crate::oracle::record_line::seconds;
-use crate::oracle::snapshot::FileRecord;
 
 /// The last starts of an instance that become records: the package in the database reads all of them at each SELECT.
 const MAX_RECORDS: usize = 50;

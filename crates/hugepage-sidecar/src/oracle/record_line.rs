@@ -1,17 +1,16 @@
-//! Formats one record of a file as a line of text.
+//! Formats one record of a file as a line of US-ASCII text without quoting.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
 use crate::oracle::schema::{Column, ColumnType};
-use crate::oracle::text::{sanitised, truncate, truncate_at_word};
 use crate::output::rows::LAST_SECOND;
 
-/// The field separator.
-pub const DELIMITER: char = '|';
 /// The maximum bytes of a record with its newline: the default line of UTL_FILE has 1024, and all known readers accept 999.
 pub const MAX_RECORD_BYTES: usize = 999;
+/// Marks a truncated text.
+const ELLIPSIS: &str = "...";
 /// In place of an instruction that does not fit.
 const INSTRUCTION_ELSEWHERE: &str = "Run \"hugepage-sidecar status\" on this host: what to do does not fit here.";
 
@@ -33,7 +32,7 @@ pub fn line(columns: &[Column], value: impl Fn(&str) -> Value) -> String {
         };
         fields[at] = shortened(columns[at].column_type, &fields[at], fields[at].len().saturating_sub(excess));
     }
-    format!("{}\n", fields.join(&DELIMITER.to_string()))
+    format!("{}\n", fields.join("|"))
 }
 
 fn field(column_type: ColumnType, value: &Value) -> String {
@@ -70,6 +69,31 @@ fn shortened(column_type: ColumnType, text: &str, width: usize) -> String {
 fn elsewhere(column_type: ColumnType, width: usize) -> String {
     let is_instruction = matches!(column_type, ColumnType::Instruction(_)) && INSTRUCTION_ELSEWHERE.len() <= width;
     if is_instruction { INSTRUCTION_ELSEWHERE.to_owned() } else { String::new() }
+}
+
+/// `text` in printable US-ASCII without the separator and without blanks at its ends: a control character becomes a blank, `|` and
+/// a character beyond ASCII `?`. Oracle reads an empty text as NULL.
+fn sanitised(text: &str) -> String {
+    let safe = text.chars().map(|character| match character {
+        _ if character.is_control() => ' ',
+        _ if character == '|' || !character.is_ascii() => '?',
+        _ => character,
+    });
+    safe.collect::<String>().trim_matches(' ').to_owned()
+}
+
+/// Truncates a sanitised text that is longer to `width` bytes, with `...` at its end.
+fn truncate(text: &str, width: usize) -> String {
+    match width.checked_sub(ELLIPSIS.len()) {
+        Some(kept) => format!("{}{ELLIPSIS}", text[..kept].trim_end_matches(' ')),
+        None => String::new(),
+    }
+}
+
+/// Truncates a text as [`truncate`], but between two words, so that no number is cut; empty if the first word does not fit.
+fn truncate_at_word(text: &str, width: usize) -> String {
+    let kept = width.checked_sub(ELLIPSIS.len() + 1).and_then(|kept| text[..=kept].rfind(' '));
+    kept.map_or_else(String::new, |kept| format!("{} {ELLIPSIS}", text[..kept].trim_end_matches(' ')))
 }
 
 /// The seconds since 1970, for [`ColumnType::Utc`]; `None` if the time is before that.
@@ -191,5 +215,31 @@ mod tests {
         assert_eq!(utc(LAST_SECOND).unwrap(), "9999-12-31 23:59:59");
         assert_eq!(utc(LAST_SECOND + 1), None);
         assert_eq!(seconds(UNIX_EPOCH - Duration::from_secs(1)), None);
+    }
+
+    #[test]
+    fn sanitise_hostile_texts() {
+        for (text, safe) in [
+            ("plain", "plain"),
+            ("a|b\nc\td", "a?b c d"),
+            ("\u{85}|\r\n", "?"),
+            (" \t ", ""),
+            ("Größe €", "Gr??e ?"),
+            ("'; DROP USER SYS; --", "'; DROP USER SYS; --"),
+        ] {
+            assert_eq!(sanitised(text), safe);
+        }
+    }
+
+    #[test]
+    fn truncate_texts() {
+        assert_eq!(truncate("abcdefg", 6), "abc...");
+        assert_eq!(truncate("ab  cdefg", 6), "ab...");
+        assert_eq!(truncate("abcdef", 2), "");
+        assert_eq!(truncate_at_word("set it to 12345", 14), "set it to ...");
+        assert_eq!(truncate_at_word("set it to 12345", 13), "set it to ...");
+        assert_eq!(truncate_at_word("set it to 12345", 12), "set it ...");
+        assert_eq!(truncate_at_word("abcdefghij", 9), "");
+        assert_eq!(truncate_at_word("abc", 1), "");
     }
 }

@@ -141,8 +141,8 @@ impl DataFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oracle::names::object;
     use crate::oracle::record_line::MAX_RECORD_BYTES;
+    use crate::oracle::scripts::object;
 
     #[test]
     fn use_legal_and_unique_names() {

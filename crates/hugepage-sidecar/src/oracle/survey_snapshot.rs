@@ -20,7 +20,7 @@ use hugepage_sizing::Sizing;
 
 use crate::oracle::log_starts::{LogStarts, logged_errors};
 use crate::oracle::record_line::seconds;
-use crate::oracle::snapshot::{FileRecord, OracleSnapshot};
+use crate::oracle::{FileRecord, OracleSnapshot};
 use crate::output::rows::{InstanceRow, StoppedRow};
 
 /// The snapshot of a survey. `interval`: the time until the next one; `None` if none follows. `logs`: the starts of the instances.

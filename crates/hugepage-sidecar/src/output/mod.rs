@@ -1,16 +1,97 @@
-//! Output formats: tables for people, JSON and CSV for programs. Nothing is decided here.
+//! Output formats: tables for people, JSON and CSV for programs, on standard output; and standard error, where the journal finds
+//! priorities (sd-daemon(3)). Nothing is decided here. If their reader goes away, the exit status still says what was found.
 
-pub mod host_rows;
-pub mod journal;
 pub mod rows;
-pub mod stream;
 pub mod table;
 
 pub use hugepage_host::escape;
 
+use std::fmt::Arguments;
+use std::io::{self, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use clap::ValueEnum;
 
-use crate::output::stream::say;
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Prints a line to standard output.
+macro_rules! say {
+    () => { $crate::output::print(format_args!("\n")) };
+    ($($text:tt)*) => { $crate::output::print(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// Prints lines to standard error, without control characters.
+macro_rules! complain {
+    ($($text:tt)*) => { $crate::output::print_error(&format!($($text)*)) };
+}
+
+pub(crate) use {complain, say};
+
+/// Prints to standard output. A failure is kept for [`has_failed`].
+pub fn print(text: Arguments<'_>) {
+    if stdout().write_fmt(text).is_err() {
+        HAS_FAILED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Prints lines to standard error, where a failure cannot be told to anybody.
+pub fn print_error(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", escape::lines(text));
+}
+
+/// Whether output was lost, for example on a full disk. A reader that closed its end of a pipe wanted no more.
+pub fn has_failed() -> bool {
+    stdout().flush().is_err() || HAS_FAILED.load(Ordering::Relaxed)
+}
+
+/// Standard output, without an error for a closed pipe.
+pub fn stdout() -> Stdout {
+    Stdout(io::stdout())
+}
+
+/// Standard output, as [`stdout`] gives it.
+#[derive(Debug)]
+pub struct Stdout(io::Stdout);
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
+            result => result,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+}
+
+/// The level of a message.
+#[derive(Clone, Copy)]
+pub enum LogLevel {
+    /// Information.
+    Log,
+    /// Something is lost, or will be at the next start.
+    Warning,
+}
+
+/// Writes one message: `text` behind the name of its level, and further lines.
+pub fn log(level: LogLevel, text: &str, further: &[String]) {
+    let (name, priority) = match level {
+        LogLevel::Log => ("LOG", 6),
+        LogLevel::Warning => ("WARNING", 4),
+    };
+    let to_journal = std::env::var_os("JOURNAL_STREAM").is_some();
+    for line in std::iter::once(&format!("{name}:  {text}")).chain(further).map(|line| escape::line(line)) {
+        match to_journal {
+            true => complain!("<{priority}>{line}"),
+            false => complain!("{} {line}", humantime::format_rfc3339_seconds(std::time::SystemTime::now())),
+        }
+    }
+}
 
 /// An output format, of all but `status`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -3,7 +3,7 @@
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use hugepage_assess::assessment::Severity;
 
-use super::escape;
+use super::{escape, say};
 
 /// The width of output in columns, unless it goes to a terminal that reports its width; a serial console does not.
 const DEFAULT_WIDTH: u16 = 80;
@@ -53,6 +53,11 @@ pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
     let options = textwrap::Options::new(usize::from(DEFAULT_WIDTH)).initial_indent(&first).subsequent_indent(&rest);
     let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
     textwrap::fill(&shown, options).replace(BLANK, " ")
+}
+
+/// Prints notes, indented by `first` spaces.
+pub fn print_notes(notes: &[String], first: usize) {
+    notes.iter().for_each(|note| say!("{}", wrapped(&format!("note: {note}"), first, first + 2)));
 }
 
 /// An instruction as [`wrapped`]; each of its commands stands alone on a line, as it is to be typed.

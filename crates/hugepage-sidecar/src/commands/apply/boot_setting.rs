@@ -1,7 +1,5 @@
 //! Sets the pool for the next boot, in sysctl.d, or in tmpfiles.d for sizes that sysctl can't set, and finds what overrides it.
 
-use std::path::Path;
-
 use anyhow::Context;
 use hugepage_assess::advice::command::SYSCTL_FILE;
 use hugepage_kernel::memory::meminfo::Meminfo;
@@ -9,7 +7,7 @@ use hugepage_kernel::next_boot::{NextBoot, PoolAtBoot};
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{PageSize, Pages, Root};
 
-use crate::atomic_file;
+use crate::privileges;
 
 /// Applied early at boot by systemd-tmpfiles-setup.service (tmpfiles.d(5)).
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
@@ -25,7 +23,7 @@ pub struct BootSetting {
     /// The beginning of the line, with single blanks.
     name: String,
     /// The line itself, without a newline.
-    line: String,
+    pub line: String,
 }
 
 impl BootSetting {
@@ -41,19 +39,14 @@ impl BootSetting {
 
     /// The line for the pool of `size` of this host.
     pub fn new(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<Self> {
-        Ok(Self::for_pool(size, is_default(root, size)?, pages))
-    }
-
-    /// The line itself, without a newline.
-    pub fn line(&self) -> &str {
-        &self.line
+        Ok(Self::for_pool(size, Meminfo::read(root)?.huge_page_size == Some(size), pages))
     }
 
     /// Writes the line and keeps the other lines of the file. On an error the old file is unchanged.
     pub fn write(&self, root: &Root) -> anyhow::Result<()> {
         let old = if_there(root.read(self.file))?;
         let path = root.path(self.file);
-        let written = atomic_file::write(Path::new(&path), self.inserted_into(old.as_deref()).as_bytes(), 0o644);
+        let written = privileges::replace_file(&path, self.inserted_into(old.as_deref()).as_bytes());
         written.with_context(|| format!("could not write {}; it is unchanged", path.display()))
     }
 
@@ -77,11 +70,6 @@ impl BootSetting {
             }
         }
     }
-}
-
-/// Whether `size` is the default size of the kernel that runs.
-fn is_default(root: &Root, size: PageSize) -> anyhow::Result<bool> {
-    Ok(Meminfo::read(root)?.huge_page_size == Some(size))
 }
 
 /// A warning if the next boot sets another number than `pages`, or may do so.

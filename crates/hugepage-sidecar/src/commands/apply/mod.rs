@@ -1,13 +1,8 @@
 //! `apply`: sets the size of a pool, and restores it if the kernel does not provide all pages.
 
 mod boot_setting;
-mod kernel_pool;
-mod lock;
-mod messages;
-mod page_size;
+mod pool;
 mod resize;
-mod resize_plan;
-mod rollback;
 mod target;
 
 use std::io::{self, IsTerminal, Write};
@@ -16,20 +11,17 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use hugepage_assess::advice::command::reserve_at_boot;
 use hugepage_kernel::{PageSize, Pages, Root};
 use hugepage_sizing::Sizing;
 
 use self::boot_setting::BootSetting;
-use self::kernel_pool::KernelPool;
-use self::lock::Lock;
-use self::messages::{done, failure, preview};
+use self::pool::KernelPool;
 use self::resize::{Resize, ResizeOutcome, resize};
-use self::resize_plan::ResizePlan;
-use self::rollback::roll_back;
-use crate::commands::survey::AccountOptions;
+use self::target::HostState;
+use crate::commands::survey::{AccountOptions, within};
 use crate::exit::{self, Exit};
-use crate::host_options::within;
-use crate::output::stream::{complain, say};
+use crate::output::{complain, say};
 use crate::privileges::{self, Needs};
 use crate::signals;
 
@@ -44,7 +36,7 @@ pub struct ApplyOptions {
     #[arg(long)]
     recommended: bool,
     /// Page size of the pool, such as 2MB or 1GB [default: the kernel's default size]
-    #[arg(long, value_name = "SIZE", value_parser = page_size::parse)]
+    #[arg(long, value_name = "SIZE", value_parser = pool::page_size)]
     page_size: Option<PageSize>,
     /// Keep this share of the host's memory for 4 kB pages, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = within::<u32, 0, 100>)]
@@ -69,8 +61,8 @@ impl ApplyOptions {
         if self.dry_run {
             return needs;
         }
-        let needs = kernel_pool::FILES.iter().fold(needs, |needs, file| needs.directory(Path::new(file)));
-        let needs = needs.new_directory(Path::new(lock::DIRECTORY));
+        let needs = pool::FILES.iter().fold(needs, |needs, file| needs.directory(Path::new(file)));
+        let needs = needs.new_directory(Path::new(pool::LOCK_DIRECTORY));
         if self.persist {
             boot_setting::FILES.iter().fold(needs, |needs, file| needs.file(Path::new(file)))
         } else {
@@ -96,8 +88,8 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
     }
     let now = pool.state()?.pool.persistent();
     let host = target::host(root, options.reserve_percent, &options.accounts)?;
-    let sizing = Sizing::of_size(&host.sizings, pool.size());
-    let pages = target::recommended(sizing, pool.size())?.max(now);
+    let sizing = Sizing::of_size(&host.sizings, pool.size);
+    let pages = target::recommended(sizing, pool.size)?.max(now);
     let lacking = sizing.filter(|_| pages > now).map(target::lacking).unwrap_or_default();
     for line in lacking.iter().chain(&host.by_hand) {
         say!("{line}");
@@ -108,51 +100,49 @@ pub fn run(root: &Root, options: &ApplyOptions) -> anyhow::Result<Exit> {
 /// Sets the pool to `pages`, or says what that would change.
 fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages: Pages) -> anyhow::Result<Exit> {
     if options.dry_run {
-        announce(options, root, pool.state()?.plan(pages)?, pool.size())?;
+        announce(options, root, pool.state()?.plan(pages)?)?;
         return Ok(exit::OK);
     }
 
     pool.check_writable()?;
     // A refusal comes before the question, and both before anything is changed.
-    confirm(options, root, pool.state()?.plan(pages)?, pool.size())?;
-    let _lock = privileges::write(|| Lock::take(Path::new(lock::DIRECTORY)))?;
+    confirm(options, root, pool.state()?.plan(pages)?)?;
+    let _lock = privileges::write(|| pool::lock(Path::new(pool::LOCK_DIRECTORY)))?;
     // From here on a signal is handled between steps, so that the pool is always restored.
     let has_signal = signals::catch().context("could not catch signals")?;
     let before = pool.state()?;
     let plan = before.plan(pages)?;
-    let request = Resize { from: plan.from, to: plan.to, size: pool.size() };
-    match privileges::write(|| resize(&mut pool, request, &|| has_signal.load(Ordering::Relaxed))) {
-        Ok(ResizeOutcome::Reached) => {}
-        Ok(outcome) => {
-            complain!("hugepage-sidecar: {}", failure(outcome, pool.size(), plan));
-            return roll_back(&mut pool, &before);
+    let failure = match privileges::write(|| resize(&mut pool, plan, &|| has_signal.load(Ordering::Relaxed))) {
+        Ok(ResizeOutcome::Reached) => {
+            persist(options, root, plan)?;
+            return Ok(exit::OK);
         }
-        Err(error) => {
-            complain!("hugepage-sidecar: {error:#}");
-            return roll_back(&mut pool, &before);
-        }
-    }
-    say!("{}", done(pool.size(), plan));
-    persist(options, root, pool.size(), pages)?;
-    Ok(exit::OK)
+        Ok(outcome) => failure(outcome, plan),
+        Err(error) => format!("{error:#}"),
+    };
+    complain!("hugepage-sidecar: {failure}");
+    roll_back(&mut pool, &before)
 }
 
 /// Says what the plan would change.
-fn announce(options: &ApplyOptions, root: &Root, plan: ResizePlan, size: PageSize) -> anyhow::Result<()> {
-    say!("{}", preview(size, plan));
+fn announce(options: &ApplyOptions, root: &Root, Resize { size, from, to }: Resize) -> anyhow::Result<()> {
+    match from == to {
+        true => say!("The pool has {to} pages of {size} already; nothing to do."),
+        false => say!("The pool would have {to} pages of {size} ({}), now {from}.", size.times(to)),
+    }
     if options.persist {
-        let setting = BootSetting::new(root, size, plan.to)?;
-        say!("{} would contain: {}", setting.file, setting.line());
+        let setting = BootSetting::new(root, size, to)?;
+        say!("{} would contain: {}", setting.file, setting.line);
     }
     Ok(())
 }
 
 /// Asks on the terminal if the plan changes something and `--yes` was not given. The error is that nobody agreed.
-fn confirm(options: &ApplyOptions, root: &Root, plan: ResizePlan, size: PageSize) -> anyhow::Result<()> {
+fn confirm(options: &ApplyOptions, root: &Root, plan: Resize) -> anyhow::Result<()> {
     if options.yes || (plan.from == plan.to && !options.persist) {
         return Ok(());
     }
-    announce(options, root, plan, size)?;
+    announce(options, root, plan)?;
     let mut terminal = io::stderr();
     write!(terminal, "Change it? [y/N] ")?;
     terminal.flush()?;
@@ -164,15 +154,85 @@ fn confirm(options: &ApplyOptions, root: &Root, plan: ResizePlan, size: PageSize
     Ok(())
 }
 
-/// Sets the pool for the next boot if requested, and warns if that boot sets another number.
-fn persist(options: &ApplyOptions, root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<()> {
+/// Says that the pool is set, sets it for the next boot if requested, and warns if that boot sets another number.
+fn persist(options: &ApplyOptions, root: &Root, Resize { size, from, to }: Resize) -> anyhow::Result<()> {
+    match from == to {
+        true => say!("The pool has {to} pages of {size} already."),
+        false => say!("The pool has {to} pages of {size} now ({}), {from} before.", size.times(to)),
+    }
     if options.persist {
-        let setting = BootSetting::new(root, size, pages)?;
+        let setting = BootSetting::new(root, size, to)?;
         setting.write(root).context("the pool is set, but not for the next boot")?;
         say!("{} sets it at every boot.", setting.file);
     }
-    if let Some(warning) = boot_setting::override_warning(root, size, pages) {
+    if let Some(warning) = boot_setting::override_warning(root, size, to) {
         say!("{warning}");
     }
     Ok(())
+}
+
+/// Why the pool was not set.
+fn failure(outcome: ResizeOutcome, Resize { size, to, .. }: Resize) -> String {
+    match outcome {
+        ResizeOutcome::Reached => String::new(),
+        ResizeOutcome::Interrupted => "interrupted".to_owned(),
+        ResizeOutcome::InUse(in_use) => {
+            format!("{in_use} pages of {size} are in use now, more than the requested {to}")
+        }
+        ResizeOutcome::LowMemory(got) => format!(
+            "stopped at {got} of {to} pages of {size}: other processes use more memory now, and the host would begin to swap"
+        ),
+        ResizeOutcome::Incomplete(got) => format!(
+            "the kernel gave {got} of {to} pages of {size}, after compaction. Memory is fragmented. To get all pages, \
+             reserve them at boot: {}",
+            reserve_at_boot(size, to)
+        ),
+    }
+}
+
+/// Restores the pool, except for pages that other processes have taken meanwhile.
+fn roll_back(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<Exit> {
+    let size = pool.size;
+    let outcome = privileges::write(|| restore(pool, before));
+    let now = pool.state()?;
+    let (kept, had) = (now.pool.persistent(), before.pool.persistent());
+    if kept == had {
+        complain!("The pool keeps {kept} pages of {size}, as before.");
+        return Ok(exit::WARNING);
+    }
+    complain!("The pool keeps {kept} pages of {size}; before it kept {had}.");
+    if kept == rollback_target(before, &now) {
+        complain!("Other processes have taken pages meanwhile and keep them.");
+        return Ok(exit::WARNING);
+    }
+    match outcome? {
+        ResizeOutcome::InUse(in_use) => complain!("{in_use} pages were in use."),
+        ResizeOutcome::Incomplete(got) => complain!("The kernel stopped at {got} pages."),
+        _ => {}
+    }
+    Ok(exit::CRITICAL)
+}
+
+/// Sets the pool to what it was. Processes may take pages of it, or return some, between two steps.
+fn restore(pool: &mut KernelPool<'_>, before: &HostState) -> anyhow::Result<ResizeOutcome> {
+    const ATTEMPTS: usize = 10;
+    let mut outcome = ResizeOutcome::Reached;
+    for attempt in 0..ATTEMPTS {
+        let now = pool.state()?;
+        let (from, to) = (now.pool.persistent(), rollback_target(before, &now));
+        // Pages that the kernel did not give once, after compaction, it would not give again.
+        if from == to || (from < to && attempt > 0) {
+            break;
+        }
+        // Further signals are ignored until the pool is restored.
+        outcome = resize(pool, Resize { size: pool.size, from, to }, &|| false)?;
+    }
+    Ok(outcome)
+}
+
+fn rollback_target(before: &HostState, now: &HostState) -> Pages {
+    match (before.pool.in_use(), now.pool.in_use()) {
+        (Some(then), Some(in_use)) if in_use > then => in_use.min(now.pool.persistent()).max(before.pool.persistent()),
+        _ => before.pool.persistent(),
+    }
 }

@@ -40,15 +40,14 @@ pub enum ResizeOutcome {
     Interrupted,
 }
 
-/// A resize request.
-#[derive(Clone, Copy, Debug)]
+/// A change of the pool of one page size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resize {
-    /// The current size without surplus pages.
-    pub from: Pages,
-    /// The requested size.
-    pub to: Pages,
-    /// The page size.
     pub size: PageSize,
+    /// The current number of pages without surplus pages.
+    pub from: Pages,
+    /// The requested number.
+    pub to: Pages,
 }
 
 /// Resizes the pool, and stops if `interrupted` returns true.

@@ -1,26 +1,21 @@
 //! `size`: the recommended size of every pool, for running and for stopped servers.
 
-mod output;
 mod planned;
-mod print;
-mod sessions;
 pub mod sizing;
 
 use std::path::PathBuf;
 
 use clap::Args;
-use hugepage_kernel::Root;
+use hugepage_kernel::{Pages, Root};
 
-use self::output::SizeOutput;
 use self::planned::PlannedOptions;
-use self::print::print;
-use self::sessions::SessionsOutput;
-use self::sizing::HostSizing;
-use super::survey::ShowOptions;
+use self::sizing::{HostSizing, PoolSizing, SessionsOutput, SizeOutput};
+use super::survey::{ShowOptions, within};
 use crate::exit::{self, Exit};
-use crate::host_options::within;
-use crate::output::{Format, json};
-use crate::server_program::asked_starts::asking;
+use crate::output::rows::NO_POOLS;
+use crate::output::table::{or_unknown, print_notes, table, wrapped};
+use crate::output::{Format, escape, json, say};
+use crate::server_program::asked;
 
 /// Options of `size`.
 #[derive(Clone, Debug, Args)]
@@ -48,16 +43,14 @@ pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
         return planned;
     }
     let counts_stopped = !options.running_only;
-    let survey = asking(root, |ask| {
-        options.show.survey(root, ask, |snapshot| {
-            if counts_stopped {
-                snapshot.find_stopped_clusters(root, &options.postgresql_data, ask);
-            }
-        })
+    let ask = asked(root);
+    let survey = options.show.survey(root, ask, |snapshot| {
+        if counts_stopped {
+            snapshot.find_stopped_clusters(root, &options.postgresql_data, ask);
+        }
     })?;
     let sizing = HostSizing::new(survey, counts_stopped);
-    let mut output = SizeOutput::new(&sizing);
-    output.sessions = options.sessions.and_then(|sessions| SessionsOutput::new(&sizing, sessions));
+    let output = SizeOutput::new(&sizing, options.sessions);
     match options.format {
         Format::Json => json(&output)?,
         Format::Table => print(&output),
@@ -71,4 +64,117 @@ pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
         false if complete => exit::OK,
         false => exit::UNKNOWN,
     })
+}
+
+fn print(output: &SizeOutput) {
+    for pool in &output.pools {
+        print_pool(pool);
+    }
+    if output.pools.is_empty() {
+        say!("{NO_POOLS}");
+    }
+    if let Some(sessions) = &output.sessions {
+        print_sessions(sessions);
+    }
+    for one in &output.not_counted {
+        say!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.reason), 0, 2));
+    }
+    print_notes(&output.notes, 0);
+}
+
+fn print_pool(pool: &PoolSizing) {
+    print_recommended(pool);
+    print_needs(pool);
+    if pool.held_by_strangers > Pages(0) {
+        let (pages, beside) = (pool.held_by_strangers, pool.needed_in_all.saturating_add(pool.held_by_strangers));
+        let text = format!(
+            "not counted: {pages} pages that {} holds (--service-account counts them); beside them {beside} are needed",
+            pool.strangers
+        );
+        say!("{}", wrapped(&text, 2, 4));
+    }
+    for misfit in &pool.does_not_fit {
+        let capacity = or_unknown(pool.capacity);
+        let text = format!(
+            "{} does not fit: its {} pages are {} more than this host can provide beside the others; the capacity is {capacity} pages; it counts with {}",
+            misfit.name, misfit.pages, misfit.over, misfit.counted
+        );
+        say!("{}", wrapped(&text, 2, 4));
+    }
+    if let Some(remains) = pool.remains_for_base_pages {
+        say!("  {remains} remain for base pages");
+    }
+    if let Some(caution) = &pool.caution {
+        say!("  caution: {caution}");
+    }
+    if let Some(command) = &pool.command {
+        say!("  {command}");
+    }
+    say!();
+}
+
+/// The recommended number, beside the present one.
+fn print_recommended(pool: &PoolSizing) {
+    let size = pool.page_size;
+    // What other outputs do not count, and what nobody is known to need.
+    let needed = match pool.recommended_nr_hugepages {
+        Some(pages) if pages > pool.needed_in_all => format!("{} needed by ", pool.needed_in_all),
+        _ => String::new(),
+    };
+    let of = pool.by_stopped.as_ref().map_or(String::new(), |clause| format!(", {clause}"));
+    let more = format!("; {needed}all of the host{}{of}", if pool.does_not_fit.is_empty() { "" } else { " that fits" });
+    // The kernel's parameter is without surplus pages.
+    let now = match pool.surplus {
+        Pages(0) => pool.nr_hugepages.to_string(),
+        surplus => format!("{} and {surplus} surplus", pool.nr_hugepages.saturating_sub(surplus)),
+    };
+    match pool.recommended_nr_hugepages {
+        Some(Pages(0)) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
+        Some(pages) if pool.is_default => {
+            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})")
+        }
+        Some(pages) => say!("{pages} page{} of {size}   (now {now}{more})", if pages == Pages(1) { "" } else { "s" }),
+        None => say!("pages of {size}: no recommendation, the need of an instance is unknown (now {now})"),
+    }
+}
+
+/// What each server needs and has.
+fn print_needs(pool: &PoolSizing) {
+    let mut rows = table(&["  INSTANCE", "STATE", "NEEDED", "HELD"], 2);
+    for need in &pool.needs {
+        rows.add_row(vec![
+            format!("  {}", escape::line(&need.name)),
+            if need.is_running { "running" } else { "down" }.to_owned(),
+            need.pages.to_string(),
+            need.held.to_string(),
+        ]);
+    }
+    if pool.held_by_others > pool.held_by_strangers {
+        let held = pool.held_by_others.saturating_sub(pool.held_by_strangers).to_string();
+        let is_known = pool.recommended_nr_hugepages.is_some();
+        let who = if is_known { "  (others)" } else { "  (others, or not inspected)" };
+        rows.add_row(vec![who.to_owned(), String::new(), held.clone(), held]);
+    }
+    if rows.row_count() > 0 {
+        say!("{}", rows.trim_fmt());
+    }
+}
+
+fn print_sessions(sessions: &SessionsOutput) {
+    let title = format!(
+        "page tables of {} sessions, as if each had touched all shared memory, with OWN for other memory of each:",
+        sessions.sessions
+    );
+    say!("{}", wrapped(&title, 0, 2));
+    let mut rows = table(&["  INSTANCE", "SHARED", "OWN", "4 KB PAGES", "HUGE PAGES"], 1);
+    for row in &sessions.instances {
+        rows.add_row(vec![
+            format!("  {}", escape::line(&row.instance)),
+            row.shared_memory.to_string(),
+            or_unknown(row.own_per_session),
+            row.page_tables_base.to_string(),
+            or_unknown(row.page_tables_huge),
+        ]);
+    }
+    say!("{}\n", rows.trim_fmt());
 }

@@ -10,13 +10,12 @@ use hugepage_kernel::{Bytes, PageSize, Pages, Root};
 use hugepage_start::StartAnswer;
 use serde::Serialize;
 
+use crate::commands::survey::within;
 use crate::exit::{self, Exit};
-use crate::host_options::within;
-use crate::output::stream::say;
 use crate::output::table::wrapped;
-use crate::output::{Format, json};
+use crate::output::{Format, json, say};
+use crate::server_program::check_installed;
 use crate::server_program::empty_cluster::EmptyCluster;
-use crate::server_program::trust;
 
 /// What is known of the server.
 #[derive(Clone, Debug, Args)]
@@ -54,17 +53,17 @@ struct PlannedPages {
 impl PlannedOptions {
     /// Shows what the planned server needs; `None` if none is planned.
     pub fn run(&self, root: &Root, format: Format) -> Option<anyhow::Result<Exit>> {
-        let (shared_buffers, major) = (self.shared_buffers.as_deref()?, self.major?);
-        Some(self.server(root, shared_buffers, major).and_then(|server| server.show(format)))
+        let server = self.server(root, self.shared_buffers.as_deref()?, self.major?);
+        Some(server.and_then(|server| show(&server, format)))
     }
 
     fn server<'a>(&self, root: &Root, shared_buffers: &'a str, major: u32) -> anyhow::Result<PlannedServer<'a>> {
         let of_new_cluster = 16;
-        let connections = self.max_connections.to_string();
+        let max_connections = self.max_connections;
+        let connections = max_connections.to_string();
         let settings = [("shared_buffers", shared_buffers), ("max_connections", &*connections)];
         let ask = || {
-            let program = trust::check_installed(major)?;
-            let cluster = EmptyCluster::new(&program, major, of_new_cluster)?;
+            let cluster = EmptyCluster::new(&check_installed(major)?, major, of_new_cluster)?;
             match cluster.shared_memory(settings.into_iter()) {
                 StartAnswer::Starts(size) => Ok(Ok(size)),
                 StartAnswer::Refuses(error) => Ok(Err(error)),
@@ -73,45 +72,37 @@ impl PlannedOptions {
         };
         // Its user has processes that are trusted with servers; those of nobody are anybody's.
         let postgres = accounts::accounts(root)?.into_iter().find(|account| account.name == "postgres");
-        let reader =
-            Owner::of_account(root, postgres.context("there is no user postgres, as whom its program runs")?.uid);
-        let shared_memory = readers::read_as(&reader, ask)
+        let postgres = postgres.context("there is no user postgres, as whom its program runs")?;
+        let shared_memory = readers::read_as(&Owner::of_account(root, postgres.uid), ask)
             .map_err(|unread| unread.to_string())
             .flatten()
             .map_err(|why| anyhow!("the need of a server of version {major} is unknown: {why}"))?
             .map_err(|error| anyhow!("a server of version {major} would not start: {error}"))?;
-        let sizes = pool::sizes(root)?.into_iter();
-        let pages =
-            sizes.map(|page_size| PlannedPages { page_size, pages_needed: page_size.pages_to_hold(shared_memory) });
-        let max_connections = self.max_connections;
-        Ok(PlannedServer { major, shared_buffers, max_connections, shared_memory, pages: pages.collect() })
+        let of_size =
+            |size: PageSize| PlannedPages { page_size: size, pages_needed: size.pages_to_hold(shared_memory) };
+        let pages = pool::sizes(root)?.into_iter().map(of_size).collect();
+        Ok(PlannedServer { major, shared_buffers, max_connections, shared_memory, pages })
     }
 }
 
-impl PlannedServer<'_> {
-    fn show(&self, format: Format) -> anyhow::Result<Exit> {
-        match format {
-            Format::Json => json(self)?,
-            Format::Table => {
-                let Self { major, shared_buffers, max_connections, shared_memory, .. } = self;
-                let server = format!(
-                    "A server of version {major} with shared_buffers = {shared_buffers}, max_connections = {max_connections} and \
-                     the defaults of other settings needs {shared_memory}:"
-                );
-                say!("{}", wrapped(&server, 0, 2));
-                for PlannedPages { page_size, pages_needed } in &self.pages {
-                    say!("  {pages_needed} pages of {page_size}");
-                }
-            }
-        }
-        Ok(exit::OK)
+fn show(server: &PlannedServer<'_>, format: Format) -> anyhow::Result<Exit> {
+    let PlannedServer { major, shared_buffers, max_connections, shared_memory, pages } = server;
+    if format == Format::Json {
+        json(server)?;
+        return Ok(exit::OK);
     }
+    let needs = format!(
+        "A server of version {major} with shared_buffers = {shared_buffers}, max_connections = {max_connections} and \
+         the defaults of other settings needs {shared_memory}:"
+    );
+    say!("{}", wrapped(&needs, 0, 2));
+    for PlannedPages { page_size, pages_needed } in pages {
+        say!("  {pages_needed} pages of {page_size}");
+    }
+    Ok(exit::OK)
 }
 
 /// The text of a size as PostgreSQL writes it.
 fn shared_buffers(text: &str) -> Result<String, String> {
-    match size_setting(text, 8 << 10) {
-        Some(_) => Ok(text.to_owned()),
-        None => Err("it is no size, such as 8GB".to_owned()),
-    }
+    size_setting(text, 8 << 10).map(|_| text.to_owned()).ok_or_else(|| "it is no size, such as 8GB".to_owned())
 }

@@ -1,9 +1,14 @@
-//! The pages that the servers of a host need, running or stopped.
+//! The pages that the servers of a host need, running or stopped, and the output of `size` as it is in JSON.
 
-use hugepage_host::Survey;
-use hugepage_kernel::Pages;
+use hugepage_assess::assessment::page_tables::tables;
+use hugepage_assess::columns;
+use hugepage_assess::model::Pending;
+use hugepage_host::host_advice::pool_step;
+use hugepage_host::{Instance, Survey};
+use hugepage_kernel::{Bytes, Notes, PageSize, Pages};
 use hugepage_oracle::stopped::StoppedOracle;
-use hugepage_sizing::{Sizing, StoppedDatabase};
+use hugepage_sizing::{Misfit, PoolNeed, Sizing, StoppedDatabase, Wants};
+use serde::Serialize;
 
 /// The recommended pools of a host, and what they were derived from.
 pub struct HostSizing {
@@ -39,5 +44,170 @@ impl HostSizing {
         let by_hand = by_hand.map(|one| format!("{} is manual in its start.conf: it does not start at boot", one.name));
         let by_hand = by_hand.chain(sizings.iter().filter_map(enough)).collect();
         Self { survey, down, sizings, by_hand, notes }
+    }
+}
+
+/// The output of the command.
+#[derive(Debug, Serialize)]
+pub struct SizeOutput {
+    pub pools: Vec<PoolSizing>,
+    /// Servers that need no huge pages, or whose need is unknown, and why.
+    pub not_counted: Vec<UncountedServer>,
+    /// The forecast for sessions; null without --sessions.
+    pub sessions: Option<SessionsOutput>,
+    pub notes: Vec<String>,
+}
+
+columns! {
+    /// A pool and the servers that need it.
+    PoolSizing(survey: &Survey, sizing: &Sizing) where {
+        let size = sizing.page_size;
+        let pool = survey.host.pool(size);
+    } {
+        page_size: PageSize = size,
+        is_default: bool = survey.host.default_page_size() == Some(size),
+        nr_hugepages: Pages = pool.map_or(Pages(0), |pool| pool.nr),
+        /// Those of them that are surplus.
+        #[serde(skip)]
+        surplus: Pages = pool.and_then(|pool| pool.surplus).unwrap_or_default(),
+        /// The recommended size of the pool; null if the need of an instance is unknown: any number may be too small.
+        recommended_nr_hugepages: Option<Pages> = sizing.recommended,
+        needed_in_all: Pages = sizing.total,
+        /// The most that the host can hold, as measured.
+        capacity: Option<Pages> = sizing.capacity.map(|capacity| capacity.most),
+        /// The most that leaves --reserve-percent of memory to base pages.
+        capacity_within_reserve: Option<Pages> = sizing.capacity.map(|capacity| capacity.within_reserve),
+        /// A clause on a recommended number beyond `capacity_within_reserve`; null for others.
+        caution: Option<String> = caution(sizing),
+        remains_for_base_pages: Option<Bytes> = sizing.remains,
+        held_by_others: Pages = sizing.others,
+        /// Those of them that no service account holds, which are not in `needed_in_all`.
+        held_by_strangers: Pages = sizing.strangers.pages,
+        /// Whose those are.
+        #[serde(skip)]
+        strangers: String = sizing.strangers.holder(),
+        needs: Vec<PoolNeed> = sizing.needs.clone(),
+        does_not_fit: Vec<Misfit> = sizing.misfits.clone(),
+        /// A clause on servers that do not run, which other outputs may not count.
+        #[serde(skip)]
+        by_stopped: Option<String> = sizing.by_stopped(),
+        /// The command that gives the pool the pages that servers lack: of a NUMA node where a server may use no others.
+        command: Option<String> = pool_step(survey, sizing).and_then(|step| step.command()),
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub struct UncountedServer {
+    pub instance: String,
+    pub kind: String,
+    pub reason: String,
+    pub is_known: bool,
+}
+
+impl SizeOutput {
+    pub fn new(host: &HostSizing, sessions: Option<u64>) -> Self {
+        let HostSizing { survey, down, sizings, .. } = host;
+        let mut notes = [&host.by_hand[..], &host.notes].concat();
+        notes.extend(survey.instances.iter().filter_map(Instance::note_on_size));
+        notes.extend(survey.host.notes.iter().cloned());
+        notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
+        notes.extend(survey.host.stopped.iter().flat_map(|stopped| stopped.notes.iter().cloned()));
+        let (not_counted, mut said) = (not_counted(survey, down), Notes::default());
+        // Why a need is unknown is said where it is not counted.
+        let is_reason = |note: &str| not_counted.iter().any(|one| one.reason.contains(note));
+        notes.into_iter().filter(|note| !is_reason(note)).for_each(|note| said.add(note));
+        Self {
+            pools: sizings.iter().map(|sizing| PoolSizing::new(survey, sizing)).collect(),
+            not_counted,
+            sessions: sessions.and_then(|sessions| SessionsOutput::new(host, sessions)),
+            notes: said.into_vec(),
+        }
+    }
+}
+
+fn caution(sizing: &Sizing) -> Option<String> {
+    let (left, percent) = sizing.capacity?.leaves_less(sizing.recommended?, sizing.page_size)?;
+    Some(format!("it leaves {left} to base pages, less than {percent}% of memory"))
+}
+
+fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer> {
+    let running = survey.instances.iter().filter_map(|instance| {
+        let facts = &instance.status.facts;
+        let (reason, is_known) = match &facts.segment {
+            None => ("its shared memory could not be inspected: run this as root".into(), false),
+            Some(_) if let Pending::Refused(error) = &facts.pending => {
+                (format!("what its next start needs: its next start would fail: {error}"), false)
+            }
+            Some(_) if facts.pending == Pending::Unknown => {
+                (format!("what its next start needs, which is unknown: {}", instance.notes.join("; ")), false)
+            }
+            Some(_) if instance.need().pages > Pages(0) => return None,
+            Some(_) if facts.requested.never_in_huge_pages() => {
+                ("its kind of shared memory cannot be in huge pages".into(), true)
+            }
+            Some(_) if facts.may_request_next() && facts.pool_state.pool.known().is_none() => {
+                ("this kernel has no pool of the pages that it asks for".into(), false)
+            }
+            Some(_) => ("huge pages are turned off in its configuration".into(), true),
+        };
+        let (instance, kind) = (instance.id.name.clone(), instance.id.kind());
+        Some(UncountedServer { instance, kind, reason, is_known })
+    });
+    let down = down.iter().filter_map(|down| {
+        let (why, is_known) = match &down.wants {
+            Wants::Pages(..) => return None,
+            Wants::None(why) => (why.to_string(), true),
+            Wants::Unknown(why) => (why.clone(), false),
+        };
+        Some(UncountedServer { instance: down.name.clone(), kind: down.kind.to_string(), reason: why, is_known })
+    });
+    let strangers = survey.host.strangers.first.iter().map(|one| UncountedServer {
+        instance: format!("{} (process {})", one.name, one.pid),
+        kind: "stranger".to_owned(),
+        reason: one.reason.clone(),
+        is_known: true,
+    });
+    running.chain(down).chain(strangers).collect()
+}
+
+/// The part of the output that `--sessions` adds.
+#[derive(Debug, Serialize)]
+pub struct SessionsOutput {
+    pub sessions: u64,
+    pub instances: Vec<SessionRow>,
+}
+
+/// The sessions of one server; sizes are in bytes.
+#[derive(Debug, Serialize)]
+pub struct SessionRow {
+    pub instance: String,
+    pub shared_memory: Bytes,
+    /// Page tables that each session needs for other memory, by the smallest process; null if unknown, and then not counted.
+    pub own_per_session: Option<Bytes>,
+    pub page_tables_base: Bytes,
+    /// In huge pages of the default size; null if the kernel has none.
+    pub page_tables_huge: Option<Bytes>,
+}
+
+impl SessionsOutput {
+    fn new(host: &HostSizing, sessions: u64) -> Option<Self> {
+        let survey = &host.survey;
+        let (base, huge) = (survey.host.base_page_size?, survey.host.default_page_size());
+        let row = |instance: &String, shared_memory, own_per_session: Option<Bytes>| {
+            let own = Bytes(own_per_session.unwrap_or_default().0.saturating_mul(sessions));
+            let at = |size| own.saturating_add(tables(sessions, shared_memory, size));
+            let instance = instance.clone();
+            let (page_tables_base, page_tables_huge) = (at(base), huge.map(at));
+            SessionRow { instance, shared_memory, own_per_session, page_tables_base, page_tables_huge }
+        };
+        let running = survey
+            .instances
+            .iter()
+            .filter_map(|one| Some(row(&one.id.name, one.status.facts.segment_size()?, one.memory.page_tables.min)));
+        let down = host.down.iter().filter_map(|down| match down.wants {
+            Wants::Pages(pages, _) => Some(row(&down.name, down.page_size.or(huge)?.times(pages), None)),
+            _ => None,
+        });
+        Some(Self { sessions, instances: running.chain(down).collect() })
     }
 }

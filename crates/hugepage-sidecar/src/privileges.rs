@@ -1,26 +1,37 @@
-//! The privileges that this program gives up at its start: most powers of root.
+//! The privileges that this program gives up at its start, most powers of root, and where and how it writes with what it keeps.
 //!
 //! The thread that reads the host has two capabilities. What a command needs besides is permitted, but in effect only in a
 //! thread that writes one file, and ends, or in a reader until it has become another user.
+//! It writes only below directories that no other user can replace, for example by a link to another directory. Root may also write
+//! to a directory of the user who has become root by sudo(8), and of an account of the system, such as that of Prometheus, but
+//! not of one that databases run as.
 
-mod output_place;
-
-use std::fs::{self, DirBuilder, Metadata};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{self, DirBuilder, Metadata, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
 
 use hugepage_host::readers::capabilities;
-use hugepage_server::safe_directory::others_may_write;
+use hugepage_host::{is_usual_service_account, listed_service_accounts};
+use hugepage_kernel::Root;
+use hugepage_kernel::host::accounts;
+use hugepage_server::SafeDirectory;
+use hugepage_server::safe_directory::{other_writer, others_may_write};
+use rustix::fs::OFlags;
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use rustix::thread::{CapabilitySet, capability_is_in_ambient_set};
+
+use crate::server_program;
 
 /// The capabilities to look at other users' processes, and to end readers. None opens a file of another user.
 const LOOKING: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::KILL);
 /// What a reader needs to become the user whose files it reads; this process has it permitted and not in effect.
 const BECOMING: CapabilitySet = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
+
+/// The prefix of temporary files: programs that read a whole directory ignore hidden files and unknown suffixes.
+const TEMPORARY: &str = ".hugepage-sidecar";
 
 /// What a command does besides looking.
 #[derive(Debug, Default)]
@@ -48,8 +59,8 @@ impl Needs {
             let _ = DirBuilder::new().recursive(true).mode(0o755).create(directory);
             // Somebody may have made it first, and in a sticky one anybody could make a file that is not there yet.
             let is_shared = fs::metadata(directory).is_ok_and(|found| others_may_write(&found));
-            let of_shared = || is_shared.then(|| output_place::refused(directory, None));
-            needs.refused = output_place::refusal(directory).or_else(of_shared);
+            let of_shared = || is_shared.then(|| refused(directory, None));
+            needs.refused = refusal(directory).or_else(of_shared);
         }
         needs.directory(directory)
     }
@@ -65,7 +76,7 @@ impl Needs {
     }
 
     fn unless_shared(mut self, directory: &Path) -> Self {
-        self.refused = self.refused.or_else(|| output_place::refusal(directory));
+        self.refused = self.refused.or_else(|| refusal(directory));
         self
     }
 
@@ -98,9 +109,42 @@ fn above(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Why the file `path` is not replaced; `None` if it may be.
-pub fn refusal_of_file(path: &Path) -> Option<String> {
-    output_place::refusal(above(path))
+/// Why nothing is written below `directory`, or where it would be created; `None` if it is, or the command says why not.
+fn refusal(directory: &Path) -> Option<String> {
+    let path = std::path::absolute(directory).ok()?;
+    let found = path.ancestors().find_map(|at| match other_writer(at, is_trusted) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        found => Some(found),
+    });
+    let (at, owner) = found?.ok()??;
+    Some(refused(&at, owner))
+}
+
+/// That nothing is written below `at`, because of its owner or of those whom its mode lets write there.
+fn refused(at: &Path, owner: Option<u32>) -> String {
+    format!(
+        "nothing is written below {}: {} could put something else in its place; use a directory of root's or of your own, and chmod go-w",
+        at.display(),
+        owner.map_or("a group or any user".to_owned(), server_program::user)
+    )
+}
+
+fn is_trusted(uid: u32) -> bool {
+    let me = geteuid();
+    let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok()).filter(|_| me.is_root());
+    uid == 0 || uid == me.as_raw() || caller() == Some(uid) || is_system(uid)
+}
+
+fn is_system(uid: u32) -> bool {
+    let root = Root::live();
+    let of_people = accounts::first_uid_of_people(&root).unwrap_or(1);
+    let named = accounts::accounts(&root).unwrap_or_default();
+    let listed = listed_service_accounts(&root).unwrap_or_default();
+    let is_listed = |who: &str| listed.iter().any(|name| name == who);
+    let is_of_servers = |name: &str| is_usual_service_account(name) || is_listed(name);
+    let mut named = named.iter().filter(|account| account.uid == uid).peekable();
+    let is_one = uid < of_people && named.peek().is_some() && !is_listed(&uid.to_string());
+    is_one && !named.any(|account| is_of_servers(&account.name))
 }
 
 /// Whether this user can write to a file without a capability, by the file's mode.
@@ -165,8 +209,33 @@ pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T
     })
 }
 
+/// Replaces the file at `path`, for all users to read. A reader sees the old file or the new one, also after a crash or on a full disk.
+/// On an error the old file is unchanged and no temporary file remains. Replaces regular files alone.
+pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    write(|| {
+        // Since the start the directory may have become another user's.
+        refusal(above(path)).map_or(Ok(()), |why| Err(io::Error::other(why)))?;
+        let (directory, name) = SafeDirectory::open_above(path, OFlags::empty())?;
+        match directory.open_file(name, OFlags::PATH, 0).and_then(|found| found.metadata()) {
+            Ok(found) if !found.is_file() => {
+                return Err(io::Error::other("it is not a regular file, and is not replaced"));
+            }
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let new = directory.temporary_file(TEMPORARY)?;
+        (&new.file).write_all(content)?;
+        new.file.set_permissions(Permissions::from_mode(0o644))?;
+        new.put(name)
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, Mode};
+
     use super::*;
 
     #[test]
@@ -178,5 +247,38 @@ mod tests {
         assert_eq!(Needs::default().owners().writing(), CapabilitySet::CHOWN);
         fs::set_permissions(own.path(), std::os::unix::fs::PermissionsExt::from_mode(0o500)).unwrap();
         assert!(Needs::default().directory(own.path()).writing().contains(CapabilitySet::DAC_OVERRIDE));
+    }
+
+    #[test]
+    fn replace_a_file_or_leave_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        for content in ["first\n", "second\n"] {
+            replace_file(&path, content.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        }
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+        // A directory cannot be replaced by a file.
+        let taken = directory.path().join("taken");
+        fs::create_dir(&taken).unwrap();
+        assert!(replace_file(&taken, b"x").is_err());
+        assert!(replace_file(&directory.path().join("none/file"), b"x").is_err());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no temporary file remains");
+    }
+
+    #[test]
+    fn replace_nothing_but_a_regular_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        symlink(&file, &link).unwrap();
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mkfifoat(CWD, &pipe, Mode::RUSR).unwrap();
+        for path in [&link, &pipe, Path::new("/dev/null")] {
+            let error = replace_file(path, b"x").unwrap_err().to_string();
+            assert!(error.contains("not a regular file"), "{error}");
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     }
 }

@@ -1,6 +1,6 @@
-//! The pool of this host's kernel: its file in /sys, and compaction in /proc/sys/vm (admin-guide/sysctl/vm).
+//! The pool of this host's kernel: its file in /sys, compaction in /proc/sys/vm (admin-guide/sysctl/vm), and the lock of who changes it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,11 @@ use hugepage_assess::assessment::capacity::HostMemory;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
+use hugepage_server::SafeDirectory;
+use rustix::fs::OFlags;
 
 use super::resize::PoolOperations;
-use super::resize_plan::HostState;
+use super::target::HostState;
 use crate::privileges;
 
 const POOLS: &str = "/sys/kernel/mm/hugepages";
@@ -19,10 +21,22 @@ const COMPACT_MEMORY: &str = "/proc/sys/vm/compact_memory";
 /// The files that are written, and the directory of the pools' files.
 pub const FILES: [&str; 2] = [POOLS, COMPACT_MEMORY];
 
+/// The directory of the lock file. Only root can create it, because /run is root's; every user can write to /run/lock.
+pub const LOCK_DIRECTORY: &str = "/run/hugepage-sidecar";
+const LOCK_FILE: &str = "apply.lock";
+
+/// Parses a size as PostgreSQL writes it (`2MB`, `64kB`), as the kernel's command line does (`2M`, `2048K`), or in bytes.
+pub fn page_size(text: &str) -> Result<PageSize, String> {
+    let plain = text.trim_end_matches(['b', 'B']).trim_end_matches('i');
+    let unit = plain.trim_start_matches(|c: char| c.is_ascii_digit());
+    let size = PageSize::of_kernel_text(plain).filter(|_| ["", "k", "K", "M", "G"].contains(&unit));
+    size.ok_or_else(|| "not a page size: give a number and kB, MB or GB".to_owned())
+}
+
 /// The pool of one page size.
 pub struct KernelPool<'a> {
     root: &'a Root,
-    size: PageSize,
+    pub size: PageSize,
     reserve_percent: u32,
 }
 
@@ -39,11 +53,6 @@ impl<'a> KernelPool<'a> {
             bail!("this kernel has no huge pages of {size}; it supports {}", names.join(", "));
         }
         Ok(Self { root, size, reserve_percent })
-    }
-
-    /// The size of the pages.
-    pub fn size(&self) -> PageSize {
-        self.size
     }
 
     /// The current state of the pool and of the host's memory.
@@ -109,4 +118,54 @@ fn open(path: &Path) -> io::Result<File> {
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let written = open(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.with_context(|| format!("could not write \"{text}\" to {}", path.display()))
+}
+
+/// Allows one `apply` at a time, until the file is closed: two would each count the pages that the kernel gave to the other.
+/// The file is in `directory`, which is created if it does not exist.
+pub fn lock(directory: &Path) -> anyhow::Result<File> {
+    let path = directory.join(LOCK_FILE);
+    // The directory is no other user's, who could hold the lock of a file there for ever.
+    let opened = SafeDirectory::open_above(directory, OFlags::PATH)
+        .and_then(|(parent, name)| parent.create_directory(name, 0o755, OFlags::empty())?.open_lock(LOCK_FILE));
+    let file = opened.with_context(|| format!("could not open the lock file {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!("another \"apply\" is running: it holds {}", path.display()),
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("could not lock {}", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn lock_exclusively() {
+        let above = tempfile::tempdir().unwrap();
+        let directory = above.path().join("lock");
+        let held = lock(&directory).unwrap();
+        assert!(lock(&directory).unwrap_err().to_string().contains("is running"));
+        drop(held);
+        lock(&directory).unwrap();
+        symlink(&directory, above.path().join("link")).unwrap();
+        assert!(lock(&above.path().join("link")).is_err());
+        fs::remove_file(directory.join(LOCK_FILE)).unwrap();
+        symlink("/dev/null", directory.join(LOCK_FILE)).unwrap();
+        assert!(lock(&directory).is_err());
+    }
+
+    #[test]
+    fn page_sizes() {
+        for (text, kib) in
+            [("2MB", 2048), ("2M", 2048), ("2048kB", 2048), ("1GiB", 1 << 20), ("64kB", 64), ("1048576", 1024)]
+        {
+            assert_eq!(page_size(text).ok(), PageSize::from_kib(kib), "{text}");
+        }
+        for text in ["", "MB", "2 TB", "-2MB", "0"] {
+            assert!(page_size(text).is_err(), "{text}");
+        }
+    }
 }
