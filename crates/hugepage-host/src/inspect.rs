@@ -1,16 +1,19 @@
 //! Inspects one server: observes its processes, identifies it and finds what it asks for.
 
+use std::time::SystemTime;
+
 use hugepage_assess::model::Past;
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::notes::Notes;
+use hugepage_kernel::proc::process;
 use serde::{Deserialize, Serialize};
 
 use super::context::InspectContext;
 use super::discover::DiscoveredServer;
 use super::identify::ServerIdentity;
-use super::observe::ObservedMemory;
+use super::memory::ObservedMemory;
+use super::processes::Credentials;
 use super::request::ServerRequest;
-use crate::processes::credentials::Credentials;
 
 /// All that a server shows by itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,5 +43,12 @@ impl InspectContext<'_> {
         let is_it = Credentials::read(self.root, found.pid).ok().flatten() == found.users;
         let notes = notes.into_vec();
         is_it.then_some(InspectedServer { id, memory, request, notes, past, notes_on_past })
+    }
+
+    /// When the process started, by the clock now; `None` if it has ended, or a note says why it is unknown.
+    fn started(&self, pid: i32, notes: &mut Notes) -> Option<SystemTime> {
+        let stat = notes.keep(process::stat(self.root, pid)).flatten()?;
+        let booted = self.booted.get_or_init(|| process::boot_time(self.root).map_err(|error| error.to_string()));
+        notes.keep(booted.as_ref())?.checked_add(stat.start_after_boot())
     }
 }

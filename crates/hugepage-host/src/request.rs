@@ -18,12 +18,17 @@ use hugepage_server::nodes;
 use hugepage_server::server::pool_of_size;
 use serde::{Deserialize, Serialize};
 
-use super::context::{InspectContext, ServerSettings};
-use super::identify::ServerIdentity;
+use super::context::InspectContext;
+use super::control_group::{bound_need, memory_limit};
+use super::identify::{ServerIdentity, ServerSettings};
+use super::memory::ObservedMemory;
 use super::next_start::{ServerFiles, StartProgram};
-use super::observe::ObservedMemory;
 use super::postgresql::PostgreSqlSettings;
-use crate::processes::memory_limit;
+
+/// The first major with `huge_page_size`.
+const FIRST_WITH_PAGE_SIZE: u32 = 14;
+/// The kernel tells the start of a process, and how long it is up, in hundredths of a second (proc(5)).
+const START_PRECISION: Duration = Duration::from_millis(20);
 
 /// What a server asked for and has, and what its next start asks for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,8 +70,11 @@ impl InspectContext<'_> {
         memory: &ObservedMemory,
         notes: &mut Notes,
     ) -> ServerRequest {
-        let requested = settings.requested();
-        let segment = self.segment(id, &requested, memory, notes);
+        let requested = match &settings {
+            ServerSettings::PostgreSql(settings) => settings.requested,
+            ServerSettings::Oracle(settings) => settings.requested,
+        };
+        let segment = self.segment(id.pid, &requested, memory, notes);
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let size = in_use.and_then(|segment| segment.page_size).or(requested.huge_page_size).or(self.default);
         let mut unchanged = ServerRequest {
@@ -79,8 +87,8 @@ impl InspectContext<'_> {
             crash_recovery: CrashRecovery::default(),
         };
         if let Some(segment) = unchanged.segment.as_mut().filter(|segment| segment.in_huge_pages == Bytes(0)) {
-            let memory = memory_limit::of_process(self.root, id.pid, &self.mounts);
-            memory_limit::bound_need(memory, unchanged.pool_state.limits.as_ref(), segment, notes);
+            let memory = memory_limit(self.root, id.pid, &self.mounts);
+            bound_need(memory, unchanged.pool_state.limits.as_ref(), segment, notes);
         }
         match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
@@ -97,22 +105,19 @@ impl InspectContext<'_> {
         }
     }
 
-    fn segment(
-        &self,
-        id: &ServerIdentity,
-        requested: &Requested,
-        memory: &ObservedMemory,
-        notes: &mut Notes,
-    ) -> Option<Segment> {
-        // Where the kernel lacks the size, nothing is rounded up to it.
-        let has_pool = |size: &PageSize| pools::of_size(&self.pools, *size).is_some();
-        let wanted = requested.huge_page_size.filter(has_pool).or(self.default);
-        let segment = memory.shared.as_ref()?.segment(self.base?, wanted)?;
-        Some(self.unless_transparent(segment, id.pid, notes))
+    /// What a start with each other page size than `size` would find, of those that have pages or may get some. Empty for Oracle.
+    fn other_pools(&self, id: &ServerIdentity, size: Option<PageSize>) -> Vec<PoolState> {
+        if id.postgresql().is_none() || id.major().is_some_and(|major| major < FIRST_WITH_PAGE_SIZE) {
+            return Vec::new();
+        }
+        let sizes = pools::of_host(&self.pools).filter(|row| row.pool.may_serve()).map(|row| row.pool.page_size);
+        let others = sizes.filter(|other| Some(*other) != size);
+        // What is unknown of these limits is unknown of the server's own, which has the notes.
+        others.map(|other| self.pool_state(id.pid, Some(other), &mut Notes::default())).collect()
     }
 
     /// What a start of the server `pid` with pages of `huge_page_size` finds.
-    pub(super) fn pool_state(&self, pid: i32, huge_page_size: Option<PageSize>, notes: &mut Notes) -> PoolState {
+    fn pool_state(&self, pid: i32, huge_page_size: Option<PageSize>, notes: &mut Notes) -> PoolState {
         let pool = match huge_page_size.and_then(|size| pools::of_size(&self.pools, size)) {
             Some(row) => PoolFact::Known(row.pool.clone()),
             None => pool_of_size(self.root, huge_page_size, self.meminfo.as_ref(), notes),
@@ -128,12 +133,7 @@ impl InspectContext<'_> {
         let nodes = nodes::of_process(self.root, &pool, &pid.to_string(), |_| MemoryPolicy::Unknown, notes);
         PoolState { huge_page_size, pool, limits, nodes, lock_limit: None }
     }
-}
 
-/// The kernel tells the start of a process, and how long it is up, in hundredths of a second (proc(5)).
-const START_PRECISION: Duration = Duration::from_millis(20);
-
-impl InspectContext<'_> {
     /// `unchanged`: what was seen, as if the files were what the server was started with.
     fn postgresql_request(
         &self,

@@ -13,8 +13,8 @@ use hugepage_kernel::proc::{namespace, program};
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{ReadError, Root};
 
-use super::container::{Container, container};
-use crate::processes::credentials::Credentials;
+use super::control_group::{Container, container};
+use super::processes::{Credentials, ProcessGlance};
 use crate::readers::Owner;
 
 /// Names and uids of more service accounts, one a line; `#` begins a comment.
@@ -89,6 +89,11 @@ impl ServiceAccounts {
             self.known.borrow_mut().insert(uid, is_service);
             is_service
         })
+    }
+
+    /// Whether its effective user is one of these; also where a tree does not tell it.
+    pub(super) fn is_of_service(&self, root: &Root, process: &ProcessGlance) -> bool {
+        process.users.as_ref().is_none_or(|users| self.is_service(root, users.effective))
     }
 
     /// As whom the files are read of what does not run: the service accounts of /etc/passwd and those listed by uid, else nobody.

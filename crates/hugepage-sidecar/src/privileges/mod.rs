@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
 
-use hugepage_host::readers::capabilities;
+use hugepage_host::readers::limit_capabilities;
 use hugepage_server::safe_directory::others_may_write;
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use rustix::thread::{CapabilitySet, capability_is_in_ambient_set};
@@ -134,13 +134,13 @@ pub fn keep_those_of_caller() -> Result<(), String> {
     }
     let is_callers = |one: &_| capability_is_in_ambient_set(*one).unwrap_or(false);
     let kept = CapabilitySet::all().iter().filter(is_callers).collect::<CapabilitySet>() | LOOKING | BECOMING;
-    capabilities::limit(kept, kept).map_err(|error| format!("could not give up capabilities: {error}"))
+    limit_capabilities(kept, kept).map_err(|error| format!("could not give up capabilities: {error}"))
 }
 
 /// Gives up what is not needed. To be called once, before anything of a server is read and before there are other threads.
 pub fn confine(needs: &Needs) {
     let writing = needs.writing();
-    let limited = capabilities::limit(LOOKING, LOOKING | BECOMING | writing);
+    let limited = limit_capabilities(LOOKING, LOOKING | BECOMING | writing);
     let note = limited.err().map(|error| format!("could not give up capabilities: {error}"));
     let _ = CONFINEMENT.set(Confinement { writing, note });
 }
@@ -156,7 +156,7 @@ pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T
     // Unit tests are not confined.
     let Some(confinement) = CONFINEMENT.get() else { return work() };
     let confined = || {
-        capabilities::limit(confinement.writing, confinement.writing)?;
+        limit_capabilities(confinement.writing, confinement.writing)?;
         work()
     };
     thread::scope(|scope| {
