@@ -149,11 +149,19 @@ impl InspectContext<'_> {
         let io_uring = process::has_rings(self.root, id.pid).unwrap_or(unchanged.requested.io_uring);
         let unchanged = ServerRequest { requested: Requested { io_uring, ..unchanged.requested }, ..unchanged };
         let request = at_start(unchanged, settings, change.is_some());
-        let server = server_files(files, id, settings);
+        let directory = id.postgresql().and_then(|server| server.directory.as_deref());
+        let server = id.version.as_deref().zip(directory).map(|(version, directory)| {
+            let program = StartProgram::Running(id.pid);
+            ServerFiles { program, version, directory, files, configured: &settings.configured }
+        });
         let pending = match change {
             // Also with "off" on disk: the server may refuse its files.
             Some(path) if request.pending != Pending::Unknown => {
-                let pending = self.pending_of_changed(id, server.as_ref(), &request.current_start(), notes);
+                let pool_state = |size: Option<PageSize>| self.pool_state(id.pid, size.or(self.default), notes);
+                let current = request.current_start();
+                let pending = self.ask.zip(server.as_ref()).ok_or_else(String::new).and_then(|(ask, server)| {
+                    server.pending(ask, &current, self.default, pool_state).map_err(|why| format!(": {why}"))
+                });
                 pending.unwrap_or_else(|why| {
                     notes.add(format!(
                         "\"{}\" has changed since the server with process {} started, so what a restart needs is unknown \
@@ -170,7 +178,7 @@ impl InspectContext<'_> {
             }
             _ => request.pending,
         };
-        let crash_recovery = server.map(|server| crash_recovery(&server, change.is_some())).unwrap_or_default();
+        let crash_recovery = server.map(|server| server.crash_recovery(change.is_some())).unwrap_or_default();
         let missing = settings.configured.files.missing.clone();
         let pending = missing.filter(|_| change.is_none()).map_or(pending, Pending::Refused);
         // With unchanged files a restart compares the same settings.
@@ -180,19 +188,6 @@ impl InspectContext<'_> {
             CrashRecovery::Unknown(_) | CrashRecovery::Possible => pending,
         };
         ServerRequest { pending, crash_recovery, ..request }
-    }
-
-    /// What the changed files of a server come to; the error is why that is unknown, for the middle of a sentence.
-    fn pending_of_changed(
-        &self,
-        id: &ServerIdentity,
-        server: Option<&ServerFiles<'_>>,
-        current: &CurrentStart<'_>,
-        notes: &mut Notes,
-    ) -> Result<Pending, String> {
-        let (Some(ask), Some(server)) = (self.ask, server) else { return Err(String::new()) };
-        let pool_state = |size: Option<PageSize>| self.pool_state(id.pid, size.or(self.default), notes);
-        server.pending(ask, current, self.default, pool_state).map_err(|why| format!(": {why}"))
     }
 }
 
@@ -218,34 +213,4 @@ fn at_start(seen: ServerRequest, settings: &PostgreSqlSettings, has_changed: boo
         _ => (requested, Pending::Unchanged),
     };
     ServerRequest { requested, requested_may_differ: has_changed, pending, ..seen }
-}
-
-/// What the next start of a server depends on; `None` if its files may not be read.
-fn server_files<'a>(
-    files: &'a InstanceFiles,
-    id: &'a ServerIdentity,
-    settings: &'a PostgreSqlSettings,
-) -> Option<ServerFiles<'a>> {
-    Some(ServerFiles {
-        program: StartProgram::Running(id.pid),
-        version: id.version.as_deref()?,
-        directory: id.postgresql()?.directory.as_deref()?,
-        files,
-        configured: &settings.configured,
-    })
-}
-
-/// Whether a standby would recover after a crash with the settings that it was started with.
-fn crash_recovery(server: &ServerFiles<'_>, has_changed: bool) -> CrashRecovery {
-    if !server.is_standby() {
-        return CrashRecovery::Possible;
-    }
-    if has_changed {
-        let why = "whether the standby recovers after a crash depends on the settings that it was started with, and its files have \
-                   changed since: they must be as high as those of its primary";
-        return CrashRecovery::Unknown(why.to_owned());
-    }
-    server.crash_recovery().unwrap_or_else(|why| {
-        CrashRecovery::Unknown(format!("whether the standby recovers after a restart or a crash is unknown: {why}"))
-    })
 }
