@@ -8,7 +8,7 @@ use hugepage_assess::model::{
     Cause, CurrentStart, Demand, Facts, HugePages, Landing, OtherPool, Past, Pending, PoolState, Requested,
 };
 use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_kernel::{PageSize, Pages};
 use hugepage_sizing::{PoolNeed, Sizing};
 
 use super::identify::ServerIdentity;
@@ -65,9 +65,7 @@ impl Instance {
             name: self.id.name.clone(),
             is_running: true,
             pages: size.pages_to_hold(demand.shared_memory),
-            running: Pages(0),
-            held: Pages(0),
-            movable: Bytes(0),
+            ..PoolNeed::default()
         })
     }
 

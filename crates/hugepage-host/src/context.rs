@@ -22,7 +22,7 @@ pub(super) struct InspectContext<'a> {
     pub(super) default: Option<PageSize>,
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
-    pub(super) accounts: ServiceAccounts,
+    pub(super) accounts: ServiceAccounts<'a>,
     /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed.
     pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,

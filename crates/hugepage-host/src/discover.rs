@@ -47,11 +47,10 @@ pub(super) struct FoundServers {
 
 impl FoundServers {
     /// What `processes` are.
-    pub(super) fn among(root: &Root, accounts: &ServiceAccounts, processes: &[ProcessGlance]) -> Self {
+    pub(super) fn among(accounts: &ServiceAccounts<'_>, processes: &[ProcessGlance]) -> Self {
         let mut pass = Pass {
-            root,
             accounts,
-            all: Processes::open(root),
+            all: Processes::open(accounts.root),
             found: Self::default(),
             sessions: Vec::new(),
             children: BTreeMap::new(),
@@ -65,8 +64,7 @@ impl FoundServers {
 
 /// A pass over the processes of a user.
 struct Pass<'a> {
-    root: &'a Root,
-    accounts: &'a ServiceAccounts,
+    accounts: &'a ServiceAccounts<'a>,
     all: Processes<'a>,
     /// What was found so far.
     found: FoundServers,
@@ -109,11 +107,11 @@ impl<'a> Pass<'a> {
                 return true;
             }
         };
-        if let Some(why) = self.accounts.why_not(self.root, *pid, users.as_ref()) {
+        if let Some(why) = self.accounts.why_not(*pid, users.as_ref()) {
             self.found.refused.insert(*pid, why);
             return false;
         }
-        if let Ok(Some(status)) = process::status(self.root, *pid) {
+        if let Ok(Some(status)) = process::status(self.accounts.root, *pid) {
             if let DiscoveredKind::PostgreSql(_) = who {
                 self.children.entry(status.parent.unwrap_or(0)).or_default().push(status);
             }
@@ -133,7 +131,7 @@ impl<'a> Pass<'a> {
             }
         }
         self.found.servers.sort_by_key(|found| found.pid);
-        let Self { root, accounts, found: mut host, sessions, mut children, .. } = self;
+        let Self { accounts, found: mut host, sessions, mut children, .. } = self;
         let found = &mut host.servers;
         keep_postmasters(found);
         for found in &mut *found {
@@ -145,12 +143,12 @@ impl<'a> Pass<'a> {
             let who = DiscoveredKind::Oracle(instance);
             let mut owners: Vec<_> = found.iter_mut().filter(|server| server.who == who).collect();
             // In containers, or in several Oracle homes.
-            let is_alike = |server: &&mut DiscoveredServer| may_be_beside(root, process.pid, server.pid);
+            let is_alike = |server: &&mut DiscoveredServer| may_be_beside(accounts.root, process.pid, server.pid);
             if owners.len() > 1 && owners.iter().filter(|server| is_alike(server)).count() == 1 {
                 owners.retain(is_alike);
             }
             let is_decided = owners.len() == 1;
-            for server in owners.into_iter().filter(|server| server.has_member(root, accounts, process)) {
+            for server in owners.into_iter().filter(|server| server.has_member(accounts, process)) {
                 match is_decided {
                     true => server.processes.push(process.status),
                     false => server.undecided += 1,
@@ -185,10 +183,10 @@ fn keep_postmasters(found: &mut Vec<DiscoveredServer>) {
 impl DiscoveredServer {
     /// Whether a process that calls itself one of this instance runs its program as its user, for a service account. Anybody can give a
     /// process such a title, also the setuid program itself.
-    fn has_member(&self, root: &Root, accounts: &ServiceAccounts, process: &ProcessGlance) -> bool {
+    fn has_member(&self, accounts: &ServiceAccounts<'_>, process: &ProcessGlance) -> bool {
         let Some((users, own)) = process.users.as_ref().zip(self.users.as_ref()) else { return true };
-        let is_of_service = users.real == own.real || accounts.is_service(root, users.real);
-        let programs = program::file(root, process.pid).zip(program::file(root, self.pid));
+        let is_of_service = users.real == own.real || accounts.is_service(users.real);
+        let programs = program::file(accounts.root, process.pid).zip(program::file(accounts.root, self.pid));
         users.effective == own.effective
             && is_of_service
             && programs.is_none_or(|(program, own)| program.inode == own.inode)
@@ -320,10 +318,10 @@ mod tests {
 
     fn looked(root: &Root, notes: &mut Notes) -> (FoundServers, Glances) {
         let accounts = ServiceAccounts::read(root, &[], notes);
-        let mut glances = Glances::look(root, &accounts, notes);
+        let mut glances = Glances::look(&accounts, notes);
         let candidates = std::mem::take(&mut glances.candidates);
-        let found = FoundServers::among(root, &accounts, &candidates);
-        glances.add_found(root, &accounts, candidates, &found.refused, &found.others);
+        let found = FoundServers::among(&accounts, &candidates);
+        glances.add_found(&accounts, candidates, &found.refused, &found.others);
         (found, glances)
     }
 

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use hugepage_kernel::Bytes;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process::{self, Processes};
-use hugepage_kernel::{Bytes, Root};
 use serde::{Deserialize, Serialize};
 
 use super::control_group::container;
@@ -37,7 +37,8 @@ pub(super) struct Glances {
 
 impl Glances {
     /// Looks at every process.
-    pub(super) fn look(root: &Root, accounts: &ServiceAccounts, notes: &mut Notes) -> Self {
+    pub(super) fn look(accounts: &ServiceAccounts<'_>, notes: &mut Notes) -> Self {
+        let root = accounts.root;
         let pids = notes.keep(process::pids(root)).unwrap_or_default();
         let all = Processes::open(root);
         let mut found = Self::default();
@@ -46,14 +47,14 @@ impl Glances {
             // The images of root's container runtimes name programs as they like.
             let may_be_in_container =
                 || (is_named || process.may_be_in_server()) && container(root, process.pid).is_some();
-            if accounts.is_of_service(root, &process) || may_be_in_container() {
+            if accounts.is_of_service(&process) || may_be_in_container() {
                 found.candidates.push(process);
                 continue;
             }
             if is_named {
-                found.strangers.add(root, accounts, &process, None);
+                found.strangers.add(accounts, &process, None);
             }
-            found.add_other(root, accounts, process);
+            found.add_other(accounts, process);
         }
         found
     }
@@ -61,24 +62,23 @@ impl Glances {
     /// Adds what was found of candidates: who does not count and why, and who is of no server.
     pub(super) fn add_found(
         &mut self,
-        root: &Root,
-        accounts: &ServiceAccounts,
+        accounts: &ServiceAccounts<'_>,
         candidates: Vec<ProcessGlance>,
         refused: &BTreeMap<i32, String>,
         others: &BTreeSet<i32>,
     ) {
         for one in candidates {
             if let Some(why) = refused.get(&one.pid) {
-                self.strangers.add(root, accounts, &one, Some(why.clone()));
+                self.strangers.add(accounts, &one, Some(why.clone()));
             }
             if others.contains(&one.pid) {
-                self.add_other(root, accounts, one);
+                self.add_other(accounts, one);
             }
         }
     }
 
     /// Adds a process that is of no server.
-    fn add_other(&mut self, root: &Root, accounts: &ServiceAccounts, process: ProcessGlance) {
+    fn add_other(&mut self, accounts: &ServiceAccounts<'_>, process: ProcessGlance) {
         let ProcessGlance { pid, users, status, .. } = &process;
         let touched = status.hugetlb_pages.unwrap_or_default();
         if users.as_ref().is_some_and(|users| users.users() == [0; 3]) && status.rss_anon.is_some() {
@@ -88,7 +88,7 @@ impl Glances {
             return;
         }
         // The root of a container is as good as anybody.
-        let counts = accounts.is_of_service(root, &process) && container(root, *pid).is_none();
+        let counts = accounts.is_of_service(&process) && container(accounts.root, *pid).is_none();
         let sum = if counts { &mut self.held_by_services } else { &mut self.held_by_strangers };
         *sum = sum.saturating_add(touched);
         if self.holders.len() < MAX_HOLDERS {
@@ -135,15 +135,9 @@ impl Strangers {
     }
 
     /// Adds a process unless one of its user is there for the same reason. `reason`: something else than its user.
-    pub(super) fn add(
-        &mut self,
-        root: &Root,
-        accounts: &ServiceAccounts,
-        process: &ProcessGlance,
-        reason: Option<String>,
-    ) {
+    pub(super) fn add(&mut self, accounts: &ServiceAccounts<'_>, process: &ProcessGlance, reason: Option<String>) {
         let uid = process.users.as_ref().map(|users| users.effective);
-        let of_user = || uid.map(|uid| format!("runs as {}", accounts.name(root, uid)));
+        let of_user = || uid.map(|uid| format!("runs as {}", accounts.name(uid)));
         let reason = reason.or_else(of_user).unwrap_or_default();
         if !self.seen.insert((uid, reason.clone())) {
             return;

@@ -32,7 +32,7 @@ impl InspectContext<'_> {
         let in_use = sum(used.iter().map(|(size, pages)| size.times(*pages)));
         for (process, counts) in processes {
             let user = match &process.users {
-                Some(Credentials { real, .. }) => escape::line(&self.accounts.name(self.root, *real)).into_owned(),
+                Some(Credentials { real, .. }) => escape::line(&self.accounts.name(*real)).into_owned(),
                 None => "unknown user".to_owned(),
             };
             let before = if is_looked_at { self.mapped_before(&mut seen, process.pid) } else { Bytes(0) };

@@ -8,7 +8,6 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::namespace;
 use hugepage_oracle::running::{PmonProcess, RunningOracle};
 use hugepage_oracle::settings::OracleSettings;
-use hugepage_oracle::stopped::NamedOracle;
 use serde::{Deserialize, Serialize};
 
 use super::context::InspectContext;
@@ -85,11 +84,6 @@ impl ServerIdentity {
             ServerProduct::PostgreSql(server) => Some(server),
             ServerProduct::Oracle(_) => None,
         }
-    }
-
-    /// The Oracle instance with its SID.
-    pub(super) fn named_oracle(&self) -> Option<NamedOracle<'_>> {
-        Some(NamedOracle { sid: &self.name, oracle: self.oracle()? })
     }
 
     /// What an Oracle instance has.

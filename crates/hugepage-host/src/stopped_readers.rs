@@ -6,12 +6,11 @@ use hugepage_assess::assessment::Outlook;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Pages};
 use hugepage_oracle::readers::oratab;
-use hugepage_oracle::stopped::{self, Claim, HostOfStarts, StoppedOracle};
+use hugepage_oracle::stopped::{self, Claim, HostOfStarts, NamedOracle, StoppedOracle};
 use hugepage_sizing::Wants;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::ServerIdentity;
 use crate::context::InspectContext;
 use crate::inspect::InspectedServer;
 use crate::readers::{self, Owner, Unread};
@@ -33,7 +32,8 @@ impl InspectContext<'_> {
         let host = HostOfStarts { root, meminfo: self.meminfo.as_ref(), pools: &self.pools, held: &held };
         // This host's oratab has nothing of a container.
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
-        let running: Vec<_> = of_host.filter_map(ServerIdentity::named_oracle).collect();
+        let running = of_host.filter_map(|id| Some(NamedOracle { sid: &id.name, oracle: id.oracle()? }));
+        let running: Vec<_> = running.collect();
         let homes = || -> BTreeSet<String> {
             oratab::read(root, &mut Notes::default()).into_iter().map(|entry| entry.home).collect()
         };

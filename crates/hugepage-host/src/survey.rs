@@ -47,10 +47,10 @@ impl Snapshot {
         if processes_are_hidden {
             notes.add("/proc is mounted with hidepid, which hides the processes of other users: run this as root");
         }
-        let mut glances = Glances::look(root, &host.accounts, &mut notes);
+        let mut glances = Glances::look(&host.accounts, &mut notes);
         let mut unread = Vec::new();
         let servers = host.servers(&mut glances, &mut unread);
-        let owners = host.accounts.owners(root);
+        let owners = host.accounts.owners();
         let stopped = host.stopped_oracle(&servers, &owners, &mut unread, &mut notes);
         let of_holders = || (host.holders(&glances.holders), host.promised_to_root(&glances.of_root));
         // Whoever holds pages can keep this from an answer, and no server has another one by that.
@@ -133,7 +133,7 @@ impl InspectContext<'_> {
         let candidates = std::mem::take(&mut glances.candidates);
         let (owners, candidates): (Vec<_>, Vec<_>) = Owner::of_processes(self.root, candidates).into_iter().unzip();
         let read = |number: usize| {
-            let found = FoundServers::among(self.root, &self.accounts, &candidates[number]);
+            let found = FoundServers::among(&self.accounts, &candidates[number]);
             let servers: Vec<_> = found.servers.iter().filter_map(|found| self.inspect(found)).collect();
             (servers, found.refused, found.others)
         };
@@ -145,7 +145,7 @@ impl InspectContext<'_> {
             found.retain(|server| candidates.iter().any(|one| one.pid == server.id.pid));
             found.iter_mut().for_each(|server| server.id.reader = owner.clone());
             servers.extend(found);
-            glances.add_found(self.root, &self.accounts, candidates, &refused, &others);
+            glances.add_found(&self.accounts, candidates, &refused, &others);
         }
         servers.sort_by_key(|server| server.id.pid);
         servers

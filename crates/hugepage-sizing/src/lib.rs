@@ -62,13 +62,12 @@ impl StoppedDatabase {
     /// The need of a pool; `None` if the number is unknown.
     pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
         let Wants::Pages(pages, _) = &self.wants else { return None };
-        let (pages, running, held, movable) = (*pages, Pages(0), Pages(0), Bytes(0));
-        Some((self.page_size, PoolNeed { name: self.name.clone(), pages, running, held, movable, is_running: false }))
+        Some((self.page_size, PoolNeed { name: self.name.clone(), pages: *pages, ..PoolNeed::default() }))
     }
 }
 
 /// What one server needs of a pool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PoolNeed {
     /// The name of the server.
     #[serde(rename = "instance")]

@@ -9,8 +9,7 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_oracle::stopped_state::StoppedState;
 
-use super::openmetrics::{Families, Measured};
-use super::{InstanceMetrics, MetricsSnapshot};
+use super::{Families, InstanceMetrics, Measured, MetricsSnapshot};
 
 /// Metrics of one thing: how it is measured, the name, the HELP, and the value. `None` is unknown.
 macro_rules! gauges {
