@@ -33,7 +33,6 @@ mod postgresql_service;
 mod postgresql_units;
 mod processes;
 pub mod readers;
-mod request;
 mod service_accounts;
 mod snapshot;
 mod stopped_clusters;

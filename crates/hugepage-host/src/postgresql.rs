@@ -28,8 +28,6 @@ pub struct PostgreSqlServer {
 pub struct PostgreSqlSettings {
     /// The settings of huge pages, where the command line counts before files.
     pub requested: Requested,
-    /// `max_connections`.
-    pub max_connections: u64,
     /// Whether the configuration file was found; a server does not start without one.
     pub has_configuration: bool,
     /// The file or directory of the configuration that has changed last, of a missing file its directory; `None` if no time is seen.
@@ -106,7 +104,6 @@ pub fn files(
         ));
     }
     let last_change = configured.files.sources.iter().filter_map(|path| its_files.last_change(path)).max();
-    let max_connections = max_connections(&settings);
     let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
         match take(&in_directory(file)?.to_string_lossy()) {
             Ok(text) => Some(text),
@@ -117,7 +114,7 @@ pub fn files(
     };
     let version = told("PG_VERSION", &|path| its_files.version(path));
     let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
-    let settings = PostgreSqlSettings { requested, max_connections, has_configuration, last_change, configured };
+    let settings = PostgreSqlSettings { requested, has_configuration, last_change, configured };
     let inode = directory.as_deref().and_then(|directory| its_files.root().inode(directory));
     (PostgreSqlServer { directory, inode, system_identifier }, version, settings)
 }
