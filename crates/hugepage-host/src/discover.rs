@@ -1,6 +1,6 @@
 //! Which processes of one user are database servers, and which processes belong to them. Their titles tell.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use hugepage_kernel::Root;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
@@ -39,10 +39,8 @@ pub struct DiscoveredServer {
 pub(super) struct FoundServers {
     /// Every server that counts, in the order of their process ids.
     pub(super) servers: Vec<DiscoveredServer>,
-    /// Who calls itself a server and does not count, and why.
-    pub(super) refused: BTreeMap<i32, String>,
-    /// The processes that are of no server.
-    pub(super) others: BTreeSet<i32>,
+    /// The processes that are of no server, and why one that calls itself one does not count.
+    pub(super) others: BTreeMap<i32, Option<String>>,
 }
 
 impl FoundServers {
@@ -80,18 +78,16 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn add(&mut self, process: &'a ProcessGlance) {
-        let is_added = match self.all.command_line(process.pid, Seen::parse).ok().flatten().flatten() {
-            Some(seen) => self.is_added(process, seen),
+        let added = match self.all.command_line(process.pid, Seen::parse).ok().flatten().flatten() {
+            Some(seen) => self.add_seen(process, seen),
             None if process.may_be_in_server() => return self.unnamed.push(process),
-            None => false,
+            None => Err(None),
         };
-        if !is_added {
-            self.found.others.insert(process.pid);
-        }
+        self.found.others.extend(added.err().map(|why| (process.pid, why)));
     }
 
-    /// Whether a process is one of a server that counts, which is added.
-    fn is_added(&mut self, process: &'a ProcessGlance, seen: Seen) -> bool {
+    /// Adds a process of a server that counts; the error is why it does not count, if it calls itself a server.
+    fn add_seen(&mut self, process: &'a ProcessGlance, seen: Seen) -> Result<(), Option<String>> {
         let ProcessGlance { pid, name, users, status } = process;
         let parent = status.parent.unwrap_or(0);
         let who = match seen {
@@ -99,17 +95,16 @@ impl<'a> Pass<'a> {
             Seen::Postmaster(arguments) => DiscoveredKind::PostgreSql(arguments),
             Seen::Oracle(OracleProcess { instance, .. }) => {
                 self.sessions.push((process, instance));
-                return true;
+                return Ok(());
             }
             Seen::Backend => {
                 self.parents.entry(parent).or_insert_with(|| name.clone());
                 self.children.entry(parent).or_default().push(*status);
-                return true;
+                return Ok(());
             }
         };
         if let Some(why) = self.accounts.why_not(*pid, users.as_ref()) {
-            self.found.refused.insert(*pid, why);
-            return false;
+            return Err(Some(why));
         }
         if let Ok(Some(status)) = process::status(self.accounts.root, *pid) {
             if let DiscoveredKind::PostgreSql(_) = who {
@@ -118,7 +113,7 @@ impl<'a> Pass<'a> {
             let (pid, users) = (*pid, users.clone());
             self.found.servers.push(DiscoveredServer { who, pid, users, processes: vec![status], undecided: 0 });
         }
-        true
+        Ok(())
     }
 
     /// Gives each server its processes.
@@ -126,9 +121,8 @@ impl<'a> Pass<'a> {
         for process in std::mem::take(&mut self.unnamed) {
             let is_head = self.parents.get(&process.pid) == Some(&process.name);
             let found = is_head.then(|| self.all.command_line(process.pid, arguments)).and_then(Result::ok).flatten();
-            if !found.is_some_and(|found| self.is_added(process, Seen::Postmaster(found))) {
-                self.found.others.insert(process.pid);
-            }
+            let added = found.map_or(Err(None), |found| self.add_seen(process, Seen::Postmaster(found)));
+            self.found.others.extend(added.err().map(|why| (process.pid, why)));
         }
         self.found.servers.sort_by_key(|found| found.pid);
         let Self { accounts, found: mut host, sessions, mut children, .. } = self;
@@ -321,7 +315,7 @@ mod tests {
         let mut glances = Glances::look(&accounts, notes);
         let candidates = std::mem::take(&mut glances.candidates);
         let found = FoundServers::among(&accounts, &candidates);
-        glances.add_found(&accounts, candidates, &found.refused, &found.others);
+        glances.add_found(&accounts, candidates, &found.others);
         (found, glances)
     }
 

@@ -59,21 +59,19 @@ impl Glances {
         found
     }
 
-    /// Adds what was found of candidates: who does not count and why, and who is of no server.
+    /// Adds the candidates that are of no server, and why one that calls itself one does not count.
     pub(super) fn add_found(
         &mut self,
         accounts: &ServiceAccounts<'_>,
         candidates: Vec<ProcessGlance>,
-        refused: &BTreeMap<i32, String>,
-        others: &BTreeSet<i32>,
+        others: &BTreeMap<i32, Option<String>>,
     ) {
         for one in candidates {
-            if let Some(why) = refused.get(&one.pid) {
-                self.strangers.add(accounts, &one, Some(why.clone()));
+            let Some(why) = others.get(&one.pid) else { continue };
+            if why.is_some() {
+                self.strangers.add(accounts, &one, why.clone());
             }
-            if others.contains(&one.pid) {
-                self.add_other(accounts, one);
-            }
+            self.add_other(accounts, one);
         }
     }
 

@@ -135,17 +135,17 @@ impl InspectContext<'_> {
         let read = |number: usize| {
             let found = FoundServers::among(&self.accounts, &candidates[number]);
             let servers: Vec<_> = found.servers.iter().filter_map(|found| self.inspect(found)).collect();
-            (servers, found.refused, found.others)
+            (servers, found.others)
         };
         let mut servers = Vec::new();
         let answers = readers::read_each(&owners, read);
         for ((owner, candidates), answer) in owners.iter().zip(candidates).zip(answers) {
-            let Ok((mut found, refused, others)) = answer.map_err(|why| why.add_to(unread)) else { continue };
+            let Ok((mut found, others)) = answer.map_err(|why| why.add_to(unread)) else { continue };
             // Whose they are it does not say itself.
             found.retain(|server| candidates.iter().any(|one| one.pid == server.id.pid));
             found.iter_mut().for_each(|server| server.id.reader = owner.clone());
             servers.extend(found);
-            glances.add_found(&self.accounts, candidates, &refused, &others);
+            glances.add_found(&self.accounts, candidates, &others);
         }
         servers.sort_by_key(|server| server.id.pid);
         servers
