@@ -1,13 +1,86 @@
-//! Assesses one server, once the host, the other servers and the past are known.
+//! One server, assessed once the host, the other servers and the past are known.
 
+use std::borrow::Cow;
+
+use hugepage_assess::StatusRow;
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::Facts;
+use hugepage_assess::model::{
+    Cause, CurrentStart, Demand, Facts, HugePages, Landing, OtherPool, Past, Pending, PoolState, Requested,
+};
 use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{PageSize, Pages};
+use hugepage_sizing::{PoolNeed, Sizing};
 
-use super::compare::Comparison;
+use super::identify::ServerIdentity;
 use super::inspect::InspectedServer;
-use super::instance::Instance;
-use super::past::requested_with_past;
+use super::memory::ObservedMemory;
+use super::pool_needs::{Comparison, need};
+
+/// One server.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// What tells it from others, and what its files tell of it.
+    pub id: ServerIdentity,
+    /// The memory of its processes.
+    pub memory: ObservedMemory,
+    /// The assessment.
+    pub status: Status,
+    /// What could not be read of it.
+    pub notes: Vec<String>,
+}
+
+impl Instance {
+    /// The kind of pages it is in.
+    pub fn landed_in(&self) -> Landing {
+        self.status.facts.landing()
+    }
+
+    /// Its row, with the recommendation for the host.
+    pub fn row(&self, sizings: &[Sizing]) -> StatusRow {
+        StatusRow { recommended_nr_hugepages: self.recommended(sizings), ..StatusRow::new(&self.status) }
+    }
+
+    /// The recommended pool, which counts all instances of the host.
+    pub fn recommended(&self, sizings: &[Sizing]) -> Option<Pages> {
+        Sizing::of_size(sizings, self.status.facts.pool_state.huge_page_size?)?.recommended
+    }
+
+    /// Whether its memory may not be looked at, which says nothing of its pages.
+    pub fn is_closed(&self) -> bool {
+        self.memory.shared.is_none() && self.landed_in() == Landing::Unknown
+    }
+
+    /// The status as if the server asked for the page size that its hint tells to set.
+    pub(super) fn planned(&self) -> Cow<'_, Status> {
+        self.status.with_planned_page_size().map_or(Cow::Borrowed(&self.status), Cow::Owned)
+    }
+
+    /// What its next start needs of pages of `size`, if it runs with others.
+    pub(super) fn need_next(&self, size: PageSize) -> Option<PoolNeed> {
+        let facts = &self.planned().facts;
+        let Pending::Changed(demand, pool_state) = &facts.pending else { return None };
+        let is_other = pool_state.huge_page_size == Some(size) && facts.pool_state.huge_page_size != Some(size);
+        let asks = demand.requested.huge_pages != HugePages::Off && !demand.requested.never_in_huge_pages();
+        (is_other && asks).then(|| PoolNeed {
+            name: self.id.name.clone(),
+            is_running: true,
+            pages: size.pages_to_hold(demand.shared_memory),
+            ..PoolNeed::default()
+        })
+    }
+
+    /// A note on the size of the pages in which it counts, if that is not the one that it asks for.
+    pub fn note_on_size(&self) -> Option<String> {
+        let size = self.status.with_planned_page_size()?.facts.requested_next().huge_page_size?;
+        Some(format!("{} counts in pages of {size}, as its hint in `hugepage-sidecar status` advises", self.id.name))
+    }
+
+    /// What it needs of the pool of its page size.
+    pub fn need(&self) -> PoolNeed {
+        let facts = &self.planned().facts;
+        need(&self.id.name, &facts.current_start(), &facts.pending, &facts.pool_state.pool)
+    }
+}
 
 impl InspectedServer {
     /// The server with its one assessment beside the others.
@@ -31,6 +104,11 @@ impl InspectedServer {
         let next_boot = pool_state.huge_page_size.map(|size| host.next_boot.pool(size));
         let strangers =
             pool_state.huge_page_size.and_then(|size| host.pages_of_strangers.get(&size)).cloned().unwrap_or_default();
+        let with_lack = |pool_state: &PoolState| OtherPool {
+            others_lack: compared.lack_of_others(self, pool_state.huge_page_size).map(|(lack, _)| lack),
+            can_be_set: self.id.major().is_some(),
+            pool_state: pool_state.clone(),
+        };
         Facts {
             pending,
             others_lack: lack,
@@ -39,11 +117,41 @@ impl InspectedServer {
             past: self.past.clone(),
             crash_recovery: request.crash_recovery.clone(),
             requested_may_differ: request.requested_may_differ,
-            other_pools: self.other_pools(compared),
+            other_pools: request.other_pools.iter().map(with_lack).collect(),
             largest_holder: host.holders.first().cloned(),
             strangers,
             next_boot,
             ..Facts::new(requested, request.segment.clone(), pool_state, host.meminfo.clone(), compared.reserve_percent)
         }
     }
+}
+
+/// What the server asked for and the next start asks for, if the past shows that its files have turned huge pages on since the
+/// start: the next start is one with them and the running size, with a note. `pending`: without the past.
+fn requested_with_past(
+    current: &CurrentStart<'_>,
+    pending: Pending,
+    pool_state: &PoolState,
+    past: &Past,
+    notes: &mut Notes,
+) -> (Requested, Pending) {
+    let requested = current.requested;
+    if past.cause_at_start != Some(Cause::Disabled) || requested.huge_pages == HugePages::Off {
+        return (requested, pending);
+    }
+    notes.add(
+        "the server started with huge_pages = off, and its files may ask for huge pages now; hugepage_preflight() in the server \
+         shows what a restart would get",
+    );
+    let Some(segment) = current.segment else { return (requested, pending) };
+    let pending = match pending {
+        // An assessment does not use the number of connections.
+        Pending::Unchanged => {
+            let demand = Demand { requested, max_connections: 0, shared_memory: segment.to_reserve };
+            Pending::Changed(demand, pool_state.clone())
+        }
+        // Files that have changed may ask for another size as well, or for nothing that the server accepts.
+        pending => pending,
+    };
+    (Requested { huge_pages: HugePages::Off, ..requested }, pending)
 }

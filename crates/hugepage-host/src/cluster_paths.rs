@@ -26,15 +26,15 @@ pub(super) const PACKAGES: [&str; 8] = [
 #[derive(Debug)]
 pub(super) struct ClusterPaths {
     pub data: PathBuf,
-    /// The configuration file, if it is not in the data directory.
-    pub config: Option<PathBuf>,
+    /// The configuration file.
+    pub config: PathBuf,
     /// How it is started: `auto`, `manual`, `disabled` (pg_ctlcluster(1)).
     pub start: String,
 }
 
 impl ClusterPaths {
     pub fn in_directory(data: &Path) -> Self {
-        Self { data: data.to_owned(), config: None, start: String::new() }
+        Self { data: data.to_owned(), config: data.join("postgresql.conf"), start: String::new() }
     }
 
     /// All of a place: a directory of Debian's or of another package, or that of a unit or of one cluster.
@@ -57,15 +57,11 @@ impl ClusterPaths {
             let directories = versions.chain([format!("{place}/data")]);
             return directories.map(|directory| Self::in_directory(Path::new(&directory))).collect();
         }
-        vec![if is_of_unit { Self::of_option(root, place, notes) } else { Self::in_directory(Path::new(place)) }]
-    }
-
-    /// Of `-D` or PGDATA: the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).
-    fn of_option(root: &Root, directory: &str, notes: &mut Notes) -> Self {
-        match root.exists(&format!("{directory}/postgresql.conf")) {
-            true => Self::of_configuration(root, directory, directory.to_owned(), notes),
-            false => Self::in_directory(Path::new(directory)),
-        }
+        vec![match is_of_unit && root.exists(&format!("{place}/postgresql.conf")) {
+            // -D or PGDATA is the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).
+            true => Self::of_configuration(root, place, place.to_owned(), notes),
+            false => Self::in_directory(Path::new(place)),
+        }]
     }
 
     /// Of a directory with the configuration; `usual`: the data directory if that names none.
@@ -78,7 +74,7 @@ impl ClusterPaths {
         let start = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
         let start = start.and_then(|line| line.split([' ', '#']).next()).unwrap_or_default().to_owned();
         let data = configuration.get("data_directory").map_or(usual, str::to_owned);
-        Self { data: data.into(), config: Some(config), start }
+        Self { data: data.into(), config, start }
     }
 
     pub fn unknown(&self, why: String) -> StoppedDatabase {

@@ -1,18 +1,17 @@
-//! What the inspection of every server of a host shares, and the settings of one server.
+//! What the inspection of every server of a host shares.
 
 use std::cell::OnceCell;
 use std::time::SystemTime;
 
-use hugepage_assess::model::Requested;
-use hugepage_assess::pools::PoolRow;
+use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
+use hugepage_kernel::host::mounts;
 use hugepage_kernel::mapping::shm_devices::Devices;
-use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
+use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{PageSize, Root};
-use hugepage_oracle::settings::OracleSettings;
 
 use super::next_start::AskStart;
-use super::postgresql::PostgreSqlSettings;
 use super::service_accounts::ServiceAccounts;
 
 /// What is the same for all servers of a host.
@@ -23,7 +22,7 @@ pub(super) struct InspectContext<'a> {
     pub(super) default: Option<PageSize>,
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
-    pub(super) accounts: ServiceAccounts,
+    pub(super) accounts: ServiceAccounts<'a>,
     /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed.
     pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,
@@ -34,18 +33,36 @@ pub(super) struct InspectContext<'a> {
     pub(super) ask: Option<&'a AskStart<'a>>,
 }
 
-/// What the files of a server say of the start that runs, and of the next one.
-pub(super) enum ServerSettings {
-    PostgreSql(PostgreSqlSettings),
-    Oracle(OracleSettings),
-}
-
-impl ServerSettings {
-    /// What the files ask for.
-    pub(super) const fn requested(&self) -> Requested {
-        match self {
-            Self::PostgreSql(settings) => settings.requested,
-            Self::Oracle(settings) => settings.requested,
+impl<'a> InspectContext<'a> {
+    /// Reads it. What could not be read is a note.
+    pub(super) fn read(
+        root: &'a Root,
+        service_accounts: &[String],
+        ask: Option<&'a AskStart<'a>>,
+        notes: &mut Notes,
+    ) -> Self {
+        let mut meminfo = notes.keep(Meminfo::read(root));
+        let hierarchy = notes.keep(Hierarchy::find(root));
+        let pools = hugepage_server::pools::rows(root, hierarchy.as_ref(), notes);
+        if let Some(meminfo) = &mut meminfo {
+            // Kernels before 4.19 do not show the sum of all pools.
+            meminfo.hugetlb = meminfo.hugetlb.or_else(|| Some(pools::memory(pools::of_host(&pools))));
+            if meminfo.is_of_lxcfs {
+                notes.add(LXCFS);
+            }
+        }
+        Self {
+            root,
+            booted: OnceCell::new(),
+            default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
+            base: notes.keep(root.base_page_size()),
+            accounts: ServiceAccounts::read(root, service_accounts, notes),
+            devices: notes.keep(Devices::find(root)).unwrap_or_default(),
+            hierarchy,
+            meminfo,
+            mounts: root.read(mounts::PATH).unwrap_or_default(),
+            pools,
+            ask,
         }
     }
 }

@@ -1,17 +1,14 @@
 //! Which processes of one user are database servers, and which processes belong to them. Their titles tell.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use hugepage_kernel::Root;
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
 use hugepage_kernel::proc::program;
 use hugepage_oracle::readers::{OracleInstance, OracleProcess};
 
-use super::glances::{Candidate, may_be_in_server};
-use super::server_names::{Seen, arguments};
+use super::processes::{Credentials, ProcessGlance, Seen, arguments};
 use super::service_accounts::ServiceAccounts;
-use crate::processes::credentials::Credentials;
-use crate::processes::glance::ProcessGlance;
 
 /// The kind of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,101 +39,93 @@ pub struct DiscoveredServer {
 pub(super) struct FoundServers {
     /// Every server that counts, in the order of their process ids.
     pub(super) servers: Vec<DiscoveredServer>,
-    /// Who calls itself a server and does not count, and why.
-    pub(super) refused: BTreeMap<i32, String>,
-    /// The processes that are of no server.
-    pub(super) others: BTreeSet<i32>,
+    /// The processes that are of no server, and why one that calls itself one does not count.
+    pub(super) others: BTreeMap<i32, Option<String>>,
 }
 
 impl FoundServers {
-    /// Looks at the processes `among` them.
-    pub(super) fn among(root: &Root, accounts: &ServiceAccounts, among: &[Candidate]) -> Self {
+    /// What `processes` are.
+    pub(super) fn among(accounts: &ServiceAccounts<'_>, processes: &[ProcessGlance]) -> Self {
         let mut pass = Pass {
-            root,
             accounts,
-            all: Processes::open(root),
+            all: Processes::open(accounts.root),
             found: Self::default(),
             sessions: Vec::new(),
             children: BTreeMap::new(),
             parents: BTreeMap::new(),
             unnamed: Vec::new(),
         };
-        among.iter().for_each(|candidate| pass.add(candidate));
+        processes.iter().for_each(|process| pass.add(process));
         pass.finish()
     }
 }
 
 /// A pass over the processes of a user.
 struct Pass<'a> {
-    root: &'a Root,
-    accounts: &'a ServiceAccounts,
+    accounts: &'a ServiceAccounts<'a>,
     all: Processes<'a>,
     /// What was found so far.
     found: FoundServers,
     /// The other processes of Oracle's instances.
-    sessions: Vec<(i32, OracleInstance, Option<Credentials>, ProcessStatus)>,
+    sessions: Vec<(&'a ProcessGlance, OracleInstance)>,
     /// The processes that may be PostgreSQL's, by their parent.
     children: BTreeMap<i32, Vec<ProcessStatus>>,
     /// The parents of backends, each with the name of a backend's program: the parent's, until one runs another program.
     parents: BTreeMap<i32, String>,
     /// Processes that may be postmasters under any name.
-    unnamed: Vec<&'a Candidate>,
+    unnamed: Vec<&'a ProcessGlance>,
 }
 
 impl<'a> Pass<'a> {
-    fn add(&mut self, candidate: &'a Candidate) {
-        let Candidate { pid, glance, .. } = candidate;
-        let is_added = match self.all.command_line(*pid, Seen::parse).ok().flatten().flatten() {
-            Some(seen) => self.is_added(*pid, glance, seen),
-            None if may_be_in_server(glance) => return self.unnamed.push(candidate),
-            None => false,
+    fn add(&mut self, process: &'a ProcessGlance) {
+        let added = match self.all.command_line(process.pid, Seen::parse).ok().flatten().flatten() {
+            Some(seen) => self.add_seen(process, seen),
+            None if process.may_be_in_server() => return self.unnamed.push(process),
+            None => Err(None),
         };
-        if !is_added {
-            self.found.others.insert(*pid);
-        }
+        self.found.others.extend(added.err().map(|why| (process.pid, why)));
     }
 
-    /// Whether a process is one of a server that counts, which is added.
-    fn is_added(&mut self, pid: i32, glance: &ProcessGlance, seen: Seen) -> bool {
+    /// Adds a process of a server that counts; the error is why it does not count, if it calls itself a server.
+    fn add_seen(&mut self, process: &'a ProcessGlance, seen: Seen) -> Result<(), Option<String>> {
+        let ProcessGlance { pid, name, users, status } = process;
+        let parent = status.parent.unwrap_or(0);
         let who = match seen {
             Seen::Oracle(OracleProcess { instance, is_pmon: true }) => DiscoveredKind::Oracle(instance),
             Seen::Postmaster(arguments) => DiscoveredKind::PostgreSql(arguments),
-            Seen::Oracle(process) => {
-                self.sessions.push((pid, process.instance, glance.credentials.clone(), glance.status));
-                return true;
+            Seen::Oracle(OracleProcess { instance, .. }) => {
+                self.sessions.push((process, instance));
+                return Ok(());
             }
             Seen::Backend => {
-                let parent = glance.status.parent.unwrap_or(0);
-                self.parents.entry(parent).or_insert_with(|| glance.name.clone());
-                self.children.entry(parent).or_default().push(glance.status);
-                return true;
+                self.parents.entry(parent).or_insert_with(|| name.clone());
+                self.children.entry(parent).or_default().push(*status);
+                return Ok(());
             }
         };
-        let users = glance.credentials.clone();
-        if let Some(why) = self.accounts.why_not(self.root, pid, users.as_ref()) {
-            self.found.refused.insert(pid, why);
-            return false;
+        if let Some(why) = self.accounts.why_not(*pid, users.as_ref()) {
+            return Err(Some(why));
         }
-        if let Ok(Some(status)) = process::status(self.root, pid) {
+        if let Ok(Some(status)) = process::status(self.accounts.root, *pid) {
             if let DiscoveredKind::PostgreSql(_) = who {
                 self.children.entry(status.parent.unwrap_or(0)).or_default().push(status);
             }
+            let (pid, users) = (*pid, users.clone());
             self.found.servers.push(DiscoveredServer { who, pid, users, processes: vec![status], undecided: 0 });
         }
-        true
+        Ok(())
     }
 
     /// Gives each server its processes.
     fn finish(mut self) -> FoundServers {
-        for Candidate { pid, glance, .. } in std::mem::take(&mut self.unnamed) {
-            let is_head = self.parents.get(pid) == Some(&glance.name);
-            let found = is_head.then(|| self.all.command_line(*pid, arguments)).and_then(Result::ok).flatten();
-            if !found.is_some_and(|found| self.is_added(*pid, glance, Seen::Postmaster(found))) {
-                self.found.others.insert(*pid);
-            }
+        for process in std::mem::take(&mut self.unnamed) {
+            let is_head = self.parents.get(&process.pid) == Some(&process.name);
+            let found = is_head.then(|| self.all.command_line(process.pid, arguments)).and_then(Result::ok).flatten();
+            let added = found.map_or(Err(None), |found| self.add_seen(process, Seen::Postmaster(found)));
+            self.found.others.extend(added.err().map(|why| (process.pid, why)));
         }
         self.found.servers.sort_by_key(|found| found.pid);
-        let Self { root, accounts, found: mut host, sessions, mut children, .. } = self;
+        let Self { accounts, found: mut host, sessions, mut children, .. } = self;
         let found = &mut host.servers;
         keep_postmasters(found);
         for found in &mut *found {
@@ -144,21 +133,19 @@ impl<'a> Pass<'a> {
                 found.processes.extend(children.remove(&found.pid).unwrap_or_default());
             }
         }
-        for (pid, instance, users, status) in sessions {
-            let is_its = |found: &DiscoveredServer| found.has_member(root, accounts, pid, users.as_ref());
+        for (process, instance) in sessions {
             let who = DiscoveredKind::Oracle(instance);
-            let mut owners: Vec<_> = (0..found.len()).filter(|server| found[*server].who == who).collect();
+            let mut owners: Vec<_> = found.iter_mut().filter(|server| server.who == who).collect();
             // In containers, or in several Oracle homes.
-            if owners.len() > 1 {
-                let alike: Vec<_> =
-                    owners.iter().copied().filter(|server| may_be_beside(root, pid, found[*server].pid)).collect();
-                owners = if alike.len() == 1 { alike } else { owners };
+            let is_alike = |server: &&mut DiscoveredServer| may_be_beside(accounts.root, process.pid, server.pid);
+            if owners.len() > 1 && owners.iter().filter(|server| is_alike(server)).count() == 1 {
+                owners.retain(is_alike);
             }
-            for server in &owners {
-                match &mut found[*server] {
-                    found if !is_its(found) => {}
-                    found if owners.len() == 1 => found.processes.push(status),
-                    found => found.undecided += 1,
+            let is_decided = owners.len() == 1;
+            for server in owners.into_iter().filter(|server| server.has_member(accounts, process)) {
+                match is_decided {
+                    true => server.processes.push(process.status),
+                    false => server.undecided += 1,
                 }
             }
         }
@@ -180,27 +167,20 @@ fn may_be_beside(root: &Root, one: i32, other: i32) -> bool {
 
 /// A child that has not set its own title yet has that of its postmaster.
 fn keep_postmasters(found: &mut Vec<DiscoveredServer>) {
-    let of_postmaster = |found: &DiscoveredServer| match &found.who {
-        DiscoveredKind::PostgreSql(arguments) => Some((found.pid, arguments.clone())),
-        DiscoveredKind::Oracle(_) => None,
-    };
-    let postmasters: BTreeMap<i32, Vec<String>> = found.iter().filter_map(of_postmaster).collect();
-    found.retain(|found| match &found.who {
-        DiscoveredKind::PostgreSql(arguments) => {
-            let parent = found.processes[0].parent.and_then(|parent| postmasters.get(&parent));
-            parent.is_none_or(|parent| parent != arguments)
-        }
-        DiscoveredKind::Oracle(_) => true,
+    let all: BTreeMap<_, _> = found.iter().map(|found| (found.pid, found.who.clone())).collect();
+    found.retain(|found| {
+        let parent = found.processes[0].parent.and_then(|parent| all.get(&parent));
+        matches!(found.who, DiscoveredKind::Oracle(_)) || parent != Some(&found.who)
     });
 }
 
 impl DiscoveredServer {
-    /// Whether the process `pid`, which calls itself one of this instance, runs its program as its user, for a service account. Anybody
-    /// can give a process such a title, also the setuid program itself.
-    fn has_member(&self, root: &Root, accounts: &ServiceAccounts, pid: i32, users: Option<&Credentials>) -> bool {
-        let Some((users, own)) = users.zip(self.users.as_ref()) else { return true };
-        let is_of_service = users.real == own.real || accounts.is_service(root, users.real);
-        let programs = program::file(root, pid).zip(program::file(root, self.pid));
+    /// Whether a process that calls itself one of this instance runs its program as its user, for a service account. Anybody can give a
+    /// process such a title, also the setuid program itself.
+    fn has_member(&self, accounts: &ServiceAccounts<'_>, process: &ProcessGlance) -> bool {
+        let Some((users, own)) = process.users.as_ref().zip(self.users.as_ref()) else { return true };
+        let is_of_service = users.real == own.real || accounts.is_service(users.real);
+        let programs = program::file(accounts.root, process.pid).zip(program::file(accounts.root, self.pid));
         users.effective == own.effective
             && is_of_service
             && programs.is_none_or(|(program, own)| program.inode == own.inode)
@@ -216,8 +196,7 @@ mod tests {
 
     use super::*;
     use crate::glances::Glances;
-    use crate::processes::glance::glance;
-    use crate::strangers::Strangers;
+    use crate::glances::Strangers;
 
     /// Writes processes as (pid, parent, command line, VmPTE in kB).
     fn host(processes: &[(i32, i32, &str, u64)]) -> tempfile::TempDir {
@@ -305,7 +284,7 @@ mod tests {
         assert_eq!(shown, expected.map(|(pid, count, words)| (pid, count, words.to_owned())));
         assert_eq!(glances.strangers.first.iter().map(|one| one.pid).collect::<Vec<_>>(), [40]);
         // What is of no server holds its pages.
-        let holders: BTreeMap<_, _> = glances.holders.iter().map(|(pid, _, counts)| (*pid, *counts)).collect();
+        let holders: BTreeMap<_, _> = glances.holders.iter().map(|(one, counts)| (one.pid, *counts)).collect();
         assert_eq!(holders.into_keys().collect::<Vec<_>>(), [9, 22, 40, 50, 51]);
     }
 
@@ -327,16 +306,16 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let root = Root::at(tree.path());
-        let seen = glance(&Processes::open(&root), 7).unwrap().unwrap();
+        let seen = ProcessGlance::read(&Processes::open(&root), 7).unwrap();
         assert_eq!((&*seen.name, seen.status.hugetlb_pages), ("thief", Some(Bytes(2 << 20))));
     }
 
     fn looked(root: &Root, notes: &mut Notes) -> (FoundServers, Glances) {
         let accounts = ServiceAccounts::read(root, &[], notes);
-        let mut glances = Glances::look(root, &accounts, notes);
+        let mut glances = Glances::look(&accounts, notes);
         let candidates = std::mem::take(&mut glances.candidates);
-        let found = FoundServers::among(root, &accounts, &candidates);
-        glances.add_found(root, &accounts, candidates, &found.refused, &found.others);
+        let found = FoundServers::among(&accounts, &candidates);
+        glances.add_found(&accounts, candidates, &found.others);
         (found, glances)
     }
 

@@ -1,7 +1,6 @@
 //! Names that others chose, as text that is safe on a terminal, in a log and in a file of lines: they may hold escape sequences.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 /// Whether a character is shown as its number: it controls a terminal, ends a line, or reorders the text around it (bidi).
 fn is_hidden(c: char) -> bool {
@@ -9,24 +8,29 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// One line of text without control characters: `\x1b`, `\n`, `\u{202e}`.
-pub fn line(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hidden) {
+/// The text with each character that `is_hidden` as `show` has it.
+fn escaped(text: &str, is_hidden: impl Fn(char) -> bool, show: impl Fn(char) -> String) -> Cow<'_, str> {
+    if !text.contains(&is_hidden) {
         return text.into();
     }
-    let mut shown = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        // Writing to a string does not fail.
-        let _ = match c {
-            '\n' => write!(shown, "\\n"),
-            '\r' => write!(shown, "\\r"),
-            '\t' => write!(shown, "\\t"),
-            c if is_hidden(c) && u32::from(c) < 0x100 => write!(shown, "\\x{:02x}", u32::from(c)),
-            c if is_hidden(c) => write!(shown, "\\u{{{:x}}}", u32::from(c)),
-            c => write!(shown, "{c}"),
-        };
-    }
-    shown.into()
+    let shown = |mut shown: String, c: char| {
+        if is_hidden(c) {
+            shown.push_str(&show(c))
+        } else {
+            shown.push(c)
+        }
+        shown
+    };
+    text.chars().fold(String::with_capacity(text.len() + 8), shown).into()
+}
+
+/// One line of text without control characters: `\x1b`, `\n`, `\u{202e}`.
+pub fn line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_hidden, |c| match u32::from(c) {
+        0x09 | 0x0a | 0x0d => c.escape_default().to_string(),
+        number if number < 0x100 => format!("\\x{number:02x}"),
+        number => format!("\\u{{{number:x}}}"),
+    })
 }
 
 /// Text in which [`line`] has escaped all but line breaks, for text whose lines are this program's own.
@@ -36,16 +40,9 @@ pub fn lines(text: &str) -> String {
 
 /// A JSON document in which such characters are escaped, `\u009b`: they are in its strings, and it has none below U+0020.
 pub fn json(document: &str) -> Cow<'_, str> {
-    let is_left = |c: char| u32::from(c) >= 0x7f && is_hidden(c);
-    if !document.contains(is_left) {
-        return document.into();
-    }
-    let mut shown = String::with_capacity(document.len() + 8);
-    for c in document.chars() {
-        // None of them is beyond U+FFFF.
-        let _ = if is_left(c) { write!(shown, "\\u{:04x}", u32::from(c)) } else { write!(shown, "{c}") };
-    }
-    shown.into()
+    // None of them is beyond U+FFFF.
+    let show = |c| format!("\\u{:04x}", u32::from(c));
+    escaped(document, |c| u32::from(c) >= 0x7f && is_hidden(c), show)
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::namespace;
 use hugepage_oracle::running::RunningOracle;
-use hugepage_oracle::stopped::NamedOracle;
+use hugepage_oracle::settings::OracleSettings;
 use serde::{Deserialize, Serialize};
 
-use super::context::{InspectContext, ServerSettings};
+use super::context::InspectContext;
+use super::control_group;
 use super::discover::{DiscoveredKind, DiscoveredServer};
-use super::observe::ObservedMemory;
-use super::postgresql::{self, PostgreSqlServer};
-use super::service;
+use super::memory::ObservedMemory;
+use super::postgresql::{self, PostgreSqlServer, PostgreSqlSettings};
 use crate::readers::Owner;
 
 /// Whose server it is, and where: what keeps servers apart that call themselves the same.
@@ -61,10 +61,21 @@ pub enum ServerProduct {
     Oracle(Box<RunningOracle>),
 }
 
+/// What the files of a server say of the start that runs, and of the next one.
+pub(super) enum ServerSettings {
+    PostgreSql(PostgreSqlSettings),
+    Oracle(OracleSettings),
+}
+
 impl ServerIdentity {
     /// The kind of the server: `postgresql`, or one of Oracle's.
     pub fn kind(&self) -> String {
         self.oracle().map_or_else(|| "postgresql".to_owned(), |oracle| oracle.kind.to_string())
+    }
+
+    /// The number before the first point of its version; `None` if unknown.
+    pub(super) fn major(&self) -> Option<u32> {
+        self.version.as_ref()?.split('.').next()?.parse().ok()
     }
 
     /// What a PostgreSQL server has.
@@ -73,11 +84,6 @@ impl ServerIdentity {
             ServerProduct::PostgreSql(server) => Some(server),
             ServerProduct::Oracle(_) => None,
         }
-    }
-
-    /// The Oracle instance with its SID.
-    pub(super) fn named_oracle(&self) -> Option<NamedOracle<'_>> {
-        Some(NamedOracle { sid: &self.name, oracle: self.oracle()? })
     }
 
     /// What an Oracle instance has.
@@ -101,7 +107,7 @@ impl InspectContext<'_> {
         notes: &mut Notes,
     ) -> (ServerIdentity, ServerSettings) {
         let (root, pid) = (self.root, found.pid);
-        let service = service::service_of(root, pid);
+        let service = control_group::service(root, pid);
         let (name, version, product, settings) = match &found.who {
             DiscoveredKind::PostgreSql(arguments) => {
                 let (server, version, settings) = postgresql::files(root, files, pid, arguments, notes);

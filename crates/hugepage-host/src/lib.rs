@@ -15,9 +15,8 @@
 
 mod assess;
 mod cluster_paths;
-mod compare;
-mod container;
 mod context;
+mod control_group;
 mod discover;
 pub mod escape;
 mod glances;
@@ -25,39 +24,30 @@ mod holders;
 pub mod host_advice;
 mod identify;
 mod inspect;
-pub mod instance;
 pub mod memory;
 pub mod metrics;
 mod next_start;
-mod observe;
-mod other_pools;
-mod past;
 mod pool_needs;
 mod postgresql;
 mod postgresql_service;
 mod postgresql_units;
 mod processes;
 pub mod readers;
-mod request;
-mod server_names;
-mod service;
 mod service_accounts;
 mod snapshot;
 mod stopped_clusters;
 mod stopped_readers;
-mod strangers;
 mod survey;
 
+pub use assess::Instance;
+pub use glances::{Stranger, Strangers};
 pub use identify::{InstancePlace, ServerIdentity, ServerProduct};
-pub use instance::Instance;
+pub use memory::ObservedMemory;
 pub use next_start::{AskStart, ServerStart, StartProgram};
-pub use observe::ObservedMemory;
-pub use past::RecallPast;
 pub use postgresql::PostgreSqlServer;
-pub use server_names::is_postgresql;
+pub use processes::is_postgresql;
 pub use service_accounts::{
     FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account, listed as listed_service_accounts,
 };
-pub use snapshot::{HostFacts, Snapshot, StoppedClusters};
-pub use strangers::{Stranger, Strangers};
+pub use snapshot::{HostFacts, RecallPast, Snapshot, StoppedClusters};
 pub use survey::{Survey, survey};

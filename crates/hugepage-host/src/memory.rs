@@ -1,11 +1,32 @@
-//! The shared memory of one process of a server, seen from another process, and the kind of its pages.
+//! The memory of one server, seen from another process: what its processes share, the kind of its pages, and their page tables.
 
-use hugepage_assess::model::{Landing, Segment};
+use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_assess::model::{Landing, RESIZABLE, Requested, Segment};
+use hugepage_assess::pools;
 use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::mapping::{procmap_query, smaps};
-use hugepage_kernel::{Bytes, PageSize, ReadError, Root};
+use hugepage_kernel::notes::Notes;
+use hugepage_kernel::proc::namespace;
+use hugepage_kernel::proc::rlimit::{self, Rlimit};
+use hugepage_kernel::{Bytes, PageSize, ReadError};
+use hugepage_oracle::sga;
+use hugepage_server::segments::may_be_main;
+use hugepage_server::server::thp_in_use;
 use serde::{Deserialize, Serialize};
+
+use super::context::InspectContext;
+use super::discover::{DiscoveredKind, DiscoveredServer};
+
+/// The memory of a server's processes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ObservedMemory {
+    /// What they share; `None` if it may not be read.
+    pub shared: Option<InstanceMemory>,
+    /// The page tables of all processes.
+    pub page_tables: PageTables,
+    /// The memory that the server may lock.
+    pub memlock: Option<Rlimit>,
+}
 
 /// The shared memory of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,32 +35,109 @@ pub struct InstanceMemory {
     pub mappings: Vec<Mapping>,
 }
 
-/// The mappings of `pid` for which `wanted` holds, with their page sizes. No page table is walked.
-pub fn mapped(
-    root: &Root,
-    pid: i32,
-    devices: &Devices,
-    wanted: impl Fn(&Mapping) -> bool,
-) -> Result<InstanceMemory, ReadError> {
-    let (mut mappings, is_sized) = procmap_query::with_page_sizes(root, pid, wanted)?;
-    if is_sized {
-        return Ok(InstanceMemory { mappings });
+impl InspectContext<'_> {
+    /// The memory, and whether the SGA of an Oracle instance is files of /dev/shm, where that may be seen. `None` for a postgres
+    /// program without shared memory, such as one that initialises or only answers a question.
+    pub(super) fn observe(
+        &self,
+        found: &DiscoveredServer,
+        notes: &mut Notes,
+    ) -> Option<(ObservedMemory, Option<bool>)> {
+        let memlock = notes.keep(rlimit::locked_memory(self.root, found.pid)).flatten();
+        let base = self.base.unwrap_or_else(PageSize::base);
+        let page_tables = match found.undecided {
+            0 => PageTables::sum(found.processes.iter(), base),
+            undecided => {
+                notes.add(format!(
+                    "{undecided} processes are of this instance or of another one with its SID: run this as root to count them"
+                ));
+                PageTables::default()
+            }
+        };
+        let mut mappings = self.mappings(found, notes);
+        let is_in_shm = match found.who {
+            DiscoveredKind::Oracle(_) => mappings.as_mut().map(sga::keep_sga),
+            DiscoveredKind::PostgreSql(_) if mappings.as_ref().is_some_and(Vec::is_empty) => return None,
+            DiscoveredKind::PostgreSql(_) => None,
+        };
+        let shared = mappings.filter(|mappings| !mappings.is_empty()).map(|mappings| InstanceMemory { mappings });
+        Some((ObservedMemory { shared, page_tables, memlock }, is_in_shm))
     }
-    let starts: Vec<u64> = mappings.iter().map(|mapping| mapping.start).collect();
-    // On a live host the kernel would walk all page tables of the process for this file.
-    if let Some(sizes) = smaps::page_sizes(root, pid, &starts)? {
-        mappings.iter_mut().zip(sizes).for_each(|(mapping, size)| mapping.page_size = size);
-        return Ok(InstanceMemory { mappings });
-    }
-    let base = root.base_page_size().ok();
-    for mapping in &mut mappings {
-        mapping.page_size = devices.page_size(mapping.device).or(base.filter(|_| is_of_base_pages(mapping)));
-    }
-    Ok(InstanceMemory { mappings })
-}
 
-fn is_of_base_pages(mapping: &Mapping) -> bool {
-    mapping.path.starts_with("/dev/zero") || mapping.path.starts_with("/dev/shm/")
+    /// The mappings of one process stand for the whole server, because each of its processes attaches all of it.
+    fn mappings(&self, found: &DiscoveredServer, notes: &mut Notes) -> Option<Vec<Mapping>> {
+        let is_postgresql = matches!(found.who, DiscoveredKind::PostgreSql(_));
+        let mappings = match self.sized_mappings(found.pid, is_postgresql, notes) {
+            Ok(mappings) => mappings,
+            Err(ReadError::Io { source, path, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                notes.add(format!("\"{}\" may not be read: run this as root, or with CAP_SYS_PTRACE", path.display()));
+                return None;
+            }
+            Err(error) => {
+                notes.add(error.to_string());
+                return None;
+            }
+        };
+        match mappings.iter().max_by_key(|mapping| mapping.size()).filter(|_| is_postgresql) {
+            Some(main) if main.inaccessible > Bytes(0) => {
+                notes.add(RESIZABLE);
+                None
+            }
+            Some(main) => Some(vec![main.clone()]),
+            None => Some(mappings),
+        }
+    }
+
+    /// What `pid` has mapped that may be its server's memory, with page sizes. No page table is walked.
+    fn sized_mappings(&self, pid: i32, is_postgresql: bool, notes: &mut Notes) -> Result<Vec<Mapping>, ReadError> {
+        let of_container = (!is_postgresql && namespace::container(self.root, pid).is_some())
+            .then(|| notes.keep(self.devices.with_mounts_of(self.root, pid)))
+            .flatten();
+        let devices = of_container.as_ref().unwrap_or(&self.devices);
+        let wanted = |mapping: &Mapping| match is_postgresql {
+            true => may_be_main(mapping),
+            false => sga::may_be_sga(mapping, devices, self.base),
+        };
+        let (mut mappings, is_sized) = procmap_query::with_page_sizes(self.root, pid, wanted)?;
+        if is_sized {
+            return Ok(mappings);
+        }
+        let starts: Vec<u64> = mappings.iter().map(|mapping| mapping.start).collect();
+        // On a live host the kernel would walk all page tables of the process for this file.
+        if let Some(sizes) = smaps::page_sizes(self.root, pid, &starts)? {
+            mappings.iter_mut().zip(sizes).for_each(|(mapping, size)| mapping.page_size = size);
+            return Ok(mappings);
+        }
+        let is_of_base_pages = |path: &str| path.starts_with("/dev/zero") || path.starts_with("/dev/shm/");
+        for mapping in &mut mappings {
+            let base = self.base.filter(|_| is_of_base_pages(&mapping.path));
+            mapping.page_size = devices.page_size(mapping.device).or(base);
+        }
+        Ok(mappings)
+    }
+
+    /// The segment of the server `pid`, which asked for `requested`.
+    pub(super) fn segment(
+        &self,
+        pid: i32,
+        requested: &Requested,
+        memory: &ObservedMemory,
+        notes: &mut Notes,
+    ) -> Option<Segment> {
+        // Where the kernel lacks the size, nothing is rounded up to it.
+        let has_pool = |size: &PageSize| pools::of_size(&self.pools, *size).is_some();
+        let wanted = requested.huge_page_size.filter(has_pool).or(self.default);
+        let mut segment = memory.shared.as_ref()?.segment(self.base?, wanted)?;
+        // The server itself may walk its page tables for that; no other process should.
+        if segment.landing == Landing::Base && thp_in_use(self.meminfo.as_ref()) {
+            segment.landing = Landing::Unknown;
+            notes.add(format!(
+                "some shared memory of this host is in transparent huge pages; only a walk of its page tables could tell \
+                 whether that of process {pid} is"
+            ));
+        }
+        Some(segment)
+    }
 }
 
 impl InstanceMemory {

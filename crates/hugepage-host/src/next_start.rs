@@ -9,7 +9,7 @@ use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameter
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use hugepage_start::{StartAnswer, majors, parts};
 
-use super::postgresql::{Configured, requested_by_settings};
+use super::postgresql::{Configured, max_connections, requested_by_settings};
 
 /// The program of a start.
 #[derive(Clone, Copy, Debug)]
@@ -58,90 +58,69 @@ impl ServerFiles<'_> {
         if let Some(error) = &self.configured.files.missing {
             return Ok(Pending::Refused(error.clone()));
         }
-        let (major, control) = self.of_question()?;
-        let options = &self.configured.options;
-        let all = self.configured.with(options.iter());
-        let alone = self.configured.with(std::iter::empty());
-        let differs = |name: &str| {
-            let value = |settings: &BTreeMap<&str, &str>| settings.get(name).map(|value| value.to_ascii_lowercase());
-            parts::has_effect(name) && value(&all) != value(&alone)
-        };
-        if let Some((name, value)) = options.iter().find(|(name, _)| differs(name)) {
+        let (start, control) = self.question()?;
+        let alone = self.configured.with(&[]);
+        let value = |all: &BTreeMap<&str, &str>, name: &str| all.get(name).map(|value| value.to_ascii_lowercase());
+        let differs = |name: &str| parts::has_effect(name) && value(&start.settings, name) != value(&alone, name);
+        if let Some((name, value)) = self.configured.options.iter().find(|(name, _)| differs(name)) {
             return Err(format!("its command line sets {name}={value}, which only pg_ctl restart repeats"));
         }
-        let demand = match self.start(ask, major, &control, all) {
-            StartAnswer::Starts(demand) => demand,
+        let shared_memory = match ask(&start) {
+            StartAnswer::Starts(size) => size,
             StartAnswer::Refuses(error) => return Ok(Pending::Refused(error)),
             StartAnswer::Unknown(why) => return Err(why),
         };
-        let size = demand.requested.huge_page_size;
+        if let Some(error) = self.recovery(&start, &control)? {
+            return Ok(Pending::Refused(error));
+        }
+        // The notes on these values are there already.
+        let requested = requested_by_settings(&start.settings, &mut Notes::default());
+        let demand = Demand { requested, max_connections: max_connections(&start.settings), shared_memory };
+        let size = requested.huge_page_size;
         let keeps_page = current.landing() != Landing::Hugetlb || current.page_size() == size.or(default);
         let is_same = keeps_page && current.is_met_by(&demand);
         Ok(if is_same { Pending::Unchanged } else { Pending::Changed(demand, pool_state(size)) })
     }
 
-    /// The size of shared memory that the start of a stopped server asks for. The error is why no program is asked.
-    pub(super) fn need(&self, ask: &AskStart<'_>) -> Result<StartAnswer<Bytes>, String> {
-        if let Some(error) = &self.configured.files.missing {
-            return Ok(StartAnswer::Refuses(error.clone()));
-        }
-        let (major, PgControl { wal_segment, .. }) = self.of_question()?;
-        let settings = self.configured.with(self.configured.options.iter());
-        Ok(ask(&ServerStart { program: self.program, major, wal_segment, settings }))
-    }
-
-    /// What a program can only be asked with. The error is why it is not.
-    fn of_question(&self) -> Result<(u32, PgControl), String> {
+    /// What a program is asked, and what of its data directory it does not get. The error is why none is asked.
+    pub(super) fn question(&self) -> Result<(ServerStart<'_>, PgControl), String> {
         if let Some(what) = &self.configured.files.unclear {
             return Err(what.clone());
         }
         let major = self.version.parse().ok().filter(|major| *major >= majors::FIRST_MAJOR);
         let major = major.ok_or_else(|| format!("PostgreSQL {} reports its need only while running", self.version))?;
-        Ok((major, self.control()?))
+        let (control, settings) = (self.control()?, self.configured.effective());
+        Ok((ServerStart { program: self.program, major, wal_segment: control.wal_segment, settings }, control))
     }
 
-    /// What the start asks for.
-    fn start(
-        &self,
-        ask: &AskStart<'_>,
-        major: u32,
-        control: &PgControl,
-        settings: BTreeMap<&str, &str>,
-    ) -> StartAnswer<Demand> {
-        let start = ServerStart { program: self.program, major, wal_segment: control.wal_segment, settings };
-        let answer = ask(&start);
-        let settings = &start.settings;
-        if matches!(answer, StartAnswer::Starts(_)) {
-            match self.recovery(major, settings, control) {
-                Ok(None) => {}
-                Ok(Some(error)) => return StartAnswer::Refuses(error),
-                Err(why) => return StartAnswer::Unknown(why),
-            }
+    /// Whether it would recover after a crash with the settings that it was started with. `has_changed`: its files, since then.
+    pub(super) fn crash_recovery(&self, has_changed: bool) -> CrashRecovery {
+        if !pg_control::SIGNAL_FILES.iter().any(|name| self.has(name)) {
+            return CrashRecovery::Possible;
         }
-        answer.map(|shared_memory| {
-            let value = |name: &str| settings.get(name).map(|value| (*value).to_owned());
-            // The notes on these values are there already.
-            let requested = requested_by_settings(value, &mut Notes::default());
-            let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
-            Demand { requested, max_connections, shared_memory }
-        })
-    }
-
-    /// Whether it would recover after a crash with the settings that its files have.
-    pub(super) fn crash_recovery(&self) -> Result<CrashRecovery, String> {
-        let settings = self.configured.with(self.configured.options.iter());
-        let major = self.version.parse().map_err(|_| format!("its version is {}", self.version))?;
-        let refusal = recovery_parameters(major, &settings)?.refusal(&self.control()?.parameters);
-        Ok(refusal.map_or(CrashRecovery::Possible, CrashRecovery::Refused))
-    }
-
-    /// Whether it replays the log of another server.
-    pub(super) fn is_standby(&self) -> bool {
-        pg_control::SIGNAL_FILES.iter().any(|name| self.files.root().exists(&self.inside(name)))
+        if has_changed {
+            let why = "whether the standby recovers after a crash depends on the settings that it was started with, and its files \
+                       have changed since: they must be as high as those of its primary";
+            return CrashRecovery::Unknown(why.to_owned());
+        }
+        let refusal = || {
+            let major = self.version.parse().map_err(|_| format!("its version is {}", self.version))?;
+            Ok(recovery_parameters(major, &self.configured.effective())?.refusal(&self.control()?.parameters))
+        };
+        match refusal() {
+            Ok(refusal) => refusal.map_or(CrashRecovery::Possible, CrashRecovery::Refused),
+            Err::<_, String>(why) => CrashRecovery::Unknown(format!(
+                "whether the standby recovers after a restart or a crash is unknown: {why}"
+            )),
+        }
     }
 
     fn inside(&self, name: &str) -> String {
         format!("{}/{name}", self.directory)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.files.root().exists(&self.inside(name))
     }
 
     fn control(&self) -> Result<PgControl, String> {
@@ -151,18 +130,13 @@ impl ServerFiles<'_> {
     }
 
     /// What a start finds only in the data directory, which the program does not get: the server's error, or why that is unknown.
-    fn recovery(
-        &self,
-        major: u32,
-        settings: &BTreeMap<&str, &str>,
-        control: &PgControl,
-    ) -> Result<Option<String>, String> {
-        let own = recovery_parameters(major, settings)?;
-        let has = |name: &str| self.files.root().exists(&self.inside(name));
-        if has("recovery.signal") {
+    fn recovery(&self, start: &ServerStart<'_>, control: &PgControl) -> Result<Option<String>, String> {
+        let settings = &start.settings;
+        let own = recovery_parameters(start.major, settings)?;
+        if self.has("recovery.signal") {
             return Err("recovery.signal is in its data directory".to_owned());
         }
-        if has("standby.signal") {
+        if self.has("standby.signal") {
             return Ok(own.refusal(&control.parameters));
         }
         if own.max_prepared_transactions < control.parameters.max_prepared_transactions {

@@ -1,44 +1,96 @@
-//! The pools that a host needs, for all servers that run and those that are only configured.
+//! What the servers of a host need of its pools, those that run and those that are only configured, and what they take from each other.
 
-use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
+use hugepage_assess::assessment::Capacity;
 use hugepage_assess::assessment::capacity::HostMemory;
-use hugepage_assess::assessment::{Capacity, Status};
-use hugepage_assess::model::{HugePages, Pending};
+use hugepage_assess::model::{CurrentStart, Pending, PoolFact, Segment};
 use hugepage_assess::pools;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_sizing::{PoolNeed, Sizing};
 
-use super::compare::need;
-use super::{HostFacts, Instance, Survey};
+use super::inspect::InspectedServer;
+use super::snapshot::HostFacts;
 
-impl Survey {
-    /// The sizings for the servers that run and the Oracle instances that do not.
-    pub fn sizings(&self) -> Vec<Sizing> {
-        self.sizings_beside(&self.host.stopped_needs())
+/// The servers of a host beside each other. The sizing of a pool is made once: of a user's servers there may be thousands.
+pub(super) struct Comparison<'a> {
+    all: &'a [InspectedServer],
+    pub(super) host: &'a HostFacts,
+    pub(super) reserve_percent: u32,
+    by_size: RefCell<BTreeMap<Option<PageSize>, Option<Lacks>>>,
+}
+
+/// What the servers that need pages of one size lack of what fits, and what they ask for beyond it: all and each.
+#[derive(Default)]
+struct Lacks {
+    all: (Pages, Pages),
+    each: Vec<(PoolNeed, (Pages, Pages))>,
+}
+
+impl<'a> Comparison<'a> {
+    pub(super) fn new(all: &'a [InspectedServer], host: &'a HostFacts, reserve_percent: u32) -> Self {
+        Self { all, host, reserve_percent, by_size: RefCell::default() }
     }
 
-    /// A sizing for each page size that a server needs or that has pages. `down`: servers that do not run.
-    pub fn sizings_beside(&self, down: &[(Option<PageSize>, PoolNeed)]) -> Vec<Sizing> {
-        let default = self.host.default_page_size();
-        let sizing = |pool: &Pool| {
-            let size = pool.page_size;
-            let of_size = |instance: &&Instance| instance.planned().facts.pool_state.huge_page_size == Some(size);
-            let running = self.instances.iter().filter(of_size).map(Instance::need);
-            let down = down.iter().filter(|(wanted, _)| wanted.or(default) == Some(size)).map(|(_, need)| need.clone());
-            let next = self.instances.iter().filter_map(|instance| instance.need_next(size));
-            let mut sizing = self.host.sizing(pool, running.chain(next).chain(down).collect(), self.reserve_percent);
-            let is_unknown = |instance: &Instance| instance.status.needed.is_none();
-            if !self.host.unread.is_empty() || self.instances.iter().filter(of_size).any(is_unknown) {
-                // One has, or wants, pages that are not visible.
-                sizing.recommended = None;
+    fn others_than(&self, one: &InspectedServer) -> impl Iterator<Item = &InspectedServer> {
+        self.all.iter().filter(move |other| other.id.pid != one.id.pid)
+    }
+
+    /// The memory in System V segments of huge pages that other instances of the same user have.
+    pub(super) fn held_by_user(&self, one: &InspectedServer) -> Bytes {
+        let uid = one.id.place.uid;
+        let of_user = self.others_than(one).filter(|other| uid.is_some() && other.id.place.uid == uid);
+        of_user.map(InspectedServer::held).fold(Bytes(0), Bytes::saturating_add)
+    }
+
+    /// Whether another server may ask for more next than is known.
+    pub(super) fn may_ask_for_more_than(&self, one: &InspectedServer) -> bool {
+        self.others_than(one).any(|other| other.request.pending == Pending::Unknown)
+    }
+
+    /// The pages of `size` that the others than `one` lack, of what fits and beyond it; `None` if the need of one is unknown.
+    pub(super) fn lack_of_others(&self, one: &InspectedServer, size: Option<PageSize>) -> Option<(Pages, Pages)> {
+        let mut by_size = self.by_size.borrow_mut();
+        let Lacks { all, each } = by_size.entry(size).or_insert_with(|| self.lacks(size)).as_ref()?;
+        let own = one.need();
+        let (lack, beyond) = each.iter().find(|(need, _)| *need == own).map(|(_, its)| *its).unwrap_or_default();
+        Some((all.0.saturating_sub(lack), all.1.saturating_sub(beyond)))
+    }
+
+    fn lacks(&self, size: Option<PageSize>) -> Option<Lacks> {
+        let of_size = self.all.iter().filter(|other| other.request.pool_state.huge_page_size == size);
+        let mut needs: Vec<_> = of_size.map(InspectedServer::need).collect();
+        if size == self.host.default_page_size() {
+            if self.host.stopped.iter().any(|stopped| stopped.wants.pages().is_none()) {
+                return None;
             }
-            sizing
-        };
-        let wanted =
-            |sizing: &Sizing| !sizing.needs.is_empty() || sizing.others > Pages(0) || default == Some(sizing.page_size);
-        pools::of_host(&self.host.pools).map(|row| sizing(&row.pool)).filter(wanted).collect()
+            needs.extend(self.host.stopped_needs().into_iter().map(|(_, need)| need));
+        }
+        let Some(pool) = size.and_then(|size| self.host.pool(size)) else { return Some(Lacks::default()) };
+        let sizing = self.host.sizing(pool, needs, self.reserve_percent);
+        let mut lacks = Lacks::default();
+        for need in &sizing.needs {
+            let counted = sizing.counted(need);
+            let its = (counted.saturating_sub(need.held), need.pages.saturating_sub(counted));
+            lacks.all = (lacks.all.0.saturating_add(its.0), lacks.all.1.saturating_add(its.1));
+            lacks.each.push((need.clone(), its));
+        }
+        Some(lacks)
+    }
+}
+
+impl InspectedServer {
+    fn need(&self) -> PoolNeed {
+        let request = &self.request;
+        need(&self.id.name, &request.current_start(), &request.pending, &request.pool_state.pool)
+    }
+
+    /// The memory in System V segments of huge pages.
+    pub(super) fn held(&self) -> Bytes {
+        let segment = self.request.segment.as_ref().filter(|_| self.id.oracle().is_some());
+        segment.map_or(Bytes(0), |segment| segment.in_huge_pages)
     }
 }
 
@@ -60,37 +112,11 @@ impl HostFacts {
     }
 }
 
-impl Instance {
-    /// The status as if the server asked for the page size that its hint tells to set.
-    fn planned(&self) -> Cow<'_, Status> {
-        self.status.with_planned_page_size().map_or(Cow::Borrowed(&self.status), Cow::Owned)
-    }
-
-    /// What its next start needs of pages of `size`, if it runs with others.
-    fn need_next(&self, size: PageSize) -> Option<PoolNeed> {
-        let facts = &self.planned().facts;
-        let Pending::Changed(demand, pool_state) = &facts.pending else { return None };
-        let is_other = pool_state.huge_page_size == Some(size) && facts.pool_state.huge_page_size != Some(size);
-        let asks = demand.requested.huge_pages != HugePages::Off && !demand.requested.never_in_huge_pages();
-        (is_other && asks).then(|| PoolNeed {
-            name: self.id.name.clone(),
-            is_running: true,
-            pages: size.pages_to_hold(demand.shared_memory),
-            running: Pages(0),
-            held: Pages(0),
-            movable: Bytes(0),
-        })
-    }
-
-    /// A note on the size of the pages in which it counts, if that is not the one that it asks for.
-    pub fn note_on_size(&self) -> Option<String> {
-        let size = self.status.with_planned_page_size()?.facts.requested_next().huge_page_size?;
-        Some(format!("{} counts in pages of {size}, as its hint in `hugepage-sidecar status` advises", self.id.name))
-    }
-
-    /// What it needs of the pool of its page size.
-    pub fn need(&self) -> PoolNeed {
-        let facts = &self.planned().facts;
-        need(&self.id.name, &facts.current_start(), &facts.pending, &facts.pool_state.pool)
-    }
+/// What a running server needs of `pool`.
+pub(super) fn need(name: &str, current: &CurrentStart<'_>, pending: &Pending, pool: &PoolFact) -> PoolNeed {
+    let held = current.own();
+    let with = |pending: &Pending| held.saturating_add(current.lack(pending, pool));
+    let (pages, running) = (with(pending), with(&Pending::Unchanged));
+    let movable = current.segment.filter(|_| pages > held).map_or(Bytes(0), Segment::in_base_pages);
+    PoolNeed { name: name.to_owned(), pages, running, held, movable, is_running: true }
 }

@@ -28,8 +28,6 @@ pub struct PostgreSqlServer {
 pub struct PostgreSqlSettings {
     /// The settings of huge pages, where the command line counts before files.
     pub requested: Requested,
-    /// `max_connections`.
-    pub max_connections: u64,
     /// Whether the configuration file was found; a server does not start without one.
     pub has_configuration: bool,
     /// The file or directory of the configuration that has changed last, of a missing file its directory; `None` if no time is seen.
@@ -48,8 +46,13 @@ pub struct Configured {
 }
 
 impl Configured {
-    /// The effective settings with these of its options.
-    pub fn with<'a>(&'a self, options: impl Iterator<Item = &'a (String, String)>) -> BTreeMap<&'a str, &'a str> {
+    /// The effective settings.
+    pub fn effective(&self) -> BTreeMap<&str, &str> {
+        self.with(&self.options)
+    }
+
+    /// The settings of its files with these on the command line.
+    pub fn with<'a>(&'a self, options: &'a [(String, String)]) -> BTreeMap<&'a str, &'a str> {
         self.files.settings.iter().chain(options).map(|(name, value)| (name.as_str(), value.as_str())).collect()
     }
 }
@@ -62,17 +65,14 @@ pub fn files(
     arguments: &[String],
     notes: &mut Notes,
 ) -> (PostgreSqlServer, Option<String>, PostgreSqlSettings) {
-    let set = postmaster_opts::settings(arguments);
+    let options = postmaster_opts::settings(arguments);
     let of_command_line =
-        |name: &str| set.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.clone());
+        |name: &str| options.iter().rev().find(|(found, _)| found == name).map(|(_, value)| value.clone());
+    let given = postmaster_opts::letter(arguments, 'D').filter(|path| path.starts_with('/'));
     // A postmaster works in its data directory. If that link may not be read, the command line tells the directory.
-    let told = of_command_line("data_directory")
-        .or_else(|| postmaster_opts::letter(arguments, 'D').map(str::to_owned))
-        .filter(|path| path.starts_with('/'));
+    let told = of_command_line("data_directory").or(given.map(str::to_owned)).filter(|path| path.starts_with('/'));
     // -D names the directory of postgresql.conf, which may set another data_directory (SelectConfigFiles in guc.c).
-    let of_configuration = postmaster_opts::letter(arguments, 'D')
-        .filter(|path| path.starts_with('/'))
-        .map(|path| Path::new(path).join("postgresql.conf"));
+    let of_configuration = given.map(|path| Path::new(path).join("postgresql.conf"));
     let link = |name: &str| process::link(root, pid, name).ok().flatten();
     // The kernel shows it from this program's root, and the files are found from the server's.
     let top = link("root").filter(|top| top != "/").unwrap_or_default();
@@ -89,21 +89,21 @@ pub fn files(
     for file in [file, in_directory("postgresql.auto.conf")].into_iter().flatten() {
         configuration.add(its_files, &file, notes);
     }
-    let value = |name: &str| of_command_line(name).or_else(|| configuration.get(name).map(str::to_owned));
-    let requested = requested_by_settings(value, notes);
+    let configured = Configured { files: configuration, options };
+    let settings = configured.effective();
+    let requested = requested_by_settings(&settings, notes);
     if !has_configuration {
         notes.add(format!(
             "the configuration file of the server with process {pid} is not in its data directory and its place is unknown"
         ));
-    } else if configuration.settings.is_empty() {
+    } else if configured.files.settings.is_empty() {
         notes.add(format!(
             "the configuration of the server with process {pid} could not be read, so its default huge_pages = {} is \
              assumed; run this as root",
             requested.huge_pages
         ));
     }
-    let last_change = configuration.sources.iter().filter_map(|path| its_files.last_change(path)).max();
-    let max_connections = value("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100);
+    let last_change = configured.files.sources.iter().filter_map(|path| its_files.last_change(path)).max();
     let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
         match take(&in_directory(file)?.to_string_lossy()) {
             Ok(text) => Some(text),
@@ -114,8 +114,7 @@ pub fn files(
     };
     let version = told("PG_VERSION", &|path| its_files.version(path));
     let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
-    let configured = Configured { files: configuration, options: set };
-    let settings = PostgreSqlSettings { requested, max_connections, has_configuration, last_change, configured };
+    let settings = PostgreSqlSettings { requested, has_configuration, last_change, configured };
     let inode = directory.as_deref().and_then(|directory| its_files.root().inode(directory));
     (PostgreSqlServer { directory, inode, system_identifier }, version, settings)
 }
@@ -128,27 +127,36 @@ fn system_identifier(files: &InstanceFiles, path: &str) -> Result<String, ReadEr
     }
 }
 
-/// The settings that `value` returns as they are written, and the server's defaults for those that it does not have.
-pub fn requested_by_settings(value: impl Fn(&str) -> Option<String>, notes: &mut Notes) -> Requested {
-    let mut understood = |name: &str, kind: &str, found: Option<bool>| {
-        if found == Some(false) {
-            notes.add(format!("{name} = '{}' is not {kind}", value(name).unwrap_or_default()));
-        }
-    };
-    let huge_pages = value("huge_pages").map(|text| HugePages::parse(&text));
-    understood("huge_pages", "on, off or try", huge_pages.map(|found| found.is_some()));
-    let size = |name: &str, unit: u64| value(name).map(|text| size_setting(&text, unit));
-    let (page_size, buffers) = (size("huge_page_size", 1 << 10), size("shared_buffers", 8 << 10));
-    understood("huge_page_size", "a size", page_size.map(|found| found.is_some()));
-    understood("shared_buffers", "a size", buffers.map(|found| found.is_some()));
+/// What effective settings ask for, and the server's defaults for those that it does not have.
+pub fn requested_by_settings(settings: &BTreeMap<&str, &str>, notes: &mut Notes) -> Requested {
+    let huge_pages = understood(settings, "huge_pages", "on, off or try", HugePages::parse, notes);
+    let page_size = understood(settings, "huge_page_size", "a size", |text| size_setting(text, 1 << 10), notes);
+    let buffers = understood(settings, "shared_buffers", "a size", |text| size_setting(text, 8 << 10), notes);
     Requested {
         product: Product::PostgreSql,
-        huge_pages: huge_pages.flatten().unwrap_or(HugePages::Try),
-        huge_page_size: page_size.flatten().and_then(|size| PageSize::new(size.0)),
-        sysv: value("shared_memory_type").is_some_and(|text| text.eq_ignore_ascii_case("sysv")),
-        shared_buffers: buffers.flatten().unwrap_or(Bytes(128 << 20)),
-        io_uring: value("io_method").is_some_and(|text| text.trim().eq_ignore_ascii_case("io_uring")),
+        huge_pages: huge_pages.unwrap_or(HugePages::Try),
+        huge_page_size: page_size.and_then(|size| PageSize::new(size.0)),
+        sysv: settings.get("shared_memory_type").is_some_and(|text| text.eq_ignore_ascii_case("sysv")),
+        shared_buffers: buffers.unwrap_or(Bytes(128 << 20)),
+        io_uring: settings.get("io_method").is_some_and(|text| text.trim().eq_ignore_ascii_case("io_uring")),
     }
+}
+
+/// A setting; `None` if it is not there, or if a note says that it is no such value.
+fn understood<T>(
+    settings: &BTreeMap<&str, &str>,
+    name: &str,
+    kind: &str,
+    parse: impl Fn(&str) -> Option<T>,
+    notes: &mut Notes,
+) -> Option<T> {
+    let text = settings.get(name)?;
+    notes.keep(parse(text).ok_or_else(|| format!("{name} = '{text}' is not {kind}")))
+}
+
+/// `max_connections` of effective settings.
+pub fn max_connections(settings: &BTreeMap<&str, &str>) -> u64 {
+    settings.get("max_connections").and_then(|text| text.trim().parse().ok()).unwrap_or(100)
 }
 
 #[cfg(test)]
@@ -159,9 +167,7 @@ mod tests {
     fn settings_as_the_server_takes_them() {
         let of = |pairs: &'static [(&str, &str)]| {
             let mut notes = Notes::default();
-            let value =
-                |name: &str| pairs.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned());
-            let requested = requested_by_settings(value, &mut notes);
+            let requested = requested_by_settings(&BTreeMap::from_iter(pairs.iter().copied()), &mut notes);
             let size = requested.huge_page_size.map(|size| size.bytes().0);
             (requested.huge_pages.to_string(), size, requested.sysv, requested.shared_buffers.0, notes.into_vec().len())
         };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::server_names::is_postgresql;
+use super::processes::is_postgresql;
 
 /// What gives a service other directories than the host has.
 const OTHER_FILES: [&str; 5] = ["RootDirectory", "RootImage", "BindPaths", "BindReadOnlyPaths", "MountImages"];

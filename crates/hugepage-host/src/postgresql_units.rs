@@ -115,7 +115,8 @@ pub(super) fn units(
                 waiting
                     .extend(instances.iter().flat_map(|name| with_service(name)).filter(|name| !seen.contains(name)));
                 enabled.extend(instances);
-                found.extend(units.directories(&name, texts));
+                let directories = Service::new(&name, &texts).directories(&name, |path| units.named(path));
+                found.extend(directories.into_iter().map(|one| (name.clone(), one)));
             }
             // Of those that may be anything, one is told.
             Err(_) if !tells(&name) && found.iter().any(|(_, one)| one.is_err()) => {}
@@ -180,12 +181,6 @@ struct Units<'a> {
 }
 
 impl Units<'_> {
-    /// The data directories of the servers that a unit with these texts starts.
-    fn directories(&mut self, name: &str, texts: Vec<String>) -> Vec<UnitDirectory> {
-        let found = Service::new(name, &texts).directories(name, |path| self.named(path));
-        found.into_iter().map(|one| (name.to_owned(), one)).collect()
-    }
-
     fn has(&self, place: &str, name: &str) -> bool {
         self.names[place].iter().any(|found| found == name)
     }

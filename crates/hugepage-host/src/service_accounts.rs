@@ -13,8 +13,8 @@ use hugepage_kernel::proc::{namespace, program};
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::{ReadError, Root};
 
-use super::container::{Container, container};
-use crate::processes::credentials::Credentials;
+use super::control_group::{Container, container};
+use super::processes::{Credentials, ProcessGlance};
 use crate::readers::Owner;
 
 /// Names and uids of more service accounts, one a line; `#` begins a comment.
@@ -28,7 +28,8 @@ pub fn is_usual(name: &str) -> bool {
 }
 
 /// The host's service accounts.
-pub(super) struct ServiceAccounts {
+pub(super) struct ServiceAccounts<'a> {
+    pub(super) root: &'a Root,
     /// Names and uids.
     listed: Vec<String>,
     accounts: OnceCell<Vec<Account>>,
@@ -36,12 +37,13 @@ pub(super) struct ServiceAccounts {
     known: RefCell<BTreeMap<u32, bool>>,
 }
 
-impl ServiceAccounts {
+impl<'a> ServiceAccounts<'a> {
     /// Those of the host, and `more`, which are names and uids. What can't be read is a note.
-    pub(super) fn read(root: &Root, more: &[String], notes: &mut Notes) -> Self {
+    pub(super) fn read(root: &'a Root, more: &[String], notes: &mut Notes) -> Self {
         let file = notes.keep(listed(root)).unwrap_or_default();
         let usual = USUAL.iter().map(|&name| name.to_owned());
         Self {
+            root,
             listed: usual.chain(file).chain(more.iter().cloned()).collect(),
             accounts: OnceCell::new(),
             known: RefCell::default(),
@@ -49,7 +51,8 @@ impl ServiceAccounts {
     }
 
     /// Why the server with the process `pid` does not count; `None` if it does. `users`: its own, which a tree may not tell.
-    pub(super) fn why_not(&self, root: &Root, pid: i32, users: Option<&Credentials>) -> Option<String> {
+    pub(super) fn why_not(&self, pid: i32, users: Option<&Credentials>) -> Option<String> {
+        let root = self.root;
         let Some(users) = users else {
             return (!root.is_tree()).then(|| "its user could not be determined".to_owned());
         };
@@ -62,8 +65,8 @@ impl ServiceAccounts {
             }
             None => {}
         }
-        if let Some(uid) = first(&|uid| self.is_service(root, uid)) {
-            return Some(format!("runs as {}", self.name(root, uid)));
+        if let Some(uid) = first(&|uid| self.is_service(uid)) {
+            return Some(format!("runs as {}", self.name(uid)));
         }
         if !namespace::is_own(root, pid, "user") {
             return Some("is in a user namespace of its own".to_owned());
@@ -71,33 +74,38 @@ impl ServiceAccounts {
         // Without privilege the program of another user's process is not seen.
         let program = program::file(root, pid)?;
         if program.owner != 0 && program.owner != users.effective {
-            return Some(format!("runs a program of {}", self.name(root, program.owner)));
+            return Some(format!("runs a program of {}", self.name(program.owner)));
         }
         (!program.is_at_its_path(root, pid)).then(|| "its program is another file than the one at its path".to_owned())
     }
 
     /// Whether the user `uid` is root or a service account.
-    pub(super) fn is_service(&self, root: &Root, uid: u32) -> bool {
+    pub(super) fn is_service(&self, uid: u32) -> bool {
         let known = self.known.borrow().get(&uid).copied();
         known.unwrap_or_else(|| {
             // A tree without accounts says nothing of them.
-            let is_untold = || root.is_tree() && !root.exists("/etc/passwd");
+            let is_untold = || self.root.is_tree() && !self.root.exists("/etc/passwd");
             let is_service = uid == 0
                 || self.is_listed(&uid.to_string())
-                || self.names(root, uid).any(|name| self.is_name_of_service(self.accounts(root), name))
+                || self.names(uid).any(|name| self.is_name_of_service(self.accounts(), name))
                 || is_untold();
             self.known.borrow_mut().insert(uid, is_service);
             is_service
         })
     }
 
+    /// Whether its effective user is one of these; also where a tree does not tell it.
+    pub(super) fn is_of_service(&self, process: &ProcessGlance) -> bool {
+        process.users.as_ref().is_none_or(|users| self.is_service(users.effective))
+    }
+
     /// As whom the files are read of what does not run: the service accounts of /etc/passwd and those listed by uid, else nobody.
-    pub(super) fn owners(&self, root: &Root) -> Vec<Owner> {
-        let nobody = Owner::nobody(root);
+    pub(super) fn owners(&self) -> Vec<Owner> {
+        let nobody = Owner::nobody(self.root);
         let listed = self.listed.iter().filter_map(|listed| listed.parse().ok());
-        let uids: BTreeSet<_> = self.accounts(root).iter().map(|account| account.uid).chain(listed).collect();
-        let is_one = |uid: &u32| nobody.is_another() && ![0, nobody.uid].contains(uid) && self.is_service(root, *uid);
-        uids.into_iter().filter(is_one).map(|uid| Owner::of_account(root, uid)).chain([nobody.clone()]).collect()
+        let uids: BTreeSet<_> = self.accounts().iter().map(|account| account.uid).chain(listed).collect();
+        let is_one = |uid: &u32| nobody.is_another() && ![0, nobody.uid].contains(uid) && self.is_service(*uid);
+        uids.into_iter().filter(is_one).map(|uid| Owner::of_account(self.root, uid)).chain([nobody.clone()]).collect()
     }
 
     fn is_listed(&self, name: &str) -> bool {
@@ -111,16 +119,16 @@ impl ServiceAccounts {
     }
 
     /// The first name of the user `uid`, or `uid 1000` where /etc/passwd has none.
-    pub(super) fn name(&self, root: &Root, uid: u32) -> String {
-        self.names(root, uid).next().map_or_else(|| format!("uid {uid}"), str::to_owned)
+    pub(super) fn name(&self, uid: u32) -> String {
+        self.names(uid).next().map_or_else(|| format!("uid {uid}"), str::to_owned)
     }
 
-    fn names<'a>(&'a self, root: &Root, uid: u32) -> impl Iterator<Item = &'a str> + use<'a> {
-        self.accounts(root).iter().filter(move |account| account.uid == uid).map(|account| account.name.as_str())
+    fn names(&self, uid: u32) -> impl Iterator<Item = &str> {
+        self.accounts().iter().filter(move |account| account.uid == uid).map(|account| account.name.as_str())
     }
 
-    fn accounts(&self, root: &Root) -> &[Account] {
-        self.accounts.get_or_init(|| accounts::accounts(root).unwrap_or_default())
+    fn accounts(&self) -> &[Account] {
+        self.accounts.get_or_init(|| accounts::accounts(self.root).unwrap_or_default())
     }
 }
 
@@ -168,7 +176,7 @@ mod tests {
         let mut notes = Notes::default();
         let accounts = ServiceAccounts::read(root, &more, &mut notes);
         assert!(notes.into_vec().is_empty());
-        accounts.why_not(root, 7, Credentials::read(root, 7).unwrap().as_ref())
+        accounts.why_not(7, Credentials::read(root, 7).unwrap().as_ref())
     }
 
     fn of_uids(real: u32, effective: u32) -> String {

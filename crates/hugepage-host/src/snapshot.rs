@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use hugepage_assess::model::{PagesOfStrangers, PoolHolder};
+use hugepage_assess::model::{CurrentStart, PagesOfStrangers, Past, PoolHolder};
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
@@ -13,10 +13,13 @@ use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::StoppedDatabase;
 use serde::{Deserialize, Serialize};
 
+use crate::glances::Strangers;
+use crate::identify::ServerIdentity;
 use crate::inspect::InspectedServer;
-use crate::past::RecallPast;
 use crate::readers::{Owner, Unread};
-use crate::strangers::Strangers;
+
+/// Who tells what was recorded when a server started, with notes on what could not be read of it.
+pub type RecallPast<'a> = dyn Fn(&ServerIdentity, &CurrentStart<'_>, &mut Notes) -> Past + 'a;
 
 /// What was read of a host and its servers. All else is decided from it, so it can be kept and decided again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,6 +79,17 @@ pub struct StoppedClusters {
     pub unread: Vec<Unread>,
 }
 
+impl Snapshot {
+    /// Adds what was recorded when each server started.
+    pub fn recall(&mut self, recall: &RecallPast<'_>) {
+        for server in &mut self.servers {
+            let mut notes = Notes::default();
+            server.past = recall(&server.id, &server.request.current_start(), &mut notes);
+            server.notes_on_past = notes.into_vec();
+        }
+    }
+}
+
 impl HostFacts {
     /// The size of huge pages for mappings that ask for no size; `None` if there is none, or it is unknown.
     pub fn default_page_size(&self) -> Option<PageSize> {
@@ -91,16 +105,5 @@ impl HostFacts {
     /// The pool of `size`.
     pub fn pool(&self, size: PageSize) -> Option<&Pool> {
         pools::of_size(&self.pools, size).map(|row| &row.pool)
-    }
-}
-
-impl Snapshot {
-    /// Adds what was recorded when each server started.
-    pub fn recall(&mut self, recall: &RecallPast<'_>) {
-        for server in &mut self.servers {
-            let mut notes = Notes::default();
-            server.past = recall(&server.id, &server.request.current_start(), &mut notes);
-            server.notes_on_past = notes.into_vec();
-        }
     }
 }

@@ -9,7 +9,7 @@ use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes, ReadError, Root};
+use hugepage_kernel::{InstanceFiles, Notes, ReadError, Root};
 use hugepage_oracle::stopped::Claim;
 use hugepage_sizing::{StoppedDatabase, Wants};
 use hugepage_start::StartAnswer;
@@ -104,7 +104,7 @@ impl Clusters<'_> {
         is_mine: &dyn Fn(Option<u32>) -> Claim,
         notes: &mut Notes,
     ) -> Vec<StoppedDatabase> {
-        let Self { root, host, given, .. } = *self;
+        let Self { root, given, .. } = *self;
         let running: BTreeSet<_> = self.running.iter().filter_map(|id| id.postgresql()?.inode).collect();
         let (mut seen, mut found) = (BTreeMap::new(), Vec::new());
         // A timer starts the service of its name.
@@ -140,7 +140,7 @@ impl Clusters<'_> {
                 Ok(_) if claim == Claim::OfNobody => {
                     cluster.stopped(None, Wants::None("its owner is no service account".into()))
                 }
-                Ok(_) => inspect(root, &cluster, host, self.ask, notes),
+                Ok(_) => self.inspect(&cluster, notes),
                 Err(error) if error.is_not_found() => {
                     cluster.unknown("it is not a PostgreSQL data directory: it has no PG_VERSION".to_owned())
                 }
@@ -149,66 +149,48 @@ impl Clusters<'_> {
         }
         found
     }
-}
 
-fn inspect(
-    root: &Root,
-    cluster: &ClusterPaths,
-    host: &HostFacts,
-    ask: Option<&AskStart<'_>>,
-    notes: &mut Notes,
-) -> StoppedDatabase {
-    let config = cluster.config.clone().unwrap_or_else(|| cluster.data.join("postgresql.conf"));
-    let files = InstanceFiles::own(root);
-    let mut configuration = Configuration::default();
-    for file in [&config, &cluster.data.join("postgresql.auto.conf")] {
-        configuration.add(&files, file, notes);
-    }
-    if configuration.settings.is_empty() {
-        return cluster.unknown("its configuration could not be read".to_owned());
-    }
-    let missing = configuration.missing.as_ref().map(|error| format!("its next start would fail: {error}"));
-    let unclear = missing.or_else(|| configuration.unclear.clone());
-    let opts = cluster.data.join("postmaster.opts");
-    let opts = files.read_text(&opts.to_string_lossy(), limit::POSTMASTER_OPTS).unwrap_or_default();
-    let options = postmaster_opts::settings(&postmaster_opts::arguments(&opts));
-    let configured = Configured { files: configuration, options };
-    let settings = configured.with(configured.options.iter());
-    let requested = requested_by_settings(|name| settings.get(name).map(|value| (*value).to_owned()), notes);
-    let page_size = requested.huge_page_size.or(host.default_page_size());
-    let wants = match page_size {
-        _ if cluster.start == "disabled" => Wants::None("disabled in its start.conf".into()),
-        _ if unclear.is_some() => Wants::Unknown(unclear.unwrap_or_default()),
-        _ if settings.get("huge_pages").copied() != configured.files.get("huge_pages") => {
-            Wants::Unknown("its last start had huge_pages on its command line, which the next need not have".to_owned())
+    fn inspect(&self, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDatabase {
+        let (files, directory) = (InstanceFiles::own(self.root), cluster.data.to_string_lossy());
+        let mut configuration = Configuration::default();
+        for file in [&cluster.config, &cluster.data.join("postgresql.auto.conf")] {
+            configuration.add(&files, file, notes);
         }
-        _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off".into()),
-        _ if requested.never_in_huge_pages() => Wants::None("shared_memory_type = sysv".into()),
-        None => Wants::Unknown("the size of huge pages is unknown".to_owned()),
-        Some(page_size) => match shared_memory(&files, cluster, &configured, ask) {
-            Ok(size) => Wants::Pages(page_size.pages_to_hold(size), "postgres -C".into()),
-            Err(why) => Wants::Unknown(why),
-        },
-    };
-    cluster.stopped(requested.huge_page_size, wants)
-}
-
-/// The size of shared memory that a start asks for; the error is why it is unknown.
-fn shared_memory(
-    files: &InstanceFiles,
-    cluster: &ClusterPaths,
-    configured: &Configured,
-    ask: Option<&AskStart<'_>>,
-) -> Result<Bytes, String> {
-    let ask = ask.ok_or("unknown: only on the host itself a program is asked")?;
-    let directory = cluster.data.to_string_lossy();
-    let version = files.version(&format!("{directory}/PG_VERSION")).map_err(|error| error.to_string())?;
-    let server =
-        ServerFiles { program: StartProgram::Packaged, version: &version, directory: &directory, files, configured };
-    match server.need(ask)? {
-        StartAnswer::Starts(size) => Ok(size),
-        StartAnswer::Refuses(why) => Err(format!("its next start would fail: {why}")),
-        StartAnswer::Unknown(why) => Err(why),
+        if configuration.settings.is_empty() {
+            return cluster.unknown("its configuration could not be read".to_owned());
+        }
+        let missing = configuration.missing.as_ref().map(|error| format!("its next start would fail: {error}"));
+        let unclear = missing.or_else(|| configuration.unclear.clone());
+        let opts = files.read_text(&format!("{directory}/postmaster.opts"), limit::POSTMASTER_OPTS).unwrap_or_default();
+        let options = postmaster_opts::settings(&postmaster_opts::arguments(&opts));
+        let configured = Configured { files: configuration, options };
+        let settings = configured.effective();
+        let requested = requested_by_settings(&settings, notes);
+        let shared_memory = || {
+            let ask = self.ask.ok_or("unknown: only on the host itself a program is asked")?;
+            let version = files.version(&format!("{directory}/PG_VERSION")).map_err(|error| error.to_string())?;
+            let (program, version, directory) = (StartProgram::Packaged, &*version, &*directory);
+            let server = ServerFiles { program, version, directory, files: &files, configured: &configured };
+            match ask(&server.question()?.0) {
+                StartAnswer::Starts(size) => Ok(size),
+                StartAnswer::Refuses(why) => Err(format!("its next start would fail: {why}")),
+                StartAnswer::Unknown(why) => Err(why),
+            }
+        };
+        let wants = match requested.huge_page_size.or(self.host.default_page_size()) {
+            _ if cluster.start == "disabled" => Wants::None("disabled in its start.conf".into()),
+            _ if unclear.is_some() => Wants::Unknown(unclear.unwrap_or_default()),
+            _ if settings.get("huge_pages").copied() != configured.files.get("huge_pages") => {
+                let why = "its last start had huge_pages on its command line, which the next need not have";
+                Wants::Unknown(why.to_owned())
+            }
+            _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off".into()),
+            _ if requested.never_in_huge_pages() => Wants::None("shared_memory_type = sysv".into()),
+            None => Wants::Unknown("the size of huge pages is unknown".to_owned()),
+            Some(page_size) => shared_memory()
+                .map_or_else(Wants::Unknown, |size| Wants::Pages(page_size.pages_to_hold(size), "postgres -C".into())),
+        };
+        cluster.stopped(requested.huge_page_size, wants)
     }
 }
 

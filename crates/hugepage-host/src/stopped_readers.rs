@@ -11,42 +11,55 @@ use hugepage_sizing::Wants;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::context::InspectContext;
+use crate::inspect::InspectedServer;
 use crate::readers::{self, Owner, Unread};
 
-/// The Oracle instances of oratab that do not run, in its order.
-pub(super) fn stopped_oracle(
-    owners: &[Owner],
-    host: &HostOfStarts<'_>,
-    running: &[NamedOracle<'_>],
-    unread: &mut Vec<Unread>,
-    notes: &mut Notes,
-) -> Vec<StoppedOracle> {
-    let root = host.root;
-    let homes = || -> Vec<String> {
-        let entries = oratab::read(root, &mut Notes::default());
-        BTreeSet::from_iter(entries.into_iter().map(|entry| entry.home)).into_iter().collect()
-    };
-    let homes = || readers::read_as(&Owner::nobody(root), homes).ok();
-    let find = |home: Option<&String>, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| {
-        stopped::stopped(host, running, home, is_mine, notes)
-    };
-    // Nobody comes last, and what was found before counts.
-    let by_entry: BTreeMap<_, _> = by_owners(owners, homes, unread, notes, find).into_iter().rev().collect();
-    let mut found: Vec<_> = by_entry.into_values().collect();
-    let wants = |one: &StoppedOracle| one.wants.pages().filter(|_| one.outlook() == Outlook::Hugetlb);
-    let all = found.iter().filter_map(wants).fold(Pages(0), Pages::saturating_add);
-    let running = running.iter().filter_map(|one| one.oracle.memory_target);
-    let targets = found.iter().filter_map(|one| one.memory_target).chain(running).fold(Bytes(0), Bytes::saturating_add);
-    let in_shm = |one: &&mut StoppedOracle| one.memory_target.is_some() && matches!(one.wants, Wants::None(_));
-    for one in found.iter_mut().filter(in_shm).filter(|one| one.dev_shm.is_some_and(|size| size < targets)) {
-        let why = format!("MEMORY_TARGET: its SGA is files in /dev/shm, too small for the {targets} of all");
-        one.wants = Wants::None(why.into());
+impl InspectContext<'_> {
+    /// The Oracle instances of oratab that do not run, in its order.
+    pub(super) fn stopped_oracle(
+        &self,
+        servers: &[InspectedServer],
+        owners: &[Owner],
+        unread: &mut Vec<Unread>,
+        notes: &mut Notes,
+    ) -> Vec<StoppedOracle> {
+        let root = self.root;
+        let held = |uid| {
+            let of_user = servers.iter().filter(|server| server.id.place.uid == Some(uid));
+            of_user.map(InspectedServer::held).fold(Bytes(0), Bytes::saturating_add)
+        };
+        let host = HostOfStarts { root, meminfo: self.meminfo.as_ref(), pools: &self.pools, held: &held };
+        // This host's oratab has nothing of a container.
+        let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
+        let running = of_host.filter_map(|id| Some(NamedOracle { sid: &id.name, oracle: id.oracle()? }));
+        let running: Vec<_> = running.collect();
+        let homes = || -> BTreeSet<String> {
+            oratab::read(root, &mut Notes::default()).into_iter().map(|entry| entry.home).collect()
+        };
+        let homes = || Some(readers::read_as(&Owner::nobody(root), homes).ok()?.into_iter().collect());
+        let find = |home: Option<&String>, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| {
+            stopped::stopped(&host, &running, home, is_mine, notes)
+        };
+        // Nobody comes last, and what was found before counts.
+        let by_entry: BTreeMap<_, _> = by_owners(owners, homes, unread, notes, find).into_iter().rev().collect();
+        let mut found: Vec<_> = by_entry.into_values().collect();
+        let wants = |one: &StoppedOracle| one.wants.pages().filter(|_| one.outlook() == Outlook::Hugetlb);
+        let all = found.iter().filter_map(wants).fold(Pages(0), Pages::saturating_add);
+        let running = running.iter().filter_map(|one| one.oracle.memory_target);
+        let targets =
+            found.iter().filter_map(|one| one.memory_target).chain(running).fold(Bytes(0), Bytes::saturating_add);
+        let in_shm = |one: &&mut StoppedOracle| one.memory_target.is_some() && matches!(one.wants, Wants::None(_));
+        for one in found.iter_mut().filter(in_shm).filter(|one| one.dev_shm.is_some_and(|size| size < targets)) {
+            let why = format!("MEMORY_TARGET: its SGA is files in /dev/shm, too small for the {targets} of all");
+            one.wants = Wants::None(why.into());
+        }
+        let alone = found.iter_mut().filter(|one| wants(one).is_some()).filter_map(|one| one.forecast.as_mut());
+        for forecast in alone.filter(|forecast| forecast.guaranteed.is_some_and(|pages| pages < all)) {
+            forecast.outlook = Outlook::Unknown;
+        }
+        found
     }
-    let alone = found.iter_mut().filter(|one| wants(one).is_some()).filter_map(|one| one.forecast.as_mut());
-    for forecast in alone.filter(|forecast| forecast.guaranteed.is_some_and(|pages| pages < all)) {
-        forecast.outlook = Outlook::Unknown;
-    }
-    found
 }
 
 /// What `find` returns for all owners, the last of whom is nobody. It gets who reads what a user owns: its own reader, for root's and for

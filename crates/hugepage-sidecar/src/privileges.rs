@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
 
-use hugepage_host::readers::capabilities;
+use hugepage_host::readers::limit_capabilities;
 use hugepage_host::{is_usual_service_account, listed_service_accounts};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
@@ -178,13 +178,13 @@ pub fn keep_those_of_caller() -> Result<(), String> {
     }
     let is_callers = |one: &_| capability_is_in_ambient_set(*one).unwrap_or(false);
     let kept = CapabilitySet::all().iter().filter(is_callers).collect::<CapabilitySet>() | LOOKING | BECOMING;
-    capabilities::limit(kept, kept).map_err(|error| format!("could not give up capabilities: {error}"))
+    limit_capabilities(kept, kept).map_err(|error| format!("could not give up capabilities: {error}"))
 }
 
 /// Gives up what is not needed. To be called once, before anything of a server is read and before there are other threads.
 pub fn confine(needs: &Needs) {
     let writing = needs.writing();
-    let limited = capabilities::limit(LOOKING, LOOKING | BECOMING | writing);
+    let limited = limit_capabilities(LOOKING, LOOKING | BECOMING | writing);
     let note = limited.err().map(|error| format!("could not give up capabilities: {error}"));
     let _ = CONFINEMENT.set(Confinement { writing, note });
 }
@@ -200,7 +200,7 @@ pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T
     // Unit tests are not confined.
     let Some(confinement) = CONFINEMENT.get() else { return work() };
     let confined = || {
-        capabilities::limit(confinement.writing, confinement.writing)?;
+        limit_capabilities(confinement.writing, confinement.writing)?;
         work()
     };
     thread::scope(|scope| {

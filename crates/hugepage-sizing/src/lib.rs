@@ -10,9 +10,231 @@
 //! assert_eq!(Wants::Pages(Pages(7), "the alert log".into()).pages(), Some(Pages(7)));
 //! ```
 
-mod sizing;
-mod step;
-mod stopped_databases;
+use std::borrow::Cow;
 
-pub use sizing::{Misfit, PoolNeed, Sizing};
-pub use stopped_databases::{StoppedDatabase, Wants};
+use hugepage_assess::advice::plan::Step;
+use hugepage_assess::advice::pool;
+use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation, counted};
+use hugepage_assess::assessment::{Capacity, Severity};
+use hugepage_assess::model::PagesOfStrangers;
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, PageSize, Pages};
+use serde::{Deserialize, Serialize};
+
+/// A server that does not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoppedDatabase {
+    /// The kind: `oracle`, `asm`, `postgresql`.
+    pub kind: Cow<'static, str>,
+    /// The SID, or the data directory.
+    pub name: String,
+    /// The size of the pages that it asks for; `None` for the host's default.
+    pub page_size: Option<PageSize>,
+    /// What it needs of them.
+    pub wants: Wants,
+    /// Whether only people start it: `manual` in the start.conf of Debian.
+    pub is_manual: bool,
+}
+
+/// What a server that does not run will ask for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wants {
+    /// This number of huge pages, and the source of the number.
+    Pages(Pages, Cow<'static, str>),
+    /// None, and why.
+    None(Cow<'static, str>),
+    /// Could not be determined, and why.
+    Unknown(String),
+}
+
+impl Wants {
+    /// The number of huge pages, 0 if it asks for none; `None` if it could not be determined.
+    pub const fn pages(&self) -> Option<Pages> {
+        match self {
+            Self::Pages(pages, _) => Some(*pages),
+            Self::None(_) => Some(Pages(0)),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl StoppedDatabase {
+    /// The need of a pool; `None` if the number is unknown.
+    pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
+        let Wants::Pages(pages, _) = &self.wants else { return None };
+        Some((self.page_size, PoolNeed { name: self.name.clone(), pages: *pages, ..PoolNeed::default() }))
+    }
+}
+
+/// What one server needs of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PoolNeed {
+    /// The name of the server.
+    #[serde(rename = "instance")]
+    pub name: String,
+    /// Whether it runs.
+    pub is_running: bool,
+    /// The pages that it needs.
+    #[serde(rename = "pages_needed")]
+    pub pages: Pages,
+    /// The pages that it needs with its running settings, whatever is on disk; zero if it does not run.
+    #[serde(skip)]
+    pub running: Pages,
+    /// The needed pages that it has now.
+    #[serde(rename = "pages_held")]
+    pub held: Pages,
+    /// The memory in base pages that it leaves for them.
+    #[serde(skip)]
+    pub movable: Bytes,
+}
+
+/// A server that does not fit into the host's memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Misfit {
+    /// The name of the server.
+    #[serde(rename = "instance")]
+    pub name: String,
+    /// What it needs.
+    #[serde(rename = "pages_needed")]
+    pub pages: Pages,
+    /// The pages that are missing for it, after all servers that fit.
+    #[serde(rename = "pages_over")]
+    pub over: Pages,
+    /// What it counts with: what it runs with, or has.
+    #[serde(skip)]
+    pub counted: Pages,
+}
+
+/// One pool of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizing {
+    /// The size of its pages.
+    pub page_size: PageSize,
+    /// Every server that needs pages of it.
+    pub needs: Vec<PoolNeed>,
+    /// Pages held by processes that belong to none of these servers.
+    pub others: Pages,
+    /// Those of them that do not count.
+    pub strangers: PagesOfStrangers,
+    /// All needed pages together, whether they fit or not.
+    pub total: Pages,
+    /// What the host can hold; `None` if its memory could not be read.
+    pub capacity: Option<Capacity>,
+    /// The pool for all that fits, as [`Capacity::recommended`] defines it; `None` without a capacity: the host may not hold it.
+    pub recommended: Option<Pages>,
+    /// The servers that do not fit.
+    pub misfits: Vec<Misfit>,
+    /// The memory that remains for base pages beside this pool and the pools of other sizes.
+    pub remains: Option<Bytes>,
+}
+
+impl Sizing {
+    /// The sizing of one page size.
+    pub fn of_size(sizings: &[Self], size: PageSize) -> Option<&Self> {
+        sizings.iter().find(|sizing| sizing.page_size == size)
+    }
+
+    /// What all servers count with together.
+    pub fn fitting(&self) -> Pages {
+        self.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(self.counted(need)))
+    }
+
+    /// What one of them counts with.
+    pub fn counted(&self, need: &PoolNeed) -> Pages {
+        let misfit = self.misfits.iter().find(|misfit| (&misfit.name, misfit.pages) == (&need.name, need.pages));
+        misfit.map_or(need.pages.max(need.held), |misfit| misfit.counted)
+    }
+
+    /// The pages of others that count.
+    pub fn counted_others(&self) -> Pages {
+        self.others.saturating_sub(self.strangers.pages)
+    }
+
+    /// The sizing of `pool`, without pages of `strangers`. Who has its pages keeps them; of the others those that
+    /// run come before those that do not, and small before large, so that as many as possible fit. A server that does not fit
+    /// counts with what it runs with.
+    pub fn new(
+        pool_now: &Pool,
+        mut needs: Vec<PoolNeed>,
+        strangers: PagesOfStrangers,
+        capacity: Option<Capacity>,
+    ) -> Self {
+        let page_size = pool_now.page_size;
+        // Where reservations are unknown, what was touched.
+        let used = pool_now.in_use().unwrap_or(pool_now.nr.saturating_sub(pool_now.free));
+        needs.retain(|need| need.pages > Pages(0));
+        let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
+        let others = used.saturating_sub(held);
+        let counted = others.saturating_sub(strangers.pages);
+        let total = needs.iter().fold(counted, |sum, need| sum.saturating_add(need.pages.max(need.held)));
+        let most = capacity.map_or(Pages(u64::MAX), |capacity| capacity.most);
+        let mut order: Vec<&PoolNeed> = needs.iter().collect();
+        order.sort_by_key(|need| (need.held < need.pages, !need.is_running, need.pages));
+        let (mut pool, mut misfits) = (counted.saturating_add(held), Vec::new());
+        for need in order {
+            let beside = pool.saturating_sub(need.held);
+            let over = |pages: Pages| beside.saturating_add(pages.max(need.held)).saturating_sub(most);
+            let mut fits = [need.pages, need.running].into_iter().filter(|pages| over(*pages) == Pages(0));
+            let counted = fits.next().unwrap_or_default().max(need.held);
+            if counted < need.pages {
+                misfits.push(Misfit { name: need.name.clone(), pages: need.pages, over: over(need.pages), counted });
+            }
+            pool = beside.saturating_add(counted);
+        }
+        let recommended = capacity.map(|capacity| capacity.recommended(pool, pool_now, strangers.pages));
+        let beside = |Capacity { memory, .. }: Capacity| memory.mem_total.saturating_sub(memory.elsewhere);
+        let remains = capacity.map(beside).zip(recommended);
+        let remains = remains.map(|(memory, pages)| memory.saturating_sub(page_size.times(pages)));
+        Self { page_size, needs, others, strangers, total, capacity, recommended, misfits, remains }
+    }
+
+    /// The step that gives `pool` the pages that its servers lack; `None` if it has enough, or the number is unknown.
+    pub fn step(&self, pool: &Pool, is_default: bool) -> Option<Step> {
+        let (size, pages) = (self.page_size, self.recommended.filter(|pages| *pages > pool.persistent())?);
+        let leaves = self.capacity?.leaves_less(pages, size);
+        Some(Step::SetPool { size, is_default, pages, after_stop: false, leaves })
+    }
+
+    /// The row of that step. `holder`: a clause on who else holds pages that count.
+    pub fn row(&self, pool: &Pool, is_default: bool, severity: Severity, holder: &str) -> Option<Recommendation> {
+        let command = self.step(pool, is_default)?.command();
+        let (now, pages) = (pool.persistent(), self.recommended?);
+        let who = match &self.needs[..] {
+            [one] => format!("{} needs", one.name),
+            all => format!("The {} instances of this host need", all.len()),
+        };
+        let fit = if self.misfits.is_empty() { "" } else { " for what fits" };
+        let stopped = self.by_stopped().map_or(fit.to_owned(), |clause| format!("{fit} ({clause})"));
+        let text =
+            pool::shortfall(&who, (self.fitting(), &stopped), self.counted_others(), (now, pages), self.page_size);
+        let strangers = self.strangers.clause();
+        let caution = pool::caution(pages, self.page_size, self.capacity);
+        let clause = |one: &Misfit| format!("; {} would need {} and does not fit", one.name, one.pages);
+        let misfits: String = self.misfits.iter().map(clause).collect();
+        let setting = pool::setting(self.page_size, is_default);
+        Some(
+            Recommendation {
+                current: Some(now.to_string()),
+                recommended: Some(pages.to_string()),
+                command,
+                takes_effect: Effect::ServerRestart,
+                ..Recommendation::new(
+                    severity,
+                    Area::Kernel,
+                    setting,
+                    format!("{text}{holder}{strangers}{caution}{misfits}."),
+                )
+            }
+            .counting(&counted(Some(Pages(0)))),
+        )
+    }
+
+    /// A clause on servers that do not run, which other outputs may not count: `of which 72 for 1 stopped server`.
+    pub fn by_stopped(&self) -> Option<String> {
+        let fits = |need: &&PoolNeed| self.misfits.iter().all(|misfit| misfit.name != need.name);
+        let stopped: Vec<_> = self.needs.iter().filter(|need| !need.is_running).filter(fits).collect();
+        let pages = stopped.iter().map(|need| need.pages.0).fold(0, u64::saturating_add);
+        let servers = if stopped.len() == 1 { "server" } else { "servers" };
+        (!stopped.is_empty()).then(|| format!("of which {pages} for {} stopped {servers}", stopped.len()))
+    }
+}

@@ -71,7 +71,7 @@ fn of_pool(survey: &Survey, sizing: &Sizing) -> Option<HostRecommendation> {
     let (pool, is_default) = (survey.host.pool(sizing.page_size)?, survey.is_default(sizing.page_size));
     let step = pool_step(survey, sizing)?;
     // As severe as the most severe that lacks pages.
-    let lacking = survey.instances.iter().filter(|instance| steps(instance).any(|of| sets_pool(&of, sizing.page_size)));
+    let lacking = survey.instances.iter().filter(|instance| lacks_pages(instance, sizing.page_size));
     let severity = lacking.map(|instance| instance.status.verdict().0).max().unwrap_or(Severity::Notice);
     let holder = survey.host.holders.iter().find(|holder| holder.counts);
     let holder = holder.map(|holder| holder.clause(sizing.counted_others())).unwrap_or_default();
@@ -83,15 +83,12 @@ fn of_pool(survey: &Survey, sizing: &Sizing) -> Option<HostRecommendation> {
     Some(HostRecommendation { instance: None, recommendation, is_in_hint })
 }
 
-fn sets_pool(step: &Step, size: PageSize) -> bool {
-    matches!(step, Step::SetPool { size: of, .. } if *of == size)
-}
-
-/// The steps of all findings of an instance.
-fn steps(instance: &Instance) -> impl Iterator<Item = Step> {
+/// Whether a finding on an instance leads to a larger pool of `size`.
+fn lacks_pages(instance: &Instance, size: PageSize) -> bool {
     let findings = instance.status.findings.iter();
     let plans = findings.filter_map(|(_, finding)| Plan::of_finding(&instance.status, finding));
-    plans.flat_map(|plan| plan.steps)
+    let sets_pool = |step: &Step| matches!(step, Step::SetPool { size: of, .. } if *of == size);
+    plans.flat_map(|plan| plan.steps).any(|step| sets_pool(&step))
 }
 
 fn of_misfit(survey: &Survey, size: PageSize, misfit: &Misfit) -> Recommendation {

@@ -5,11 +5,10 @@ use std::cmp::Reverse;
 use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::model::Landing;
+use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::Sizing;
 
-use hugepage_oracle::stopped::StoppedOracle;
-
-use crate::{Instance, Survey};
+use crate::{HostFacts, Instance, Survey};
 
 /// What is said of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +79,7 @@ fn summary(survey: &Survey) -> String {
     let remedy = if closed > 0 { ": run this as root" } else { "" };
     let are = if landed == 1 { "is" } else { "are" };
     let mut text = match (count, landed) {
-        (0, _) => return no_instance(survey),
+        (0, _) => return no_instance(&survey.host),
         (1, 1) => "The one instance is in huge pages".to_owned(),
         (1, _) if unknown == 1 => format!("The one instance could not be inspected{remedy}"),
         (1, _) if survey.instances[0].landed_in() == Landing::Base => {
@@ -107,23 +106,18 @@ fn summary(survey: &Survey) -> String {
 }
 
 /// The sentence on a host of which no instance that counts is seen: there is none, or that could not be determined.
-fn no_instance(survey: &Survey) -> String {
-    let why = match survey.host.meminfo {
-        None => return "/proc of this host could not be read.".to_owned(),
-        Some(_) if survey.host.processes_are_hidden => "hidepid hides the processes of other users. Run this as root.",
-        Some(_) if !survey.host.unread.is_empty() => {
-            return format!(
-                "Whether PostgreSQL or Oracle runs here could not be determined: {}.",
-                survey.host.unread[0]
-            );
+fn no_instance(host: &HostFacts) -> String {
+    let why = match host.unread.first() {
+        _ if host.meminfo.is_none() => return "/proc of this host could not be read.".to_owned(),
+        _ if host.processes_are_hidden => "hidepid hides the processes of other users. Run this as root".to_owned(),
+        Some(unread) => unread.to_string(),
+        None if host.is_in_container => {
+            "this container shows no processes of the host. Run this on the host".to_owned()
         }
-        Some(_) if survey.host.is_in_container => {
-            "this container shows no processes of the host. Run this on the host."
-        }
-        Some(_) if survey.host.strangers.count() > 0 => {
+        None if host.strangers.count() > 0 => {
             return "No PostgreSQL and no Oracle instance of a service account runs here.".to_owned();
         }
-        Some(_) => return "No PostgreSQL and no Oracle instance runs here.".to_owned(),
+        None => return "No PostgreSQL and no Oracle instance runs here.".to_owned(),
     };
-    format!("Whether PostgreSQL or Oracle runs here could not be determined: {why}")
+    format!("Whether PostgreSQL or Oracle runs here could not be determined: {why}.")
 }

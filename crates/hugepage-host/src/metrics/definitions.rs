@@ -8,8 +8,7 @@ use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_oracle::stopped::{StoppedOracle, StoppedState};
 
-use super::openmetrics::{Families, Measured};
-use super::{InstanceMetrics, MetricsSnapshot};
+use super::{Families, InstanceMetrics, Measured, MetricsSnapshot};
 
 /// Metrics of one thing: how it is measured, the name, the HELP, and the value. `None` is unknown.
 macro_rules! gauges {

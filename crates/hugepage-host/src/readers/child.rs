@@ -12,13 +12,12 @@ use rustix::process::{
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capabilities as held, set_capabilities, set_keep_capabilities, set_thread_groups,
-    set_thread_res_gid, set_thread_res_uid,
+    CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities,
+    set_keep_capabilities, set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 use serde::Serialize;
 
-use super::owner::{NOBODY, USUAL_NOBODY};
-use super::{Owner, capabilities};
+use super::owner::{NOBODY, Owner, USUAL_NOBODY};
 
 /// The memory that a reader takes itself, in bytes: many times what the servers of one user need.
 const MAX_DATA: u64 = 64 << 20;
@@ -50,7 +49,7 @@ pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
     dup2_stdout(&nowhere)?;
     dup2_stderr(&nowhere)?;
     if owner.is_another() {
-        let sets = held(None)?;
+        let sets = capabilities(None)?;
         let effective = sets.effective | ((CapabilitySet::SETUID | CapabilitySet::SETGID) & sets.permitted);
         set_capabilities(None, CapabilitySets { effective, ..sets })?;
         set_keep_capabilities(true)?;
@@ -66,7 +65,7 @@ pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
             error => Err(error),
         })?;
     }
-    capabilities::limit(CapabilitySet::SYS_PTRACE, CapabilitySet::SYS_PTRACE)?;
+    limit_capabilities(CapabilitySet::SYS_PTRACE, CapabilitySet::SYS_PTRACE)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     for (resource, limit) in LIMITS {
         let limit = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
@@ -79,4 +78,20 @@ pub(super) fn become_owner(owner: &Owner, parent: Pid) -> io::Result<()> {
     // A change of the user ends it (prctl(2)).
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
+}
+
+/// Keeps of this thread's capabilities `permitted`, with `effective` in effect. No program that it starts gets more.
+pub fn limit_capabilities(effective: CapabilitySet, permitted: CapabilitySet) -> io::Result<()> {
+    let held = capabilities(None)?.permitted;
+    set_no_new_privs(true)?;
+    for capability in (held - permitted).iter() {
+        // Without CAP_SETPCAP it stays in the bounding set, which gives nothing to a process that executes nothing.
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    let sets = CapabilitySets {
+        effective: effective & held,
+        permitted: permitted & held,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(set_capabilities(None, sets)?)
 }

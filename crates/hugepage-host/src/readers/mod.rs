@@ -7,10 +7,8 @@
 //!
 //! Before [`begin`], as in unit tests, this process itself reads everything.
 
-pub mod capabilities;
 mod child;
 mod owner;
-mod unread;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,9 +25,9 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use self::child::limit_capabilities;
 use self::child::{become_owner, send};
-pub use self::owner::Owner;
-pub use self::unread::Unread;
+pub use self::owner::{Owner, Unread};
 
 /// So many read at the same time. Who waits for a file has one of these places.
 const MAX_READERS: usize = 64;
@@ -44,7 +42,8 @@ struct Readers {
     timeout: Duration,
     /// Whether a signal came.
     has_signal: Arc<AtomicBool>,
-    stuck: Vec<Stuck>,
+    /// Those that were killed and have not ended.
+    stuck: Vec<(Pid, Question)>,
     /// What had no answer in this survey, and is not asked again.
     silent: Vec<Question>,
 }
@@ -56,13 +55,6 @@ type Question = (String, u32, &'static Location<'static>);
 /// Whether one that has no answer is in the way of another: within a container or a directory nothing else is asked then.
 fn is_in_the_way(of: &Question, one: &Question) -> bool {
     of == one || !of.0.is_empty() && of.0 == one.0
-}
-
-/// A reader that was killed and has not ended.
-#[derive(Debug)]
-struct Stuck {
-    pid: Pid,
-    question: Question,
 }
 
 /// `None` before the first survey, and in a reader: it starts none.
@@ -96,7 +88,7 @@ pub fn time_for_one(most: Duration) -> Duration {
 #[track_caller]
 pub fn read_as<T: Serialize + DeserializeOwned>(owner: &Owner, work: impl Fn() -> T) -> Result<T, Unread> {
     let mut all = read_each(std::slice::from_ref(owner), |_| work());
-    all.pop().unwrap_or_else(|| Err(Unread::of_none(owner, "no reader was started")))
+    all.pop().unwrap_or_else(|| Err(Unread::new(owner, None, "no reader was started")))
 }
 
 /// What `work` returns for each of the owners, of which it gets the number: each by a reader of its own, all at the same time.
@@ -121,8 +113,8 @@ impl Readers {
         work: impl Fn(usize) -> T,
     ) -> Vec<Result<T, Unread>> {
         let question = |owner: &Owner| (owner.place.clone(), owner.uid, asks);
-        self.stuck.retain(|stuck| matches!(waitpid(Some(stuck.pid), WaitOptions::NOHANG), Ok(None)));
-        let mut answers: Vec<_> = owners.iter().map(|one| Err(Unread::of_none(one, "no time was left"))).collect();
+        self.stuck.retain(|(pid, _)| matches!(waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None)));
+        let mut answers: Vec<_> = owners.iter().map(|one| Err(Unread::new(one, None, "no time was left"))).collect();
         // Those that come later have their time, too.
         let until = Instant::now() + time_for_one(Duration::MAX);
         let (mut next, mut running): (usize, Vec<StartedReader>) = (0, Vec::new());
@@ -131,7 +123,7 @@ impl Readers {
                 let (number, owner) = (next, &owners[next]);
                 next += 1;
                 let started = self.may_ask(owner, &question(owner)).and_then(|()| {
-                    let failed = |error| Unread::of_none(owner, format!("no process could be started: {error}"));
+                    let failed = |error| Unread::new(owner, None, format!("no process could be started: {error}"));
                     start(owner, number, until, || work(number)).map_err(failed)
                 });
                 match started {
@@ -157,13 +149,13 @@ impl Readers {
                 let reader = running.swap_remove(at);
                 let (owner, number, pid) = (&owners[reader.number], reader.number, reader.pid);
                 answers[number] = match is_over {
-                    true => Err(Unread::of(owner, pid, "had no answer in time")),
+                    true => Err(Unread::new(owner, Some(pid), "had no answer in time")),
                     false => reader.answer(owner),
                 };
                 self.silent.extend(is_over.then(|| question(owner)));
                 // A file system of its user's may keep it from its end.
                 if !has_ended(pid, grace) {
-                    self.stuck.push(Stuck { pid, question: question(owner) });
+                    self.stuck.push((pid, question(owner)));
                 }
             }
         }
@@ -171,11 +163,11 @@ impl Readers {
 
     /// An error where no reader is started for `owner`, because one had no answer to this question before.
     fn may_ask(&self, owner: &Owner, asked: &Question) -> Result<(), Unread> {
-        if let Some(Stuck { pid, .. }) = self.stuck.iter().find(|stuck| is_in_the_way(asked, &stuck.question)) {
-            return Err(Unread::of(owner, *pid, "still waits for an answer"));
+        if let Some((pid, _)) = self.stuck.iter().find(|(_, stuck)| is_in_the_way(asked, stuck)) {
+            return Err(Unread::new(owner, Some(*pid), "still waits for an answer"));
         }
         match self.silent.iter().any(|silent| is_in_the_way(asked, silent)) {
-            true => Err(Unread::of_none(owner, "there was no answer before")),
+            true => Err(Unread::new(owner, None, "there was no answer before")),
             false => Ok(()),
         }
     }
@@ -263,7 +255,7 @@ impl StartedReader {
 
     /// The answer of a reader that has sent all.
     fn answer<T: DeserializeOwned>(self, owner: &Owner) -> Result<T, Unread> {
-        let failed = |how: &str| Unread::of(owner, self.pid, how);
+        let failed = |how: &str| Unread::new(owner, Some(self.pid), how);
         if self.bytes.len() > MAX_ANSWER {
             return Err(failed("sent more than 8 MB"));
         }

@@ -1,14 +1,17 @@
-//! The user that a reader becomes.
+//! The user that a reader becomes, and what was not read as one.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
-use rustix::process::geteuid;
+use rustix::process::{Pid, geteuid};
 use rustix::thread::{CapabilitySet, capabilities};
 use serde::{Deserialize, Serialize};
 
-use crate::processes::credentials::Credentials;
+use crate::control_group::container;
+use crate::escape;
+use crate::processes::ProcessGlance;
 
 /// A user that has no files, no account and no process. Whoever runs as `nobody` could end a reader that did.
 pub(super) const NOBODY: u32 = 0x7fff_fffd;
@@ -45,26 +48,26 @@ impl Owner {
         }
     }
 
-    /// The effective users of processes, and what is kept of those, apart for each user's in each container. Nobody stands for root and
-    /// for unknown users; this program's own user for all where it can't become another one, and for those of a tree. The groups are
-    /// those of its account, or of processes that are its alone: a setuid or setgid program has what its user has not. Containers
-    /// come last, and first one user of each, because of containers and of users in one there may be any number.
-    pub fn of_processes<T>(root: &Root, taken: Vec<(Option<Credentials>, Option<String>, T)>) -> Vec<(Self, Vec<T>)> {
+    /// The effective users of processes, each with its processes, apart for each container. Nobody stands for root and for unknown users;
+    /// this program's own user for all where it can't become another one, and for those of a tree. The groups are those of its account,
+    /// or of processes that are its alone: a setuid or setgid program has what its user has not. Containers come last, and first one
+    /// user of each, because of containers and of users in one there may be any number.
+    pub(crate) fn of_processes(root: &Root, processes: Vec<ProcessGlance>) -> Vec<(Self, Vec<ProcessGlance>)> {
         let is_alone = is_alone(root);
-        let mut users: BTreeMap<(String, u32), (Vec<u32>, Vec<T>)> = BTreeMap::new();
-        for (credentials, container, kept) in taken {
-            let found = credentials.filter(|found| !is_alone && found.effective != 0);
-            let uid = match &found {
+        let mut users: BTreeMap<(String, u32), (Vec<u32>, Vec<ProcessGlance>)> = BTreeMap::new();
+        for process in processes {
+            let found = process.users.as_ref().filter(|found| !is_alone && found.effective != 0);
+            let uid = match found {
                 Some(found) => found.effective,
                 None if is_alone => geteuid().as_raw(),
                 None => NOBODY,
             };
-            let place = container.filter(|_| !is_alone).unwrap_or_default();
-            let (groups, all) = users.entry((place, uid)).or_default();
-            let own = found.filter(|found| found.users() == [uid; 3]).into_iter().flat_map(|found| found.groups);
-            let new: Vec<_> = own.filter(|gid| !groups.contains(gid)).collect();
-            groups.extend(new);
-            all.push(kept);
+            let place = Some(process.pid).filter(|_| !is_alone).and_then(|pid| container(root, pid));
+            let (groups, all) = users.entry((place.map(|(_, name)| name).unwrap_or_default(), uid)).or_default();
+            for gid in found.filter(|found| found.users() == [uid; 3]).iter().flat_map(|found| &found.groups) {
+                groups.extend((!groups.contains(gid)).then_some(*gid));
+            }
+            all.push(process);
         }
         let owner = |((place, uid), (groups, all)): ((String, u32), _)| {
             let is_of_host = place.is_empty() && !is_alone;
@@ -97,4 +100,44 @@ fn is_alone(root: &Root) -> bool {
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
     !root.shows_processes()
         || !geteuid().is_root() && !capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed))
+}
+
+/// The files of one user that were not read, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// The user.
+    pub uid: u32,
+    /// [`Owner::place`].
+    pub place: String,
+    /// The process that was to read them; `None` if none was started.
+    pub pid: Option<i32>,
+    /// Why there is no answer: the end of a sentence on that process, or one of its own.
+    pub why: String,
+}
+
+impl Unread {
+    /// What was not read for `owner`, by the process `pid` if one was started.
+    pub(super) fn new(owner: &Owner, pid: Option<Pid>, why: impl Into<String>) -> Self {
+        Self { uid: owner.uid, place: owner.place.clone(), pid: pid.map(Pid::as_raw_pid), why: why.into() }
+    }
+
+    /// Adds it, unless the same user's files were not read before, or some of the same place: it may have any number of users.
+    pub fn add_to(self, all: &mut Vec<Self>) {
+        let is_same = |other: &Self| other.place == self.place && (other.uid == self.uid || !self.place.is_empty());
+        if !all.iter().any(is_same) {
+            all.push(self);
+        }
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { uid, place, pid, why } = self;
+        let place = if place.is_empty() { String::new() } else { format!(" in {}", escape::line(place)) };
+        write!(f, "the files of uid {uid}{place} were not read: ")?;
+        if let Some(pid) = pid {
+            write!(f, "process {pid} ")?;
+        }
+        f.write_str(why)
+    }
 }
