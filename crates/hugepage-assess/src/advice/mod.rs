@@ -7,9 +7,7 @@ pub mod message;
 pub mod plan;
 pub mod pool;
 pub mod recommendation;
-mod rules;
 
 pub use message::{findings, hint, message};
 pub use plan::Plan;
-pub use recommendation::Recommendation;
-pub use rules::{AdviceContext, recommendations};
+pub use recommendation::{AdviceContext, Recommendation, recommendations};

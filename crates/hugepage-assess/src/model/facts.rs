@@ -102,6 +102,11 @@ impl Facts {
         self.pending.requested_next(self.requested)
     }
 
+    /// The pool that the next start finds; that of the running server where the start is unchanged or unknown.
+    pub fn next_pool_state(&self) -> &PoolState {
+        self.pending.pool_state().unwrap_or(&self.pool_state)
+    }
+
     /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
     pub fn may_request_next(&self) -> bool {
         self.pending.may_request_next(self.requested)

@@ -3,12 +3,12 @@
 use hugepage_kernel::cgroups::cgroup::CgroupLimit;
 use hugepage_kernel::{Bytes, Pages};
 
+use crate::advice::message::pending::OF_RINGS;
 use crate::advice::message::product::ProductTerms;
 use crate::advice::message::shortfall::Shortfall;
 use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
-use crate::assessment::limits::{Excess, ExcessKind};
-use crate::assessment::outlook_notes::OF_RINGS;
+use crate::assessment::limits::Excess;
 use crate::assessment::{Forecast, NodeRoom, Outlook, Status};
 use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending};
 
@@ -44,16 +44,9 @@ impl StatusText<'_> {
         Shortfall { forecast, pool_state: Some(&facts.pool_state), product: facts.requested.product }
     }
 
-    /// The pages on the NUMA nodes that the server may use, where those are too few.
-    pub(in crate::advice) fn node_shortage(&self) -> Option<Pages> {
-        match self.0.facts.node_room(self.0.needed?)? {
-            NodeRoom::Short(pages) => Some(pages),
-            _ => None,
-        }
-    }
-
-    fn nodes_are_uncertain(&self) -> bool {
-        self.0.needed.and_then(|needed| self.0.facts.node_room(needed)) == Some(NodeRoom::Unknown)
+    /// What the NUMA nodes that the server may use have for it.
+    fn node_room(&self) -> Option<NodeRoom> {
+        Some(self.0.facts.pool_state.node_room(self.0.needed?, self.0.own))
     }
 
     /// Behind "... is in 4 kB pages".
@@ -83,7 +76,7 @@ impl StatusText<'_> {
             }
             Cause::Unknown => "the cause could not be determined".to_owned(),
             cause => {
-                let guaranteed = self.node_shortage();
+                let guaranteed = self.node_room().and_then(NodeRoom::shortage);
                 self.lacked_by(Forecast { cause: Some(cause), guaranteed, ..self.0.crash.clone() }).to_string()
             }
         };
@@ -108,18 +101,18 @@ impl StatusText<'_> {
 
     /// A sentence on a limit that is checked when a page is touched.
     pub(in crate::advice) fn exceeds(&self, excess: &Excess) -> String {
-        let Excess { kind, limit, need, size, is_now, .. } = excess;
-        let what = match (kind, is_now) {
-            (ExcessKind::Segment, true) => {
+        let Excess { is_shared, limit, need, size, is_now, .. } = excess;
+        let what = match (is_shared, is_now) {
+            (false, true) => {
                 format!("{} is in huge pages, but a cgroup allows only {limit} of them", self.memory())
             }
-            (ExcessKind::Segment, false) => {
+            (false, false) => {
                 format!("The next start needs {size} in huge pages, but a cgroup allows only {limit}")
             }
-            (ExcessKind::Shared, true) => {
+            (true, true) => {
                 format!("The processes of a cgroup have reserved {need} in huge pages, but it allows only {limit}")
             }
-            (ExcessKind::Shared, false) => format!(
+            (true, false) => format!(
                 "After the next start the processes of a cgroup will have reserved {need} in huge pages, but it allows \
                  only {limit}"
             ),
@@ -207,7 +200,7 @@ impl StatusText<'_> {
                 "pages that io_uring rings of earlier crashes may keep until the server stops"
             }
             Some(_) if self.pool_falls_short() => "surplus pages, which the kernel may be unable to provide",
-            Some(_) if self.nodes_are_uncertain() => {
+            Some(_) if self.node_room() == Some(NodeRoom::Unknown) => {
                 "the NUMA nodes of free pages, whose use by this server or by others could not be determined"
             }
             Some(_) => "cgroup limits that are not visible from here",

@@ -213,7 +213,7 @@ impl Status {
     /// Whether an outlook would stay unknown with any number of pages.
     fn hides_more_than_pages(&self) -> bool {
         let facts = &self.facts;
-        let pool_state = facts.pending.pool_state().unwrap_or(&facts.pool_state);
+        let pool_state = facts.next_pool_state();
         pool_state.limits.as_ref().is_none_or(|limits| limits.hidden_levels)
             || pool_state.nodes.as_ref().is_some_and(NodePools::may_be_fewer)
     }
@@ -241,8 +241,9 @@ impl Start {
             }
             _ => {}
         }
-        let bytes = self.pool_state.huge_page_size?.times(self.forecast().needed?);
-        steps.extend(self.limits(status, bytes));
+        let (size, needed) = (self.pool_state.huge_page_size?, self.forecast().needed?);
+        let bytes = size.times(needed);
+        steps.extend(self.limits(status, needed, size));
         if let Some(lock) = self.pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
             steps.push(start::permission(lock, bytes)?);
         }
