@@ -1,7 +1,7 @@
 //! One sentence on an Oracle instance that does not run, and one on what to do.
 
 use crate::stopped_state::StoppedState;
-use hugepage_assess::advice::message::{Shortfall, is_of_pool};
+use hugepage_assess::advice::message::{is_of_pool, shortfall};
 use hugepage_assess::advice::recommendation::counted;
 use hugepage_assess::assessment::{Forecast, Outlook};
 use hugepage_assess::model::{Cause, LockLimit, PoolFact, Product};
@@ -149,6 +149,6 @@ impl StoppedOracle {
         if forecast.cause.is_none() && forecast.outlook == Outlook::Unknown {
             return "other instances that are stopped need pages of the pool, too".to_owned();
         }
-        Shortfall { forecast: forecast.clone(), pool_state: Some(&self.pool_state), product: ORACLE }.to_string()
+        shortfall(forecast, Some(&self.pool_state), ORACLE)
     }
 }

@@ -95,9 +95,9 @@ fn exceeds(text: &StatusText<'_>, finding: &Finding) -> String {
 
 /// The shortfall of the next start, with the running configuration or the one on disk.
 fn at_next_start(status: &Status) -> String {
-    match pending::message(status).filter(|_| status.of_pending) {
-        Some(message) => message,
-        None => format!("Next start: {}.", StatusText(status).shortfall()),
+    match status.of_pending {
+        true => pending::message(status),
+        false => format!("Next start: {}.", StatusText(status).shortfall()),
     }
 }
 

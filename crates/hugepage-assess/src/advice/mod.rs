@@ -10,4 +10,5 @@ pub mod recommendation;
 
 pub use message::{findings, hint, message};
 pub use plan::Plan;
-pub use recommendation::{AdviceContext, Recommendation, recommendations};
+pub use plan::rows::{AdviceContext, recommendations};
+pub use recommendation::Recommendation;

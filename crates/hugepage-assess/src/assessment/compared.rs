@@ -47,14 +47,14 @@ impl Facts {
         if !self.requested_may_differ || self.past.cause_at_start == Some(Cause::Disabled) {
             return false;
         }
+        // Then it asked for pages of the same size. One page may be of any larger size.
+        let is_recorded = crash.needed > Some(Pages(1)) && self.past.needed_at_start == crash.needed;
         match (self.landing(), crash.outlook) {
             // Without huge pages it goes on with "try", and ends with "on".
             (Landing::Hugetlb, outlook) => matches!(outlook, Outlook::Base | Outlook::Fails),
             // It may have been started with "off", or with another page size.
-            (_, Outlook::Hugetlb) => self.past.cause_at_start.is_none() || !self.is_recorded_to_need(crash.needed),
-            (_, Outlook::Mixed | Outlook::Base | Outlook::Fails) => {
-                !self.other_pools.is_empty() && !self.is_recorded_to_need(crash.needed)
-            }
+            (_, Outlook::Hugetlb) => self.past.cause_at_start.is_none() || !is_recorded,
+            (_, Outlook::Mixed | Outlook::Base | Outlook::Fails) => !self.other_pools.is_empty() && !is_recorded,
             (_, Outlook::Unknown) => false,
         }
     }
@@ -78,27 +78,13 @@ impl Facts {
         }
     }
 
-    /// Whether the kernel may refuse the rings that the configuration on disk asks for, and nothing else stops this restart.
-    pub(super) fn may_lack_rings(&self, restart: &Forecast) -> bool {
-        restart.outlook == Outlook::Hugetlb && self.pending.asks_for_rings()
-    }
-
-    /// Whether the start needed as many pages, and so asked for pages of the same size. One page may be of any larger size.
-    pub(super) fn is_recorded_to_need(&self, needed: Option<Pages>) -> bool {
-        needed > Some(Pages(1)) && self.past.needed_at_start == needed
-    }
-
     /// The pages of the pool that the configuration on disk needs.
     pub(crate) fn needed_pending(&self) -> Option<Pages> {
-        match &self.pending {
-            Pending::Changed(demand, pool_state)
-                if pool_state.huge_page_size == self.pool_state.huge_page_size
-                    && demand.requested.huge_pages != HugePages::Off =>
-            {
-                Some(self.pool_state.huge_page_size?.pages_to_hold(demand.shared_memory))
-            }
-            _ => None,
-        }
+        let (Pending::Changed(demand, found), Some(page)) = (&self.pending, self.pool_state.huge_page_size) else {
+            return None;
+        };
+        let is_of_pool = found.huge_page_size == Some(page) && demand.requested.huge_pages != HugePages::Off;
+        is_of_pool.then(|| page.pages_to_hold(demand.shared_memory))
     }
 
     /// How many of `needed` pages are not available now.

@@ -117,11 +117,6 @@ impl Facts {
         self.others_lack.is_some() && !self.others_may_ask_for_more && self.pending != Pending::Unknown
     }
 
-    /// The pages that the next start asks for and the server has not; zero if that is unknown.
-    pub fn lack(&self) -> Pages {
-        self.current_start().lack(&self.pending, &self.pool_state.pool)
-    }
-
     /// The page size of the running segment.
     pub fn page_size(&self) -> Option<PageSize> {
         self.segment.as_ref()?.page_size

@@ -24,12 +24,16 @@ pub struct PoolState {
 }
 
 impl PoolState {
-    /// The pages that cgroups let a server reserve that gives its `own` back first, as far as limits are visible.
+    /// The memory that cgroups let a server reserve that gives its `own` pages back first; `None` if no visible limit says.
+    pub fn room(&self, own: Pages) -> Option<Bytes> {
+        let own = self.huge_page_size?.times(own);
+        Some(self.limits.as_ref()?.tightest_reservation_without(own)?.room_without(own))
+    }
+
+    /// [`PoolState::room`] in pages, as far as limits are visible.
     pub fn allowed(&self, own: Pages) -> Pages {
-        let (Some(page), Some(limits)) = (self.huge_page_size, &self.limits) else { return Pages(u64::MAX) };
-        let room =
-            limits.tightest_reservation_without(page.times(own)).map(|limit| limit.room_without(page.times(own)));
-        room.map_or(Pages(u64::MAX), |room| page.pages_within(room))
+        let room = self.huge_page_size.zip(self.room(own));
+        room.map_or(Pages(u64::MAX), |(page, room)| page.pages_within(room))
     }
 
     /// What the start finds where other instances of the user hold that much memory. Kernels that count memlock count

@@ -17,17 +17,14 @@ pub(super) const OF_RINGS: &str =
 pub const UNCHECKED_RINGS: &str = "whether the kernel refuses the rings of io_method = io_uring (RLIMIT_MEMLOCK, RLIMIT_NOFILE, \
                                    kernel.io_uring_disabled) is not checked";
 
-/// The state; `None` if the outlook is that of the running configuration.
-pub fn message(status: &Status) -> Option<String> {
-    if !status.of_pending {
-        return None;
-    }
+/// The state, where the next start has other settings than the running server.
+pub fn message(status: &Status) -> String {
     if let Pending::Refused(error) = &status.facts.pending {
-        return Some(format!("The next start with the configuration on disk would fail: {}.", first_line(error)));
+        return format!("The next start with the configuration on disk would fail: {}.", first_line(error));
     }
     let text = StatusText(status);
     let shortfall = text.shortfall();
-    Some(match status.outlook {
+    match status.outlook {
         Outlook::Fails if status.forecast.cause == Some(Cause::ShmLimit) => {
             format!("The next start with the configuration on disk would fail: {shortfall}.")
         }
@@ -51,7 +48,7 @@ pub fn message(status: &Status) -> Option<String> {
                 "{memory} is in huge pages, but a restart with the configuration on disk would {lost} them: {shortfall}."
             )
         }
-    })
+    }
 }
 
 /// The first line of the server's error text, without its level.

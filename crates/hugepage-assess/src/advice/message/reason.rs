@@ -1,11 +1,10 @@
 //! Clauses on why a segment is not in huge pages, or would not be after a restart.
 
-use hugepage_kernel::cgroups::cgroup::CgroupLimit;
-use hugepage_kernel::{Bytes, Pages};
+use hugepage_kernel::Pages;
 
 use crate::advice::message::pending::OF_RINGS;
 use crate::advice::message::product::ProductTerms;
-use crate::advice::message::shortfall::Shortfall;
+use crate::advice::message::shortfall::shortfall;
 use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
 use crate::assessment::limits::Excess;
@@ -14,7 +13,7 @@ use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.
-    pub(in crate::advice) fn crash_shortfall(&self) -> String {
+    pub fn crash_shortfall(&self) -> String {
         let Status { facts, crash, .. } = self.0;
         if let CrashRecovery::Unknown(why) = &facts.crash_recovery {
             return why.clone();
@@ -25,23 +24,19 @@ impl StatusText<'_> {
         if facts.requested.io_uring && crash.outlook == Outlook::Unknown {
             return OF_RINGS.to_owned();
         }
-        self.lacked_by(Forecast { cause: crash.cause.or(Some(Cause::Unknown)), ..crash.clone() }).to_string()
+        self.lacked_by(&Forecast { cause: crash.cause.or(Some(Cause::Unknown)), ..crash.clone() })
     }
 
     /// What a restart lacks.
-    pub(in crate::advice) fn shortfall(&self) -> Shortfall<'_> {
-        let pool_state = match &self.0.facts.pending {
-            Pending::Changed(_, pool_state) => Some(pool_state),
-            Pending::Unchanged => Some(&self.0.facts.pool_state),
-            Pending::Refused(_) | Pending::Unknown => None,
-        };
-        Shortfall { pool_state, ..self.lacked_by(self.0.forecast.clone()) }
+    pub fn shortfall(&self) -> String {
+        let facts = &self.0.facts;
+        let is_known = matches!(facts.pending, Pending::Changed(..) | Pending::Unchanged);
+        shortfall(&self.0.forecast, is_known.then(|| facts.next_pool_state()), facts.requested.product)
     }
 
     /// What a start with the running settings lacks.
-    fn lacked_by(&self, forecast: Forecast) -> Shortfall<'_> {
-        let facts = &self.0.facts;
-        Shortfall { forecast, pool_state: Some(&facts.pool_state), product: facts.requested.product }
+    fn lacked_by(&self, forecast: &Forecast) -> String {
+        shortfall(forecast, Some(&self.0.facts.pool_state), self.0.facts.requested.product)
     }
 
     /// What the NUMA nodes that the server may use have for it.
@@ -50,7 +45,7 @@ impl StatusText<'_> {
     }
 
     /// Behind "... is in 4 kB pages".
-    pub(in crate::advice) fn reason(&self, cause: Cause) -> String {
+    pub fn reason(&self, cause: Cause) -> String {
         let needed = self.needed();
         let size = page_size(self.0.facts.pool_state.huge_page_size);
         let pool = self.0.facts.pool_state.pool.known();
@@ -71,13 +66,13 @@ impl StatusText<'_> {
                 self.largest_holder()
             ),
             Cause::CgroupLimit => {
-                let room = self.reservation_limit().map_or(Bytes(0), CgroupLimit::room);
+                let room = self.0.facts.pool_state.room(self.0.own).unwrap_or_default();
                 format!("a cgroup allows only {room} of the {} needed", self.needed_bytes().unwrap_or_default())
             }
             Cause::Unknown => "the cause could not be determined".to_owned(),
             cause => {
                 let guaranteed = self.node_room().and_then(NodeRoom::shortage);
-                self.lacked_by(Forecast { cause: Some(cause), guaranteed, ..self.0.crash.clone() }).to_string()
+                self.lacked_by(&Forecast { cause: Some(cause), guaranteed, ..self.0.crash.clone() })
             }
         };
         if is_of_pool(cause) && self.0.does_not_fit() {
@@ -100,7 +95,7 @@ impl StatusText<'_> {
     }
 
     /// A sentence on a limit that is checked when a page is touched.
-    pub(in crate::advice) fn exceeds(&self, excess: &Excess) -> String {
+    pub fn exceeds(&self, excess: &Excess) -> String {
         let Excess { is_shared, limit, need, size, is_now, .. } = excess;
         let what = match (is_shared, is_now) {
             (false, true) => {
@@ -147,7 +142,7 @@ impl StatusText<'_> {
     }
 
     /// What the next boot does to the pool.
-    pub(in crate::advice) fn at_boot(&self) -> String {
+    pub fn at_boot(&self) -> String {
         let Some(boot) = self.0.at_boot() else { return String::new() };
         let size = page_size(self.0.facts.pool_state.huge_page_size);
         let set = match &boot.file {
@@ -178,42 +173,33 @@ impl StatusText<'_> {
         }
     }
 
-    pub(in crate::advice) fn uncertainty(&self) -> String {
-        let reason = match self.0.share {
-            Some(_) if self.0.facts.requested.asks_kernel() && self.pool_falls_short() => {
+    pub fn uncertainty(&self) -> String {
+        let (facts, falls_short) = (&self.0.facts, self.pool_falls_short());
+        let reason = match facts.pool_state.lock_limit {
+            _ if self.0.share.is_none() => "the available pages of the pool, which are unknown",
+            _ if falls_short && facts.requested.asks_kernel() => {
                 "the kernel, which the instance asks for the pages that the pool lacks"
             }
-            Some(_)
-                if matches!(self.0.facts.pool_state.lock_limit, Some(LockLimit::Either { .. }))
-                    && !self.pool_falls_short() =>
-            {
+            Some(LockLimit::Either { .. }) if !falls_short => {
                 "this distribution's kernel: if it has the change of Linux 5.18, its owner must be in the group of \
                  vm.hugetlb_shm_group, else memlock is enough"
             }
-            Some(_)
-                if self.0.facts.pool_state.lock_limit == Some(LockLimit::Unexplained) && !self.pool_falls_short() =>
-            {
+            Some(LockLimit::Unexplained) if !falls_short => {
                 "what refused its huge pages at the last start, when enough were available"
             }
-            None => "the available pages of the pool, which are unknown",
-            Some(_) if self.0.facts.rings_may_hold_pages_of(&self.0.forecast) => {
+            _ if facts.rings_may_hold_pages_of(&self.0.forecast) => {
                 "pages that io_uring rings of earlier crashes may keep until the server stops"
             }
-            Some(_) if self.pool_falls_short() => "surplus pages, which the kernel may be unable to provide",
-            Some(_) if self.node_room() == Some(NodeRoom::Unknown) => {
+            _ if falls_short => "surplus pages, which the kernel may be unable to provide",
+            _ if self.node_room() == Some(NodeRoom::Unknown) => {
                 "the NUMA nodes of free pages, whose use by this server or by others could not be determined"
             }
-            Some(_) => "cgroup limits that are not visible from here",
+            _ => "cgroup limits that are not visible from here",
         };
         format!("whether a restart gets huge pages depends on {reason}")
     }
 
-    /// Behind "would lose".
-    pub(in crate::advice) fn lost_pages(&self) -> &'static str {
-        if self.0.outlook == Outlook::Mixed { "a part of them" } else { "them" }
-    }
-
-    pub(in crate::advice) fn regressed(&self, loss: &Loss) -> String {
+    pub fn regressed(&self, loss: &Loss) -> String {
         let reason = match self.0.cause {
             Some(cause) => self.reason(cause),
             None if loss.lost.only_outlook() => format!(": {}", self.shortfall()),
@@ -223,7 +209,7 @@ impl StatusText<'_> {
         format!("{} regressed at the start of {}: it {}{reason}.", self.memory(), loss.at_utc(), loss.lost)
     }
 
-    pub(in crate::advice) fn page_tables(&self) -> String {
+    pub fn page_tables(&self) -> String {
         let meminfo = self.0.facts.meminfo.as_ref();
         let tables = meminfo.and_then(|meminfo| meminfo.page_tables).unwrap_or_default();
         let total = meminfo.and_then(|meminfo| meminfo.mem_total).unwrap_or_default();

@@ -106,28 +106,26 @@ impl Start {
         if is_restricted && self.pool_state.node_room(needed, self.own) != NodeRoom::Enough {
             return None;
         }
-        let mut steps = Vec::new();
         let is_own = facts.pool_state.huge_page_size == Some(size);
         let strangers = if is_own { facts.strangers.clone() } else { Default::default() };
         let lacks = |needed: Pages| share.others.saturating_add(needed).saturating_sub(share.persistent);
         let freed = strangers.pages.min(lacks(needed));
-        if freed > Pages(0) {
-            steps.push(Step::FreePages { size, pages: freed, strangers });
-        }
+        let free = (freed > Pages(0)).then_some(Step::FreePages { size, pages: freed, strangers });
         if lacks(needed) <= freed {
-            return Some(steps);
+            return Some(Vec::from_iter(free));
         }
         let capacity = self.capacity(status)?;
-        let mut pages = self.pool_for_all(status, needed, share);
+        let (mut steps, mut pages) = (Vec::new(), self.pool_for_all(status, needed, share));
         if pages > capacity.most {
             let beside = pages.saturating_sub(needed);
             pages = capacity.comfortable(beside);
             let to = size.times(pages.saturating_sub(beside));
             steps.push((to > Bytes(0)).then_some(Step::Reduce { to })?);
             if lacks(pages.saturating_sub(beside)) <= freed {
-                return Some(steps);
+                return Some(steps.into_iter().chain(free).collect());
             }
         }
+        steps.extend(free);
         // Never fewer than are in use or promised now, even if the server is to need fewer.
         let in_use = pool.in_use().unwrap_or_default().saturating_sub(facts.strangers.pages);
         let pages = if is_own { pages.max(in_use) } else { pages };
