@@ -1,6 +1,6 @@
 //! Runs in the postmaster each time it has allocated shared memory: one message in the log, one record in the history.
 
-use hugepage_assess::advice::log::allocated;
+use hugepage_assess::advice::events::allocated;
 use hugepage_assess::assessment::Status;
 use hugepage_assess::history::Event;
 use hugepage_kernel::Root;

@@ -13,7 +13,7 @@ use std::ffi::CStr;
 use std::mem;
 use std::sync::LazyLock;
 
-use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::advice::events::LogMessage;
 use hugepage_assess::columns::NamedValue;
 use hugepage_kernel::notes::Notes;
 use pgrx::pg_sys::{self, Datum, Oid};

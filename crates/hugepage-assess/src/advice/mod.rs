@@ -2,7 +2,6 @@
 
 pub mod command;
 pub mod events;
-pub mod log;
 pub mod message;
 pub mod plan;
 pub mod pool;

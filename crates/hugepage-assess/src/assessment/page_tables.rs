@@ -39,13 +39,13 @@ impl PageTables {
         let known = statuses.filter(|status| status.page_tables.is_some());
         let tables = || known.clone().filter_map(|status| status.page_tables);
         let Some(min) = tables().min() else { return Self::default() };
-        let parts = known.clone().map(|status| at_least(status, min, base));
+        let mut parts = known.clone().map(|status| at_least(status, min, base));
         Self {
             processes: tables().map(|_| 1).sum(),
             total: Some(tables().fold(Bytes(0), Bytes::saturating_add)),
             max: tables().max(),
             min: Some(min),
-            of_shared_memory: parts.fold(Some(Bytes(0)), |sum, part| Some(sum?.saturating_add(part?))),
+            of_shared_memory: parts.try_fold(Bytes(0), |sum, part| Some(sum.saturating_add(part?))),
         }
     }
 

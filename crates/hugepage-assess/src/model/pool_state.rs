@@ -39,12 +39,11 @@ impl PoolState {
     /// What the start finds where other instances of the user hold that much memory. Kernels that count memlock count
     /// all System V segments in huge pages of one user (`user_shm_lock` in mm/mlock.c).
     #[must_use]
-    pub fn beside(self, held: Bytes) -> Self {
-        let lock_limit = self.lock_limit.map(|lock| match lock {
-            LockLimit::Memlock { limit, .. } => LockLimit::Memlock { limit, others: held },
-            other => other,
-        });
-        Self { lock_limit, ..self }
+    pub fn beside(mut self, held: Bytes) -> Self {
+        if let Some(LockLimit::Memlock { others, .. }) = &mut self.lock_limit {
+            *others = held;
+        }
+        self
     }
 }
 

@@ -88,13 +88,11 @@ impl UseLargePages {
 impl Product {
     /// This product with or without `MEMORY_TARGET`.
     #[must_use]
-    pub const fn with_memory_target(self, memory_target: bool) -> Self {
-        match self {
-            Self::PostgreSql => Self::PostgreSql,
-            Self::Oracle { may_mix, use_large_pages, is_asm, .. } => {
-                Self::Oracle { memory_target, may_mix, use_large_pages, is_asm }
-            }
+    pub const fn with_memory_target(mut self, is_set: bool) -> Self {
+        if let Self::Oracle { memory_target, .. } = &mut self {
+            *memory_target = is_set;
         }
+        self
     }
 }
 

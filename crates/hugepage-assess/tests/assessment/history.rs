@@ -256,6 +256,6 @@ fn the_end_of_a_threat() {
         ),
         (surplus(), CrashLoses, "the restart after a crash may get its huge pages again, but this is not guaranteed"),
     ] {
-        assert_eq!(hugepage_assess::advice::log::threat_is_over(&status, threat).message, expected, "{threat}");
+        assert_eq!(hugepage_assess::advice::events::threat_is_over(&status, threat).message, expected, "{threat}");
     }
 }

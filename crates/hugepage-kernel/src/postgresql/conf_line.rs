@@ -64,7 +64,8 @@ pub fn is_valid(line: &str) -> bool {
     after.is_some_and(|after| is_end(after.trim_start_matches(is_blank)))
 }
 
-/// The text up to the closing quote, and what follows: a doubled quote is one, and a backslash escapes (`GUC_scanstr`).
+/// The text up to the closing quote, and what follows: a doubled quote is one (`GUC_scanstr`). A backslash and what it escapes
+/// stay as they are, but for a quote or another backslash: no value that is read here has one.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut plain = String::new();
     let mut rest = text.chars();
@@ -78,21 +79,8 @@ fn quoted(text: &str) -> Option<(String, &str)> {
                 None => return Some((plain, rest.as_str())),
             },
             '\\' => match rest.next()? {
-                'b' => plain.push('\u{8}'),
-                'f' => plain.push('\u{c}'),
-                'n' => plain.push('\n'),
-                'r' => plain.push('\r'),
-                't' => plain.push('\t'),
-                digit @ '0'..='7' => {
-                    let mut code = digit.to_digit(8)?;
-                    for _ in 0..2 {
-                        let Some(next) = rest.clone().next().and_then(|c| c.to_digit(8)) else { break };
-                        code = code * 8 + next;
-                        rest.next();
-                    }
-                    plain.push(char::from(u8::try_from(code & 0xff).ok()?));
-                }
-                other => plain.push(other),
+                escaped @ ('\'' | '\\') => plain.push(escaped),
+                escaped => plain.extend(['\\', escaped]),
             },
             other => plain.push(other),
         }
@@ -142,7 +130,7 @@ mod tests {
             ("huge_page_size=2MB#x", Some(("huge_page_size", "2MB"))),
             ("search_path = '\"$user\", public'", Some(("search_path", "\"$user\", public"))),
             ("x = 'it''s \\'so\\' # no comment' # comment", Some(("x", "it's 'so' # no comment"))),
-            ("x = 'a\\101\\n'", Some(("x", "aA\n"))),
+            ("x = 'a\\101\\n'", Some(("x", "a\\101\\n"))),
             ("pg_stat_statements.max = 10", Some(("pg_stat_statements.max", "10"))),
             ("# huge_pages = on", None),
             ("", None),

@@ -53,9 +53,7 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
             format!("{memory} is in files of /dev/shm, the default of ASM, which huge pages would not improve.")
         }
         Finding::AsRequested => format!("{memory} is in {}, and a restart keeps them.", text.huge_pages()),
-        Finding::CgroupBelowSegment | Finding::SharedLimit => {
-            status.excess_of(finding).map(|excess| text.exceeds(&excess)).unwrap_or_default()
-        }
+        Finding::CgroupBelowSegment | Finding::SharedLimit => text.exceeds(finding),
         Finding::NodeLimit => format!("{memory} is in {pages}{}.", text.reason(Cause::NodeLimit)),
         Finding::OutlookUnknown if status.outlook != Outlook::Unknown => format!(
             "{memory} is in huge pages, but whether a crash of one process keeps them is unknown: {}.",
@@ -68,13 +66,8 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
             };
             format!("{memory} is in huge pages, but {what}: {}.", text.crash_shortfall())
         }
-        Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
-            pending::message(status)
-        }
-        Finding::RestartFails if status.forecast.cause == Some(Cause::ShmLimit) => {
-            format!("The next start would fail: {}.", text.shortfall())
-        }
-        Finding::RestartFails => format!("The next start would fail: {}, and {}.", text.setting(), text.shortfall()),
+        Finding::RestartFails => pending::fails(status),
+        Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => pending::message(status),
         Finding::RestartLoses => {
             let them = if status.outlook == Outlook::Mixed { "a part of them" } else { "them" };
             format!("{memory} is in huge pages, but {} would lose {them}: {}.", text.restart(), text.shortfall())

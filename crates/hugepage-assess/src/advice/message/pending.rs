@@ -17,21 +17,24 @@ pub(super) const OF_RINGS: &str =
 pub const UNCHECKED_RINGS: &str = "whether the kernel refuses the rings of io_method = io_uring (RLIMIT_MEMLOCK, RLIMIT_NOFILE, \
                                    kernel.io_uring_disabled) is not checked";
 
+/// Why the next start would fail.
+pub fn fails(status: &Status) -> String {
+    let on_disk = if status.of_pending { " with the configuration on disk" } else { "" };
+    let shortfall = StatusText(status).shortfall();
+    let why = match &status.facts.pending {
+        Pending::Refused(error) => first_line(error).to_owned(),
+        _ if status.forecast.cause == Some(Cause::ShmLimit) => shortfall,
+        _ => format!("{}, and {shortfall}", ProductTerms::current(&status.facts.requested_next())),
+    };
+    format!("The next start{on_disk} would fail: {why}.")
+}
+
 /// The state, where the next start has other settings than the running server.
 pub fn message(status: &Status) -> String {
-    if let Pending::Refused(error) = &status.facts.pending {
-        return format!("The next start with the configuration on disk would fail: {}.", first_line(error));
-    }
     let text = StatusText(status);
     let shortfall = text.shortfall();
     match status.outlook {
-        Outlook::Fails if status.forecast.cause == Some(Cause::ShmLimit) => {
-            format!("The next start with the configuration on disk would fail: {shortfall}.")
-        }
-        Outlook::Fails => format!(
-            "The next start with the configuration on disk would fail: {}, and {shortfall}.",
-            ProductTerms::current(&status.facts.requested_next())
-        ),
+        Outlook::Fails => fails(status),
         Outlook::Unknown if status.facts.pending == Pending::Unknown => {
             "The demand of the configuration on disk could not be determined.".to_owned()
         }

@@ -8,7 +8,7 @@ use crate::advice::message::shortfall::shortfall;
 use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
 use crate::assessment::limits::Excess;
-use crate::assessment::{Forecast, NodeRoom, Outlook, Status};
+use crate::assessment::{Finding, Forecast, NodeRoom, Outlook, Status};
 use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending};
 
 impl StatusText<'_> {
@@ -94,9 +94,10 @@ impl StatusText<'_> {
         self.0.facts.largest_holder.as_ref().map(|holder| holder.clause(others)).unwrap_or_default()
     }
 
-    /// A sentence on a limit that is checked when a page is touched.
-    pub fn exceeds(&self, excess: &Excess) -> String {
-        let Excess { is_shared, limit, need, size, is_now, .. } = excess;
+    /// A sentence on the limit that `finding` speaks of, which is checked when a page is touched.
+    pub fn exceeds(&self, finding: &Finding) -> String {
+        let excess = self.0.excess_of(finding);
+        let Some(Excess { is_shared, limit, need, size, is_now, .. }) = excess else { return String::new() };
         let what = match (is_shared, is_now) {
             (false, true) => {
                 format!("{} is in huge pages, but a cgroup allows only {limit} of them", self.memory())
