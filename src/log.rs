@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 
-use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::advice::events::LogMessage;
 use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
 use pgrx::prelude::*;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU64, O
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::advice::events::LogMessage;
 use hugepage_assess::assessment::Threat;
 use hugepage_assess::history::Record;
 use hugepage_assess::model::{Cause, Loss, Past};

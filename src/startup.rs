@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use hugepage_assess::advice::log::allocated;
+use hugepage_assess::advice::events::allocated;
 use hugepage_assess::history::Event;
 use hugepage_kernel::{Notes, Root};
 use pgrx::prelude::*;

@@ -5,8 +5,7 @@
 #![allow(clippy::result_large_err)]
 
 use hugepage_assess::advice::message::hint_of_finding;
-use hugepage_assess::advice::message::pending::refusal;
-use hugepage_assess::assessment::outlook_notes::UNCHECKED_RINGS;
+use hugepage_assess::advice::message::pending::{UNCHECKED_RINGS, refusal};
 use hugepage_assess::assessment::page_tables::tables;
 use hugepage_assess::assessment::{Finding, Forecast, Outlook, Status};
 use hugepage_assess::columns::NamedValue;

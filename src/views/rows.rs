@@ -13,7 +13,7 @@ use std::ffi::CStr;
 use std::mem;
 use std::sync::LazyLock;
 
-use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::advice::events::LogMessage;
 use hugepage_assess::columns::{NamedValue, Value};
 use hugepage_kernel::Notes;
 use pgrx::datum::TimestampWithTimeZone;

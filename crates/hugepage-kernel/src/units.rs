@@ -164,11 +164,7 @@ impl PageSize {
 
     /// The size as the kernel's command line takes it (`2M` in `hugepagesz=2M`, kernel-parameters).
     pub fn kernel_parameter(self) -> String {
-        match self.0.get() {
-            n if n.is_multiple_of(GIB) => format!("{}G", n / GIB),
-            n if n.is_multiple_of(MIB) => format!("{}M", n / MIB),
-            n => format!("{}K", n / KIB),
-        }
+        self.cgroup_name().trim_end_matches('B').to_owned()
     }
 
     /// The size as PostgreSQL's huge_page_size takes it (`2MB`, `1GB`, `64kB`).

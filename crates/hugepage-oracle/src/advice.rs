@@ -1,6 +1,6 @@
 //! What is said of an Oracle instance that does not run: how severe that is, one sentence on it, and one on what to do.
 
-use hugepage_assess::advice::message::{Shortfall, is_of_pool};
+use hugepage_assess::advice::message::{is_of_pool, shortfall};
 use hugepage_assess::advice::recommendation::counted;
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
 use hugepage_assess::model::{Cause, LockLimit, PoolFact, Product};
@@ -169,7 +169,7 @@ impl StoppedOracle {
         if forecast.cause.is_none() && forecast.outlook == Outlook::Unknown {
             return "other instances that are stopped need pages of the pool, too".to_owned();
         }
-        Shortfall { forecast: forecast.clone(), pool_state: Some(&self.pool_state), product: ORACLE }.to_string()
+        shortfall(forecast, Some(&self.pool_state), ORACLE)
     }
 }
 

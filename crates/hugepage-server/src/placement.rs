@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use hugepage_assess::assessment::Placement;
 use hugepage_assess::assessment::Status;
-use hugepage_assess::assessment::placement::Placement;
 use hugepage_assess::model::PoolFact;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::{memory_policy, page_nodes};

@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_assess::advice::events::{self as worker_events, EventReport};
-use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::advice::events::{self as worker_events, EventReport, LogMessage};
 use hugepage_assess::assessment::{Status, Threat};
 use hugepage_assess::history::{Event, Record};
 use hugepage_host::{Instance, ServerIdentity, Survey};

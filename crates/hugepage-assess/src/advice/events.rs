@@ -1,9 +1,14 @@
-//! Events of a server since its last record: what to log and what to record.
+//! Events of a server since its last record: what to record, and what to log, in PostgreSQL's style for messages.
 
-use crate::advice::log::{self, LogMessage};
-use crate::assessment::{Status, Threat};
+use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::{Bytes, Pages};
+
+use crate::advice::message::product::ProductTerms;
+use crate::advice::message::status_text::StatusText;
+use crate::advice::message::{self, pending};
+use crate::assessment::{Finding, Outlook, Status, Threat};
 use crate::history::Record;
-use crate::model::{Landing, Lost, Pending};
+use crate::model::{HugePages, Landing, Lost, Pending};
 
 /// The difference between a server and its last record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +22,7 @@ pub struct EventReport {
 /// For a start that is not yet recorded: where shared memory landed, and what threatens it. `before`: the last record.
 pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> EventReport {
     let lost = before.and_then(|before| now.compare_with(before));
-    let mut messages = vec![log::allocated(status, lost.as_ref(), &[])];
+    let mut messages = vec![allocated(status, lost.as_ref(), &[])];
     messages.extend(entries(status, None, &[]));
     EventReport { messages, record: Some(now) }
 }
@@ -54,16 +59,156 @@ fn entries(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<LogMe
         !threats.contains(&Threat::CrashLoses) && threats.iter().any(|t| t.is_of_restart() && is_new(t));
     let is_said = |threat: &Threat| *threat == Threat::CrashLoses && speaks_of_crash;
     let new = standing.iter().filter(|threat| is_new(threat) && !is_said(threat));
-    let mut messages: Vec<_> = new.map(|threat| log::threatened(status, *threat)).collect();
+    let mut messages: Vec<_> = new.map(|threat| threatened(status, *threat)).collect();
     let replaced = |over: &Threat| over.is_of_restart() && threats.iter().any(|threat| threat.is_of_restart());
     let over = warned.iter().filter(|threat| !standing.contains(threat) && !replaced(threat));
     let over: Vec<_> = over.copied().collect();
     let ends_with_restart = status.crash.outlook == status.outlook && over.iter().any(|threat| threat.is_of_restart());
     let over = over.iter().filter(|threat| **threat != Threat::CrashLoses || !ends_with_restart);
-    messages.extend(over.map(|threat| log::threat_is_over(status, *threat)));
+    messages.extend(over.map(|threat| threat_is_over(status, *threat)));
     // A loss of the outlook alone is a threat, which has its entry above.
     if let Some(lost) = lost.filter(|lost| !lost.only_outlook()) {
-        messages.push(log::allocated(status, Some(lost), &[]));
+        messages.push(allocated(status, Some(lost), &[]));
     }
     messages
+}
+
+/// One entry of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogMessage {
+    /// Whether it reports a problem.
+    pub is_bad: bool,
+    /// The primary message, lower case and without a period; of a problem with its finding in brackets, for programs.
+    pub message: String,
+    /// The numbers, in sentences.
+    pub detail: Option<String>,
+    /// What to do, a sentence.
+    pub hint: Option<String>,
+}
+
+/// For an allocation of shared memory. `lost`: the regression against the start before; `notes`: what could not be read.
+pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogMessage {
+    let text = StatusText(status);
+    let landing = status.facts.landing();
+    let as_requested = landing == Landing::Hugetlb || status.facts.requested.huge_pages == HugePages::Off;
+    let memory = text.terms().the_memory;
+    let message = match (lost, landing) {
+        (Some(lost), _) => format!("{memory} regressed: it {lost}"),
+        (None, Landing::Hugetlb) => format!("{memory} landed in {}", text.huge_pages()),
+        (None, Landing::Unknown) => format!("the pages of {memory} could not be determined"),
+        (None, _) if as_requested => {
+            format!("{memory} landed in {}, as requested by {}", text.current_pages(), text.setting())
+        }
+        (None, Landing::Mixed) => format!("{memory} landed only partly in huge pages"),
+        (None, _) => format!("{memory} did not land in huge pages"),
+    };
+    let hint = match (status.cause, landing) {
+        _ if as_requested && lost.is_none() => None,
+        (_, Landing::Unknown) => None,
+        (Some(cause), _) => message::hint_of_finding(status, &Finding::BasePages(cause)),
+        (None, _) => status.threats().first().and_then(|threat| message::hint_of_finding(status, &threat.finding())),
+    };
+    let notes = notes.iter().map(|note| format!("Note: {note}."));
+    let detail: Vec<_> = std::iter::once(numbers(status)).chain(notes).collect();
+    let is_bad = !as_requested || lost.is_some();
+    let of_landing = ["base_pages", "transparent_huge_pages", "landing_unknown"];
+    let found = || status.findings.iter().map(|(_, finding)| finding.name()).find(|name| of_landing.contains(name));
+    let code = if lost.is_some() { Some("regressed") } else { found().filter(|_| is_bad) };
+    let message = message + &code.map_or(String::new(), |code| format!(" [{code}]"));
+    LogMessage { is_bad, message, detail: Some(detail.join("\n")), hint }
+}
+
+/// For a threat that appears while the server runs.
+pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
+    let text = StatusText(status);
+    let (message, detail) = match threat {
+        Threat::CgroupLimit => (
+            format!("a cgroup allows fewer huge pages than {} uses", text.terms().the_memory),
+            text.exceeds(&Finding::CgroupBelowSegment),
+        ),
+        Threat::SharedLimit => (
+            "a cgroup allows fewer huge pages than its processes have reserved".to_owned(),
+            text.exceeds(&Finding::SharedLimit),
+        ),
+        Threat::CrashLoses => (
+            match status.crash.outlook {
+                Outlook::Fails => "the restart after a crash of one process would fail".to_owned(),
+                _ => "the restart after a crash of one process would lose huge pages".to_owned(),
+            },
+            format!("Restart after a crash: {}.", text.crash_shortfall()),
+        ),
+        Threat::RestartFails | Threat::RestartLoses => {
+            let what = if threat == Threat::RestartFails { "fail" } else { "lose huge pages" };
+            match status.of_pending {
+                // A restart after a crash keeps the running configuration.
+                true => {
+                    (format!("the next start would {what} with the configuration on disk"), pending::message(status))
+                }
+                false => (
+                    format!("the next start would {what}{}", text.next_start()),
+                    format!("Next start: {}.", text.shortfall()),
+                ),
+            }
+        }
+    };
+    let message = format!("{message} [{}]", threat.finding().name());
+    let hint = message::hint_of_finding(status, &threat.finding());
+    LogMessage { is_bad: true, message, detail: Some(format!("{}\n{detail}", numbers(status))), hint }
+}
+
+/// For the end of a threat.
+pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
+    let text = StatusText(status);
+    let (memory, also) = (text.terms().the_memory, text.next_start());
+    let message = match (threat, status.outlook) {
+        (Threat::CgroupLimit, _) => format!("the cgroup allows all huge pages of {memory} again"),
+        (Threat::SharedLimit, _) => {
+            "the cgroup allows all huge pages that its processes have reserved again".to_owned()
+        }
+        (Threat::CrashLoses, _) if status.crash.outlook == Outlook::Unknown => {
+            "the restart after a crash may get its huge pages again, but this is not guaranteed".to_owned()
+        }
+        (Threat::CrashLoses, _) => "the restart after a crash would no longer lose huge pages".to_owned(),
+        (_, Outlook::Hugetlb) if status.warnings().contains(&Threat::CrashLoses) => {
+            "the next start would get its huge pages again, but not the restart after a crash".to_owned()
+        }
+        (_, Outlook::Hugetlb) => format!("the next start would get its huge pages again{also}"),
+        (Threat::RestartFails, _) => format!("the next start would no longer fail{also}"),
+        (Threat::RestartLoses, _) => {
+            format!("the next start may get its huge pages again, but this is not guaranteed{also}")
+        }
+    };
+    LogMessage { is_bad: false, message, detail: Some(numbers(status)), hint: None }
+}
+
+/// Three lines with the numbers.
+fn numbers(status: &Status) -> String {
+    let facts = &status.facts;
+    let size = facts.segment_size().unwrap_or_default();
+    let inside = facts.segment.as_ref().map_or(Bytes(0), |segment| segment.in_huge_pages);
+    // Rounded down, as Oracle's alert log does: all but one page is 99%.
+    let percent = inside.0.saturating_mul(100).checked_div(size.0).unwrap_or_default();
+    let terms = ProductTerms::of_product(facts.requested.product);
+    let mut lines = vec![format!("{} in huge pages: {inside} of {size} ({percent}%).", terms.memory)];
+    let number = |pages: Option<Pages>| pages.map_or("unknown".to_owned(), |pages| pages.to_string());
+    if let Some(page_size) = facts.pool_state.huge_page_size {
+        let pool = facts.pool_state.pool.known();
+        lines.push(format!(
+            "Huge pages of {page_size}: {} needed, {} missing, {} available; the pool has {}, of them {} free, {} \
+             reserved, {} surplus.",
+            number(status.needed),
+            number(status.missing),
+            number(pool.and_then(Pool::available)),
+            number(pool.map(|pool| pool.nr)),
+            number(pool.map(|pool| pool.free)),
+            number(pool.and_then(|pool| pool.resv)),
+            number(pool.and_then(|pool| pool.surplus)),
+        ));
+    }
+    let setting = terms.setting(facts.requested.huge_pages);
+    lines.push(match status.cause {
+        Some(cause) => format!("Cause: {cause} ({setting})."),
+        None => format!("As asked ({setting})."),
+    });
+    lines.join("\n")
 }

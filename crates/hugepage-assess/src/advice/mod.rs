@@ -2,14 +2,12 @@
 
 pub mod command;
 pub mod events;
-pub mod log;
 pub mod message;
 pub mod plan;
 pub mod pool;
 pub mod recommendation;
-mod rules;
 
 pub use message::{findings, hint, message};
 pub use plan::Plan;
+pub use plan::rows::{AdviceContext, recommendations};
 pub use recommendation::Recommendation;
-pub use rules::{AdviceContext, recommendations};

@@ -140,6 +140,7 @@ impl Advisory {
         }
         let kernel = KernelRelease::parse(release)?;
         let lowest = Release(kernel.major, kernel.minor, 0);
+        let bounds = || self.ranges.iter().flat_map(|range| [range.from, range.before]).flatten();
         let exact = kernel.patch.map(|patch| Release(kernel.major, kernel.minor, patch));
         if kernel.has_backports {
             let may_have_later = match self.backports_from {
@@ -147,7 +148,6 @@ impl Advisory {
                 None => true,
             };
             // Of a later release it may have what the ranges begin or end with.
-            let bounds = || self.ranges.iter().flat_map(|range| [range.from, range.before]).flatten();
             if may_have_later && bounds().any(|bound| bound > lowest) {
                 return None;
             }
@@ -156,8 +156,7 @@ impl Advisory {
             return self.state(exact);
         }
         // All releases of the series that differ.
-        let in_series = self.ranges.iter().flat_map(|range| [range.from, range.before]).flatten();
-        let in_series = in_series.filter(|bound| (bound.0, bound.1) == (kernel.major, kernel.minor));
+        let in_series = bounds().filter(|bound| (bound.0, bound.1) == (kernel.major, kernel.minor));
         let mut states = in_series.chain([lowest]).map(|release| self.state(release));
         let first = states.next()?;
         if states.all(|state| state == first) { first } else { None }
@@ -176,12 +175,11 @@ impl Advisory {
 
 impl Matters {
     fn to(self, facts: &Facts) -> bool {
-        let landing = facts.segment.as_ref().map(|segment| segment.landing);
         match self {
-            Self::HugePages => landing == Some(Landing::Hugetlb),
-            Self::BasePages => landing == Some(Landing::Base),
+            Self::HugePages => facts.landing() == Landing::Hugetlb,
+            Self::BasePages => facts.landing() == Landing::Base,
             Self::GiganticPages => facts.pool_state.huge_page_size.is_some_and(|size| size.bytes().0 >= 1 << 30),
-            Self::SystemV => facts.requested.has_system_v_segments(),
+            Self::SystemV => facts.requested.is_oracle(),
             Self::Any => true,
         }
     }

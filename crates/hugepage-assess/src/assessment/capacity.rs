@@ -4,7 +4,7 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use crate::model::Facts;
+use crate::model::{Facts, Segment};
 
 /// The hundredths of memory that stay available when the pool has grown: with nothing left the host would drop its cache, and swap.
 pub const KEPT_AVAILABLE: u32 = 2;
@@ -99,15 +99,12 @@ impl Capacity {
 }
 
 impl Facts {
-    /// The memory of this server's host, as it matters for `pool`.
-    pub fn host_memory(&self, pool: &Pool) -> Option<HostMemory> {
-        let of_others = pool.page_size.times(self.others_lack.unwrap_or_default());
-        let own = self.segment.as_ref().map_or(Bytes(0), |segment| segment.in_base_pages());
-        HostMemory::beside_pool(self.meminfo.as_ref()?, pool, own.saturating_add(of_others), self.reserve_percent)
-    }
-
     /// How many pages of `pool` this host can hold.
     pub fn capacity(&self, pool: &Pool) -> Option<Capacity> {
-        Some(Capacity::of_pool(&self.host_memory(pool)?, pool))
+        let of_others = pool.page_size.times(self.others_lack.unwrap_or_default());
+        let own = self.segment.as_ref().map_or(Bytes(0), Segment::in_base_pages);
+        let movable = own.saturating_add(of_others);
+        let memory = HostMemory::beside_pool(self.meminfo.as_ref()?, pool, movable, self.reserve_percent)?;
+        Some(Capacity::of_pool(&memory, pool))
     }
 }

@@ -1,6 +1,6 @@
 //! Facts compared: the running server with its next start, and its pages with the pool.
 
-use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_kernel::{PageSize, Pages};
 
 use crate::assessment::{Forecast, NodeRoom, Outlook};
 use crate::model::{Cause, CurrentStart, Demand, Facts, HugePages, Landing, Pending, Requested};
@@ -14,7 +14,7 @@ impl Pending {
                 let own = if pool_state.huge_page_size == size { own } else { Pages(0) };
                 Forecast::of_start(&demand.requested, Some(demand.shared_memory), pool_state, own)
             }
-            Self::Refused(_) => Forecast::refused(),
+            Self::Refused(_) => Forecast { outlook: Outlook::Fails, ..Forecast::unknown() },
             Self::Unknown => Forecast::unknown(),
         })
     }
@@ -47,21 +47,21 @@ impl Facts {
         if !self.requested_may_differ || self.past.cause_at_start == Some(Cause::Disabled) {
             return false;
         }
+        // Then it asked for pages of the same size. One page may be of any larger size.
+        let is_recorded = crash.needed > Some(Pages(1)) && self.past.needed_at_start == crash.needed;
         match (self.landing(), crash.outlook) {
             // Without huge pages it goes on with "try", and ends with "on".
             (Landing::Hugetlb, outlook) => matches!(outlook, Outlook::Base | Outlook::Fails),
             // It may have been started with "off", or with another page size.
-            (_, Outlook::Hugetlb) => self.past.cause_at_start.is_none() || !self.is_recorded_to_need(crash.needed),
-            (_, Outlook::Mixed | Outlook::Base | Outlook::Fails) => {
-                !self.other_pools.is_empty() && !self.is_recorded_to_need(crash.needed)
-            }
+            (_, Outlook::Hugetlb) => self.past.cause_at_start.is_none() || !is_recorded,
+            (_, Outlook::Mixed | Outlook::Base | Outlook::Fails) => !self.other_pools.is_empty() && !is_recorded,
             (_, Outlook::Unknown) => false,
         }
     }
 
     /// Whether this restart after a crash may lack pages, or be refused: a postmaster with `io_method = io_uring` may keep the rings
     /// of the segment that it lost, and the huge pages that they lie in (method_io_uring.c of PostgreSQL 18).
-    pub(super) fn may_keep_rings(&self, crash: &Forecast) -> bool {
+    pub(crate) fn may_keep_rings(&self, crash: &Forecast) -> bool {
         self.requested.io_uring && crash.outlook != Outlook::Fails
     }
 
@@ -78,27 +78,13 @@ impl Facts {
         }
     }
 
-    /// Whether the kernel may refuse the rings that the configuration on disk asks for, and nothing else stops this restart.
-    pub(super) fn may_lack_rings(&self, restart: &Forecast) -> bool {
-        restart.outlook == Outlook::Hugetlb && self.pending.asks_for_rings()
-    }
-
-    /// Whether the start needed as many pages, and so asked for pages of the same size. One page may be of any larger size.
-    pub(super) fn is_recorded_to_need(&self, needed: Option<Pages>) -> bool {
-        needed > Some(Pages(1)) && self.past.needed_at_start == needed
-    }
-
     /// The pages of the pool that the configuration on disk needs.
     pub(crate) fn needed_pending(&self) -> Option<Pages> {
-        match &self.pending {
-            Pending::Changed(demand, pool_state)
-                if pool_state.huge_page_size == self.pool_state.huge_page_size
-                    && demand.requested.huge_pages != HugePages::Off =>
-            {
-                Some(self.pool_state.huge_page_size?.pages_to_hold(demand.shared_memory))
-            }
-            _ => None,
-        }
+        let (Pending::Changed(demand, found), Some(page)) = (&self.pending, self.pool_state.huge_page_size) else {
+            return None;
+        };
+        let is_of_pool = found.huge_page_size == Some(page) && demand.requested.huge_pages != HugePages::Off;
+        is_of_pool.then(|| page.pages_to_hold(demand.shared_memory))
     }
 
     /// How many of `needed` pages are not available now.
@@ -107,26 +93,12 @@ impl Facts {
             return Some(Pages(0));
         }
         let pool = self.pool_state.pool.known()?;
-        let limits = self.pool_state.limits.as_ref();
-        let limit = limits.and_then(|limits| limits.tightest_reservation_without(Bytes(0)));
-        let allowed = limit.map_or(Pages(u64::MAX), |limit| pool.page_size.pages_within(limit.room()));
-        let on_nodes = match self.node_room(needed) {
-            Some(NodeRoom::Short(pages)) => pages,
-            _ => Pages(u64::MAX),
-        };
-        let nodes_known = self.node_room(needed) != Some(NodeRoom::Unknown);
-        let had = self.own().saturating_add(pool.available()?.min(allowed)).min(on_nodes);
-        let missing = needed.saturating_sub(had);
-        let all_seen = nodes_known && limits.is_some_and(|limits| !limits.hidden_levels);
+        let (own, on_nodes) = (self.own(), self.pool_state.node_room(needed, self.own()));
+        let had = own.saturating_add(pool.available()?).min(self.pool_state.allowed(own));
+        let missing = needed.saturating_sub(had.min(on_nodes.shortage().unwrap_or(Pages(u64::MAX))));
+        let sees_limits = self.pool_state.limits.as_ref().is_some_and(|limits| !limits.hidden_levels);
+        let all_seen = on_nodes != NodeRoom::Unknown && sees_limits;
         // Hidden limits can only increase the number: a positive number is certain, zero is not.
         (missing > Pages(0) || all_seen).then_some(missing)
-    }
-
-    /// Whether the host's page tables exceed `percent` of its memory.
-    pub(super) fn page_tables_exceed(&self, percent: u32) -> bool {
-        let meminfo = self.meminfo.as_ref();
-        let tables = meminfo.and_then(|meminfo| meminfo.page_tables);
-        let total = meminfo.and_then(|meminfo| meminfo.mem_total);
-        matches!((tables, total), (Some(tables), Some(total)) if tables > total.percent(percent))
     }
 }

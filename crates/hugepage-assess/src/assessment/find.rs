@@ -2,7 +2,7 @@
 
 use hugepage_kernel::{Bytes, Pages};
 
-use crate::assessment::{Finding, NodeRoom, Outlook, Severity, Status};
+use crate::assessment::{Finding, Outlook, Severity, Status};
 use crate::model::{Cause, HugePages, Landing, NodePools};
 
 /// Below this much shared memory, base pages are only a notice.
@@ -15,8 +15,9 @@ impl Status {
     pub(super) fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
         let (facts, mut findings) = (&self.facts, Vec::new());
         let fails = self.outlook == Outlook::Fails && !facts.requested.is_automatic_asm();
+        let hides_memory = facts.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs);
         for excess in self.excesses() {
-            let finding = excess.kind.finding();
+            let finding = excess.finding();
             if !findings.iter().any(|(_, found)| *found == finding) {
                 findings.push((excess.severity, finding));
             }
@@ -30,11 +31,7 @@ impl Status {
             self.pool_wasted(needed_by_all),
             self.outlook_unknown(),
             self.node_limit(),
-            facts
-                .meminfo
-                .as_ref()
-                .filter(|meminfo| meminfo.is_of_lxcfs)
-                .map(|_| (Severity::Notice, Finding::HostMemoryUnknown)),
+            hides_memory.then_some((Severity::Notice, Finding::HostMemoryUnknown)),
             self.boot_loses(),
             self.limit_hit(),
         ];
@@ -84,8 +81,10 @@ impl Status {
     }
 
     fn page_tables(&self) -> Rated {
-        let severity = if self.facts.page_tables_exceed(10) { Severity::Critical } else { Severity::Warning };
-        self.facts.page_tables_exceed(5).then_some((severity, Finding::PageTables))
+        let meminfo = self.facts.meminfo.as_ref()?;
+        let (tables, total) = meminfo.page_tables.zip(meminfo.mem_total)?;
+        let severity = if tables > total.percent(10) { Severity::Critical } else { Severity::Warning };
+        (tables > total.percent(5)).then_some((severity, Finding::PageTables))
     }
 
     fn pool_wasted(&self, needed_by_all: Option<Pages>) -> Rated {
@@ -106,11 +105,10 @@ impl Status {
     }
 
     fn node_limit(&self) -> Rated {
-        let room = self.facts.node_room(self.needed?)?;
+        let room = self.facts.pool_state.node_room(self.needed?, self.own);
         let is_serious = self.facts.landing() == Landing::Hugetlb || self.is_large();
         let severity = if is_serious { Severity::Warning } else { Severity::Notice };
-        let is_short = matches!(room, NodeRoom::Short(_)) && self.facts.wants_huge_pages();
-        is_short.then_some((severity, Finding::NodeLimit))
+        (room.shortage().is_some() && self.facts.wants_huge_pages()).then_some((severity, Finding::NodeLimit))
     }
 
     fn boot_loses(&self) -> Rated {

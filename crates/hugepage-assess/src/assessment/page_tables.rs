@@ -36,19 +36,17 @@ pub struct PageTables {
 impl PageTables {
     /// Adds up the processes whose page tables are known.
     pub fn sum<'a>(statuses: impl Iterator<Item = &'a ProcessStatus> + Clone, base: PageSize) -> Self {
-        let tables = || statuses.clone().filter_map(|status| status.page_tables);
-        let mut sum = Self { max: tables().max(), min: tables().min(), ..Self::default() };
-        let Some(min) = sum.min else { return sum };
-        let mut total = Bytes(0);
-        let mut shared = Some(Bytes(0));
-        for status in statuses.clone() {
-            let Some(own) = status.page_tables else { continue };
-            sum.processes += 1;
-            total = total.saturating_add(own);
-            shared = shared.zip(at_least(status, min, base)).map(|(sum, part)| sum.saturating_add(part));
+        let known = statuses.filter(|status| status.page_tables.is_some());
+        let tables = || known.clone().filter_map(|status| status.page_tables);
+        let Some(min) = tables().min() else { return Self::default() };
+        let mut parts = known.clone().map(|status| at_least(status, min, base));
+        Self {
+            processes: tables().map(|_| 1).sum(),
+            total: Some(tables().fold(Bytes(0), Bytes::saturating_add)),
+            max: tables().max(),
+            min: Some(min),
+            of_shared_memory: parts.try_fold(Bytes(0), |sum, part| Some(sum.saturating_add(part?))),
         }
-        (sum.total, sum.of_shared_memory) = (Some(total), shared);
-        sum
     }
 
     /// What would remain with huge pages.

@@ -1,6 +1,7 @@
 //! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
 use hugepage_kernel::Pages;
+use hugepage_kernel::memory::pool::Pool;
 
 use crate::assessment::{Capacity, Finding, Forecast, Outlook, Severity, Share, Threat};
 use crate::model::{Cause, CrashRecovery, Facts, HugePages, Landing};
@@ -46,29 +47,36 @@ impl Status {
     /// Calculates everything.
     pub fn assess(facts: Facts) -> Self {
         let own = facts.own();
-        let (unchanged, pending) = starts(&facts);
+        let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
+        let unchanged = Forecast::of_start(&facts.requested, to_reserve, &facts.pool_state, own);
+        let pending = facts.pending.forecast(facts.pool_state.huge_page_size, own);
         let (crash, crash_by_start) = crash_of(&facts, &unchanged);
         let needed = unchanged.needed;
         let of_pending = pending.is_some();
         let forecast = match facts.beside_old_rings(pending.unwrap_or(unchanged)) {
-            restart if facts.may_lack_rings(&restart) => Forecast { outlook: Outlook::Unknown, ..restart },
+            // The kernel may refuse the rings.
+            restart if restart.outlook == Outlook::Hugetlb && facts.pending.asks_for_rings() => {
+                Forecast { outlook: Outlook::Unknown, ..restart }
+            }
             restart => restart,
         };
 
         let strangers = facts.strangers.pages;
-        let share = facts.pool_state.pool.known().and_then(|pool| Share::of_server(pool, own));
-        let by_others = share
-            .map(|share| share.others.saturating_sub(strangers).saturating_add(facts.others_lack.unwrap_or_default()));
-        let with =
-            |pages: Option<Pages>| by_others.zip(pages).map(|(by_others, pages)| by_others.saturating_add(pages));
+        let pool = facts.pool_state.pool.known();
+        let share = pool.and_then(|pool| Share::of_server(pool, own));
+        let others_lack = facts.others_lack.unwrap_or_default();
+        let by_others = share.map(|share| share.others.saturating_sub(strangers).saturating_add(others_lack));
+        let with = |pages: Option<Pages>| Some(by_others?.saturating_add(pages?));
         // The pool must be large enough for crashes before the restart as well as for the restart.
         let to_land = with([needed, facts.needed_pending()].into_iter().flatten().max());
         let needed_by_all = if facts.wants_huge_pages() { to_land } else { by_others };
-        let capacity = facts.pool_state.pool.known().and_then(|pool| facts.capacity(pool));
+        let capacity = pool.and_then(|pool| facts.capacity(pool));
         // A server that does not fit counts with the smaller of what it runs with and what is on disk, or with what it has.
         let fits = |pages: &Pages| capacity.is_none_or(|capacity| *pages <= capacity.most);
         let least = [needed, facts.needed_pending()].into_iter().flatten().min();
         let counted = needed_by_all.filter(fits).or(with(least).filter(fits)).or(with(Some(own)));
+        let counted = needed_by_all.and(counted);
+        let recommend = |pool: &Pool| Some(capacity?.recommended(counted?, pool, strangers));
         let mut status = Self {
             missing: needed.and_then(|needed| facts.missing(needed)),
             cause: Cause::of_server(&facts, needed),
@@ -77,11 +85,7 @@ impl Status {
             of_pending,
             crash,
             crash_by_start,
-            recommended: needed_by_all
-                .and(counted)
-                .zip(capacity)
-                .zip(facts.pool_state.pool.known())
-                .map(|((needed, capacity), pool)| capacity.recommended(needed, pool, strangers)),
+            recommended: pool.and_then(recommend),
             by_others,
             capacity,
             to_land,
@@ -141,15 +145,8 @@ impl Status {
 
     /// What the restart after a crash of one process would get; `None` for a server that does not restart itself.
     pub fn crash_outlook(&self) -> Option<Outlook> {
-        self.facts.requested.restarts_itself().then_some(self.crash.outlook)
+        (!self.facts.requested.is_oracle()).then_some(self.crash.outlook)
     }
-}
-
-/// A restart with the running settings, and one with those on disk if they differ.
-fn starts(facts: &Facts) -> (Forecast, Option<Forecast>) {
-    let to_reserve = facts.segment.as_ref().map(|segment| segment.to_reserve);
-    let unchanged = Forecast::of_start(&facts.requested, to_reserve, &facts.pool_state, facts.own());
-    (unchanged, facts.pending.forecast(facts.pool_state.huge_page_size, facts.own()))
 }
 
 /// The restart after a crash, and whether it is unknown because files have changed. `unchanged`: a restart with the running settings.

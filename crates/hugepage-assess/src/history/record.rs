@@ -144,9 +144,8 @@ impl Before {
 
 /// Only the threats that this version knows; a later version may have more.
 fn known_threats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Threat>, D::Error> {
-    let names = Vec::<String>::deserialize(deserializer)?;
-    let known = |name: &String| Threat::ALL.into_iter().find(|threat| threat.to_string() == *name);
-    Ok(names.iter().filter_map(known).collect())
+    let names = Vec::<serde_json::Value>::deserialize(deserializer)?;
+    Ok(names.into_iter().filter_map(|name| serde_json::from_value(name).ok()).collect())
 }
 
 impl Record {
@@ -232,21 +231,10 @@ impl Record {
         (checksum == crc32fast::hash(json)).then_some(json)
     }
 
-    /// Takes a line without its line feed; `None` if it is damaged.
-    pub fn from_line(line: &[u8]) -> Option<HistoryLine> {
-        match serde_json::from_slice(Self::json_of(line)?) {
-            Ok(record @ Self { v: VERSION, .. }) => Some(HistoryLine::Record(Box::new(record))),
-            // The line is whole, as its checksum shows, but of another version of this program.
-            _ => Some(HistoryLine::OtherVersion),
-        }
+    /// Takes a line without its line feed; `None` if it is damaged. A line that is whole, as its checksum shows, has no record
+    /// for this program if another version of it wrote it.
+    pub fn from_line(line: &[u8]) -> Option<Option<Self>> {
+        let record = serde_json::from_slice(Self::json_of(line)?).ok();
+        Some(record.filter(|record: &Self| record.v == VERSION))
     }
-}
-
-/// A line that is not damaged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HistoryLine {
-    /// One of this version.
-    Record(Box<Record>),
-    /// One of another version.
-    OtherVersion,
 }

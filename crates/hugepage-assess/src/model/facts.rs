@@ -102,6 +102,11 @@ impl Facts {
         self.pending.requested_next(self.requested)
     }
 
+    /// The pool that the next start finds; that of the running server where the start is unchanged or unknown.
+    pub fn next_pool_state(&self) -> &PoolState {
+        self.pending.pool_state().unwrap_or(&self.pool_state)
+    }
+
     /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
     pub fn may_request_next(&self) -> bool {
         self.pending.may_request_next(self.requested)
@@ -110,11 +115,6 @@ impl Facts {
     /// Whether all servers that may need pages are seen, and what each asks for next.
     pub fn knows_all_needs(&self) -> bool {
         self.others_lack.is_some() && !self.others_may_ask_for_more && self.pending != Pending::Unknown
-    }
-
-    /// The pages that the next start asks for and the server has not; zero if that is unknown.
-    pub fn lack(&self) -> Pages {
-        self.current_start().lack(&self.pending, &self.pool_state.pool)
     }
 
     /// The page size of the running segment.

@@ -45,10 +45,9 @@ impl PagesOfStrangers {
 
     /// Who holds them: `python3 (alice) and others`.
     pub fn holder(&self) -> String {
+        let has_all = |one: &PoolHolder| !one.is_bound && one.pages.is_some_and(|pages| pages >= self.pages);
         match &self.largest {
-            Some(largest) if !largest.is_bound && largest.pages.is_some_and(|pages| pages >= self.pages) => {
-                largest.to_string()
-            }
+            Some(largest) if has_all(largest) => largest.to_string(),
             Some(largest) => format!("{largest} with others"),
             None => "no service account".to_owned(),
         }
@@ -58,14 +57,10 @@ impl PagesOfStrangers {
 impl PoolHolder {
     /// A clause behind a sentence on the `others` pages that others hold; empty if it is unknown how many of them these are.
     pub fn clause(&self, others: Pages) -> String {
-        match self.pages.filter(|pages| *pages > Pages(0) && *pages <= others) {
-            Some(pages) => format!("; {self} {} {pages} pages", self.verb()),
-            None => String::new(),
-        }
+        let known = self.pages.filter(|pages| *pages > Pages(0) && *pages <= others);
+        known.map_or(String::new(), |pages| format!("; {self} {} {pages} pages", self.verb()))
     }
-}
 
-impl PoolHolder {
     /// Before the number of pages.
     pub const fn verb(&self) -> &'static str {
         if self.is_bound { "holds up to" } else { "holds" }

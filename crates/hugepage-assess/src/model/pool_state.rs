@@ -1,11 +1,12 @@
-//! The pool that a start finds, and what limits its use.
+//! The pool that a start finds, its shares on NUMA nodes, and what limits its use.
 
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
+use hugepage_kernel::memory::pool::{NodePool, Pool};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Cause, NodePools};
+use crate::model::Cause;
 
 /// What a start finds: the pool of the page size that it asks for, and the limits on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,15 +24,26 @@ pub struct PoolState {
 }
 
 impl PoolState {
+    /// The memory that cgroups let a server reserve that gives its `own` pages back first; `None` if no visible limit says.
+    pub fn room(&self, own: Pages) -> Option<Bytes> {
+        let own = self.huge_page_size?.times(own);
+        Some(self.limits.as_ref()?.tightest_reservation_without(own)?.room_without(own))
+    }
+
+    /// [`PoolState::room`] in pages, as far as limits are visible.
+    pub fn allowed(&self, own: Pages) -> Pages {
+        let room = self.huge_page_size.zip(self.room(own));
+        room.map_or(Pages(u64::MAX), |(page, room)| page.pages_within(room))
+    }
+
     /// What the start finds where other instances of the user hold that much memory. Kernels that count memlock count
     /// all System V segments in huge pages of one user (`user_shm_lock` in mm/mlock.c).
     #[must_use]
-    pub fn beside(self, held: Bytes) -> Self {
-        let lock_limit = self.lock_limit.map(|lock| match lock {
-            LockLimit::Memlock { limit, .. } => LockLimit::Memlock { limit, others: held },
-            other => other,
-        });
-        Self { lock_limit, ..self }
+    pub fn beside(mut self, held: Bytes) -> Self {
+        if let Some(LockLimit::Memlock { others, .. }) = &mut self.lock_limit {
+            *others = held;
+        }
+        self
     }
 }
 
@@ -147,5 +159,38 @@ impl LockLimit {
             Self::Shmall { .. } | Self::Shmmni { .. } => Cause::ShmLimit,
             Self::Unexplained => Cause::Unknown,
         }
+    }
+}
+
+/// A pool of a host with several NUMA nodes, by node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodePools {
+    /// The share of each node.
+    pub pools: Vec<NodePool>,
+    /// The nodes that the server's cpuset allows; `None` if unknown.
+    pub allowed: Option<Vec<u32>>,
+    /// Which of those its memory policy allows.
+    pub policy: MemoryPolicy,
+}
+
+impl NodePools {
+    /// The shares that the server may use, as far as that is known: without a known cpuset or policy those of all nodes.
+    pub fn usable(&self) -> Vec<&NodePool> {
+        let by_cpuset = |share: &&NodePool| self.allowed.as_ref().is_none_or(|nodes| nodes.contains(&share.node));
+        let allowed: Vec<_> = self.pools.iter().filter(by_cpuset).collect();
+        let MemoryPolicy::Bind(bound) = &self.policy else { return allowed };
+        let both: Vec<_> = allowed.iter().copied().filter(|share| bound.contains(&share.node)).collect();
+        // The kernel passes over a policy that has no allowed node (policy_mbind_nodemask in mm/hugetlb.c).
+        if both.is_empty() { allowed } else { both }
+    }
+
+    /// Whether nodes may be forbidden that are not known to be.
+    pub fn may_be_fewer(&self) -> bool {
+        self.allowed.is_none() || self.policy == MemoryPolicy::Unknown
+    }
+
+    /// Whether the server is known to be kept from a node.
+    pub fn is_restricted(&self) -> bool {
+        self.usable().len() < self.pools.len()
     }
 }

@@ -88,13 +88,11 @@ impl UseLargePages {
 impl Product {
     /// This product with or without `MEMORY_TARGET`.
     #[must_use]
-    pub const fn with_memory_target(self, memory_target: bool) -> Self {
-        match self {
-            Self::PostgreSql => Self::PostgreSql,
-            Self::Oracle { may_mix, use_large_pages, is_asm, .. } => {
-                Self::Oracle { memory_target, may_mix, use_large_pages, is_asm }
-            }
+    pub const fn with_memory_target(mut self, is_set: bool) -> Self {
+        if let Self::Oracle { memory_target, .. } = &mut self {
+            *memory_target = is_set;
         }
+        self
     }
 }
 
@@ -137,18 +135,8 @@ impl Requested {
         matches!(self.product, Product::Oracle { memory_target: true, is_asm: true, .. })
     }
 
-    /// Whether the server starts again by itself after a crash of one of its processes.
-    pub fn restarts_itself(&self) -> bool {
-        self.product == Product::PostgreSql
-    }
-
-    /// Whether `shared_buffers` is the setting by which shared memory is reduced.
-    pub fn has_shared_buffers(&self) -> bool {
-        self.product == Product::PostgreSql
-    }
-
-    /// Whether it asks for System V segments, which need a permission to be in huge pages.
-    pub const fn has_system_v_segments(&self) -> bool {
+    /// Whether it is Oracle: it asks for System V segments, and an instance does not start again by itself after a crash.
+    pub const fn is_oracle(&self) -> bool {
         matches!(self.product, Product::Oracle { .. })
     }
 

@@ -4,7 +4,7 @@
 use hugepage_assess::advice::AdviceContext;
 use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::advice::recommendation::{Area, Recommendation};
-use hugepage_assess::advice::{self, log};
+use hugepage_assess::advice::{self, events};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::HugePages;
 use hugepage_kernel::PageSize;
@@ -152,8 +152,8 @@ fn outputs(context: &AdviceContext) -> Vec<(&'static str, String, String)> {
     let mut all = vec![("hint", advice::hint(status).unwrap_or_default(), advice::message(status))];
     let rows = advice::recommendations(context).into_iter();
     all.extend(rows.map(|row| ("row", row.command.unwrap_or_default(), row.reason)));
-    let threats = status.threats().into_iter().map(|threat| log::threatened(status, threat));
-    let entries = threats.chain([log::allocated(status, None, &[])]);
+    let threats = status.threats().into_iter().map(|threat| events::threatened(status, threat));
+    let entries = threats.chain([events::allocated(status, None, &[])]);
     all.extend(entries.map(|entry| ("log", entry.hint.unwrap_or_default(), String::new())));
     all
 }

@@ -9,7 +9,7 @@ mod pools;
 use std::fmt::Write as _;
 
 use hugepage_assess::advice::AdviceContext;
-use hugepage_assess::advice::log::{LogMessage, allocated, threatened};
+use hugepage_assess::advice::events::{LogMessage, allocated, threatened};
 use hugepage_assess::advice::plan::rows;
 use hugepage_assess::advice::{findings, message, recommendations};
 use hugepage_assess::assessment::Status;

@@ -2,7 +2,7 @@
 
 use hugepage_assess::advice::events;
 use hugepage_assess::assessment::{Outlook, Status, Threat};
-use hugepage_assess::history::record::{Before, HistoryLine, InstanceIdentity, MAX_LINE_BYTES, VERSION};
+use hugepage_assess::history::record::{Before, InstanceIdentity, MAX_LINE_BYTES, VERSION};
 use hugepage_assess::history::regression::regression;
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::{Cause, Facts, HugePages, Landing, Pending};
@@ -67,7 +67,7 @@ fn lines() {
     let record = record(&lowered());
     let line = record.to_line();
     let bytes = line.strip_suffix('\n').unwrap().as_bytes();
-    assert_eq!(Record::from_line(bytes), Some(HistoryLine::Record(Box::new(record.clone()))));
+    assert_eq!(Record::from_line(bytes), Some(Some(record.clone())));
     let json = std::str::from_utf8(Record::json_of(bytes).unwrap()).unwrap();
     for part in [
         r#""landed_in":"hugetlb","page_size":2097152,"shared_memory":1073741824,"pages_needed":512,"nr_hugepages":100,"#,
@@ -80,7 +80,7 @@ fn lines() {
     assert_eq!(serde_json::from_str::<Record>(&newer).unwrap().threats, [Threat::RestartLoses]);
     // Of another version, damaged, and longer than any record.
     let later = Record { v: VERSION + 1, ..record.clone() }.to_line();
-    assert_eq!(Record::from_line(later.trim_end().as_bytes()), Some(HistoryLine::OtherVersion));
+    assert_eq!(Record::from_line(later.trim_end().as_bytes()), Some(None));
     assert_eq!(Record::from_line(&bytes[..bytes.len() - 1]), None);
     assert_eq!(Record::from_line(b"00000000"), None);
     let of_length = |length: usize| {
@@ -256,6 +256,6 @@ fn the_end_of_a_threat() {
         ),
         (surplus(), CrashLoses, "the restart after a crash may get its huge pages again, but this is not guaranteed"),
     ] {
-        assert_eq!(hugepage_assess::advice::log::threat_is_over(&status, threat).message, expected, "{threat}");
+        assert_eq!(hugepage_assess::advice::events::threat_is_over(&status, threat).message, expected, "{threat}");
     }
 }

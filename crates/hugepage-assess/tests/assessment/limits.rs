@@ -46,7 +46,7 @@ fn the_limit_is_raised_before_the_restart() {
         "The next start needs 1 GB in huge pages, but a cgroup allows only 1023 MB: a process that touches more is killed by \
          SIGBUS, or its reads fail."
     );
-    assert_eq!(advice::log::allocated(&status, None, &[]).hint.unwrap(), expected);
+    assert_eq!(advice::events::allocated(&status, None, &[]).hint.unwrap(), expected);
 }
 
 /// The limit holds the running segment, and not that of the configuration on disk.
@@ -93,7 +93,7 @@ fn what_shares_a_limit_counts() {
     let status = with(2 * GIB - 1, 2 * GIB);
     assert_eq!(verdict(&status), (Severity::Critical, Finding::SharedLimit));
     assert_eq!(status.threats(), [Threat::SharedLimit]);
-    let words = advice::log::threatened(&status, Threat::SharedLimit);
+    let words = advice::events::threatened(&status, Threat::SharedLimit);
     assert_eq!(words.message, "a cgroup allows fewer huge pages than its processes have reserved [shared_limit]");
     assert_eq!(words.hint.unwrap(), format!("Set /sys/fs/cgroup/limit_{} to at least {} bytes.", 2 * GIB - 1, 2 * GIB));
     assert_eq!(verdict(&with(GIB - 1, 2 * GIB)).1, Finding::CgroupBelowSegment);

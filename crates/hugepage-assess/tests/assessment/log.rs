@@ -1,6 +1,6 @@
 //! What goes into a server's log, in PostgreSQL's style: the message lower case without a period, the rest sentences.
 
-use hugepage_assess::advice::log::{LogMessage, allocated, threat_is_over, threatened};
+use hugepage_assess::advice::events::{LogMessage, allocated, threat_is_over, threatened};
 use hugepage_assess::assessment::{Severity, Status, Threat};
 use hugepage_assess::model::{Cause, Facts, HugePages, Landing, Loss, Lost, PageKind, Past, PoolFact};
 use hugepage_kernel::PageSize;

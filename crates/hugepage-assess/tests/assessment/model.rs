@@ -65,7 +65,7 @@ fn what_a_next_start_lacks() {
     assert!(!Facts { segment: None, ..huge() }.current_start().is_met_by(&demand(&huge(), GIB)));
     assert_eq!(huge().current_start().page_size(), PageSize::new(2 * MIB));
 
-    let lack = |facts: Facts, pending| Facts { pending, ..facts }.lack().0;
+    let lack = |facts: Facts, pending| facts.current_start().lack(&pending, &facts.pool_state.pool).0;
     let changed = |facts: Facts, change: fn(&mut Demand, &mut PoolState)| {
         let (mut demand, mut pool_state) = (demand(&facts, 2 * GIB), facts.pool_state.clone());
         change(&mut demand, &mut pool_state);

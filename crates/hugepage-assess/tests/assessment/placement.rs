@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::assessment::placement::Placement;
+use hugepage_assess::assessment::Placement;
 use hugepage_assess::model::NodePools;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};

@@ -64,9 +64,8 @@ fn two_nodes() {
     };
     let (found, notes) = rows(Some(&mapping));
     let found = found.unwrap();
-    let numbers = |row: &hugepage_assess::assessment::placement::NodeRow| {
-        (row.node, row.pool.free.0, row.segment.map(|pages| pages.0))
-    };
+    let numbers =
+        |row: &hugepage_assess::assessment::NodeRow| (row.node, row.pool.free.0, row.segment.map(|pages| pages.0));
     assert_eq!(found.iter().map(numbers).collect::<Vec<_>>(), [(0, 256, None), (1, 296, None)]);
     assert!(found.iter().all(|row| row.memory == Some(Bytes(8 << 30)) && row.pool.resv.is_none()));
     assert!(found.iter().all(|row| row.allowed.is_none()), "a tree does not show the memory policy");

@@ -45,6 +45,14 @@ impl Version {
             Self::V2 => [["max", "current"], ["rsvd.max", "rsvd.current"]],
         }
     }
+
+    /// Whether `mount` is the hierarchy that has the controller.
+    fn is_at(self, mount: &Mount) -> bool {
+        match self {
+            Self::V1 => mount.kind == "cgroup" && mount.has("hugetlb"),
+            Self::V2 => mount.kind == "cgroup2",
+        }
+    }
 }
 
 /// The limit of one level.
@@ -62,11 +70,6 @@ pub struct CgroupLimit {
 }
 
 impl CgroupLimit {
-    /// The bytes that are left below the limit.
-    pub fn room(&self) -> Bytes {
-        self.room_without(Bytes(0))
-    }
-
     /// The bytes that are left once `own` of the usage is given back. A usage below `own` shows that those pages are
     /// charged to another cgroup, as after a move of the process, so none of them come back here.
     pub fn room_without(&self, own: Bytes) -> Bytes {
@@ -107,7 +110,7 @@ impl CgroupLimits {
 
     /// The limit of either kind with the least room.
     pub fn tightest(&self) -> Option<&CgroupLimit> {
-        self.fault.iter().chain(&self.reservation).min_by_key(|limit| limit.room())
+        self.fault.iter().chain(&self.reservation).min_by_key(|limit| limit.room_without(Bytes(0)))
     }
 }
 
@@ -209,21 +212,19 @@ impl Hierarchy {
         for ([limit_file, usage_file], into) in [(fault, &mut limits.fault), (reservation, &mut limits.reservation)] {
             let path = format!("{prefix}.{limit_file}");
             let Some(text) = if_there(root.read_short(&path, str::to_owned))? else { continue };
-            match text.trim() {
-                "max" => {}
-                number => match number.parse() {
-                    Ok(limit) if limit < MIN_UNLIMITED => {
-                        let usage = Bytes(root.read_number(&format!("{prefix}.{usage_file}"))?);
-                        let promised = match limit_file == fault_limit {
-                            true => if_there(root.read_number(&format!("{prefix}.{promised_file}")))?.map(Bytes),
-                            false => None,
-                        };
-                        into.push(CgroupLimit { path, limit: Bytes(limit), usage, promised });
-                    }
-                    Ok(_) => {}
-                    Err(_) => return Err(root.content(&path, format!("\"{number}\" is not a limit"))),
-                },
+            let limit = match text.trim() {
+                "max" => continue,
+                number => number.parse().map_err(|_| root.content(&path, format!("\"{number}\" is not a limit")))?,
+            };
+            if limit >= MIN_UNLIMITED {
+                continue;
             }
+            let usage = Bytes(root.read_number(&format!("{prefix}.{usage_file}"))?);
+            let promised = match limit_file == fault_limit {
+                true => if_there(root.read_number(&format!("{prefix}.{promised_file}")))?.map(Bytes),
+                false => None,
+            };
+            into.push(CgroupLimit { path, limit: Bytes(limit), usage, promised });
         }
         Ok(())
     }
@@ -262,16 +263,6 @@ fn membership(text: &str) -> Option<(Version, &str)> {
         }
     }
     v2
-}
-
-impl Version {
-    /// Whether `mount` is the hierarchy that has the controller.
-    fn is_at(self, mount: &Mount) -> bool {
-        match self {
-            Self::V1 => mount.kind == "cgroup" && mount.has("hugetlb"),
-            Self::V2 => mount.kind == "cgroup2",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -30,33 +30,29 @@ fn account(line: &str) -> Option<Account> {
     Some(Account { name: name.to_owned(), uid: uid.parse().ok()?, gid: gid.parse().ok()? })
 }
 
-/// One line of /etc/group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
-    /// The name of the group.
-    pub name: String,
-    /// The group ID.
-    pub gid: u32,
-    /// The names of its members, beside the accounts whose own group it is.
-    pub members: Vec<String>,
+/// One line of /etc/group, whose members do not have it as their own group.
+struct Group {
+    name: String,
+    gid: u32,
+    members: Vec<String>,
 }
 
-/// Every group of /etc/group; `Ok(None)` where there is no such file.
-pub fn all_groups(root: &Root) -> Result<Option<Vec<Group>>, ReadError> {
+/// Every group of /etc/group; none if there is no such file.
+fn all_groups(root: &Root) -> Result<Vec<Group>, ReadError> {
     let group = |line: &str| {
         let mut fields = line.split(':');
         let (name, _, gid, members) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
         let members = members.split(',').filter(|member| !member.is_empty()).map(str::to_owned).collect();
         Some(Group { name: name.to_owned(), gid: gid.parse().ok()?, members })
     };
-    Ok(if_there(root.read("/etc/group"))?.map(|text| text.lines().filter_map(group).collect()))
+    Ok(if_there(root.read("/etc/group"))?.unwrap_or_default().lines().filter_map(group).collect())
 }
 
 /// The gids of the groups that the user `uid` is in, by /etc/passwd and /etc/group.
 pub fn groups(root: &Root, uid: u32) -> Result<Vec<u32>, ReadError> {
     let accounts: Vec<_> = accounts(root)?.into_iter().filter(|account| account.uid == uid).collect();
     let has = |group: &Group| accounts.iter().any(|account| group.members.contains(&account.name));
-    let others = all_groups(root)?.unwrap_or_default().into_iter().filter(has).map(|group| group.gid);
+    let others = all_groups(root)?.into_iter().filter(has).map(|group| group.gid);
     Ok(accounts.iter().map(|account| account.gid).chain(others).collect())
 }
 
@@ -77,7 +73,7 @@ pub fn is_member(root: &Root, uid: u32, gid: u32) -> Option<bool> {
 
 /// Whether an account is in the group of this name; `None` as of [`is_member`].
 pub fn is_in(root: &Root, account: &Account, group: &str) -> Option<bool> {
-    let found = all_groups(root).ok()?.unwrap_or_default().into_iter().find(|found| found.name == group);
+    let found = all_groups(root).ok()?.into_iter().find(|found| found.name == group);
     // A group that is not here may be a directory service's; nobody here has this number.
     is_member(root, account.uid, found.map_or(u32::MAX, |found| found.gid))
 }

@@ -10,11 +10,8 @@ const DIRECTORY: &str = "/sys/kernel/mm/transparent_hugepage";
 /// `enabled` applies to private memory, `shmem_enabled` to PostgreSQL's shared segment (admin-guide/mm/transhuge).
 pub fn choice(root: &Root, file: &str) -> Result<Option<String>, ReadError> {
     let path = format!("{DIRECTORY}/{file}");
-    match if_there(root.read_short(&path, |text| chosen(text).map(str::to_owned)))? {
-        None => Ok(None),
-        Some(Some(word)) => Ok(Some(word)),
-        Some(None) => Err(root.content(&path, "none of its words is in brackets")),
-    }
+    let word = if_there(root.read_short(&path, |text| chosen(text).map(str::to_owned)))?;
+    word.map(|word| word.ok_or_else(|| root.content(&path, "none of its words is in brackets"))).transpose()
 }
 
 /// The size of a transparent huge page that one page-table entry maps (`hpage_pmd_size`); `None` on a kernel without it.

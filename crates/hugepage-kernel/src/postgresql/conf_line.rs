@@ -1,4 +1,6 @@
-//! One line of postgresql.conf, by the rules of the server's own scanner (guc-file.l).
+//! One line of postgresql.conf, by the rules of the server's own scanner (guc-file.l), and a size in it (guc.c).
+
+use crate::Bytes;
 
 /// `name = value`, `name value`, `Name = 'it''s' # comment`; `None` for comments, empty lines and invalid text.
 pub fn parse(line: &str) -> Option<(String, String)> {
@@ -11,7 +13,7 @@ pub fn parse(line: &str) -> Option<(String, String)> {
     let rest = rest.trim_start();
     let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
     let value = match rest.strip_prefix('\'') {
-        Some(quoted) => unquote(quoted)?,
+        Some(text) => quoted(text)?.0,
         None => rest.split(|c: char| c.is_ascii_whitespace() || c == '#').next().unwrap_or_default().to_owned(),
     };
     Some((name.to_ascii_lowercase(), value))
@@ -44,7 +46,7 @@ pub fn is_valid(line: &str) -> bool {
     let rest = rest.trim_start_matches(is_blank);
     let value = rest.strip_prefix('=').unwrap_or(rest).trim_start_matches(is_blank);
     let after = match value.chars().next() {
-        Some('\'') => after_quoted(&value[1..]),
+        Some('\'') => quoted(&value[1..]).map(|(_, after)| after),
         Some(first) if is_letter(first) => {
             let is_part = |c: char| is_letter(c) || c.is_ascii_digit() || matches!(c, '-' | '.' | ':' | '/');
             Some(value.trim_start_matches(is_part))
@@ -62,48 +64,56 @@ pub fn is_valid(line: &str) -> bool {
     after.is_some_and(|after| is_end(after.trim_start_matches(is_blank)))
 }
 
-/// What follows the closing quote.
-fn after_quoted(text: &str) -> Option<&str> {
-    let mut rest = text.char_indices().peekable();
+/// The text up to the closing quote, and what follows: a doubled quote is one (`GUC_scanstr`). A backslash and what it escapes
+/// stay as they are, but for a quote or another backslash: no value that is read here has one.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut plain = String::new();
+    let mut rest = text.chars();
     loop {
         match rest.next()? {
-            (_, '\\') => drop(rest.next()?),
-            (_, '\'') if rest.peek().is_some_and(|(_, c)| *c == '\'') => drop(rest.next()),
-            (at, '\'') => return text.get(at + 1..),
-            _ => {}
+            '\'' => match rest.as_str().strip_prefix('\'') {
+                Some(after) => {
+                    rest = after.chars();
+                    plain.push('\'');
+                }
+                None => return Some((plain, rest.as_str())),
+            },
+            '\\' => match rest.next()? {
+                escaped @ ('\'' | '\\') => plain.push(escaped),
+                escaped => plain.extend(['\\', escaped]),
+            },
+            other => plain.push(other),
         }
     }
 }
 
-/// The text up to the closing quote: a doubled quote is one, and a backslash escapes (`GUC_scanstr`).
-fn unquote(text: &str) -> Option<String> {
-    let mut plain = String::new();
-    let mut rest = text.chars().peekable();
-    loop {
-        match rest.next()? {
-            '\'' if rest.peek() == Some(&'\'') => {
-                rest.next();
-                plain.push('\'');
-            }
-            '\'' => return Some(plain),
-            '\\' => match rest.next()? {
-                'b' => plain.push('\u{8}'),
-                'f' => plain.push('\u{c}'),
-                'n' => plain.push('\n'),
-                'r' => plain.push('\r'),
-                't' => plain.push('\t'),
-                digit @ '0'..='7' => {
-                    let mut code = digit.to_digit(8)?;
-                    for _ in 0..2 {
-                        let Some(next) = rest.peek().and_then(|c| c.to_digit(8)) else { break };
-                        code = code * 8 + next;
-                        rest.next();
-                    }
-                    plain.push(char::from(u8::try_from(code & 0xff).ok()?));
-                }
-                other => plain.push(other),
-            },
-            other => plain.push(other),
+/// A size as the server parses it: a number with `B`, `kB`, `MB`, `GB` or `TB`, or in units of `unit` bytes (guc.c).
+pub fn size_setting(text: &str, unit: u64) -> Option<Bytes> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, name) = text.split_at(end);
+    let unit = match name.trim() {
+        "" => unit,
+        "B" => 1,
+        "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
+    };
+    // The server takes these for octal numbers.
+    if number.len() > 1 && number.starts_with('0') && !number.starts_with("0.") {
+        return None;
+    }
+    match number.parse::<u64>() {
+        Ok(number) => number.checked_mul(unit).map(Bytes),
+        // The server accepts fractions too, and rounds them to its units.
+        Err(_) => {
+            let (whole, fraction) = number.split_once('.')?;
+            let digits = fraction.get(..fraction.len().min(9))?;
+            let scale = 10u64.checked_pow(u32::try_from(digits.len()).ok()?)?;
+            let part = u128::from(digits.parse::<u64>().ok()?) * u128::from(unit) / u128::from(scale);
+            whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(u64::try_from(part).ok()?).map(Bytes)
         }
     }
 }
@@ -120,7 +130,7 @@ mod tests {
             ("huge_page_size=2MB#x", Some(("huge_page_size", "2MB"))),
             ("search_path = '\"$user\", public'", Some(("search_path", "\"$user\", public"))),
             ("x = 'it''s \\'so\\' # no comment' # comment", Some(("x", "it's 'so' # no comment"))),
-            ("x = 'a\\101\\n'", Some(("x", "aA\n"))),
+            ("x = 'a\\101\\n'", Some(("x", "a\\101\\n"))),
             ("pg_stat_statements.max = 10", Some(("pg_stat_statements.max", "10"))),
             ("# huge_pages = on", None),
             ("", None),

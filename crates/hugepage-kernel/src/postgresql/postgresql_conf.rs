@@ -78,9 +78,9 @@ impl Configuration {
             }
             let Some((name, value)) = parse(line) else { continue };
             match name.as_str() {
-                // The server refuses these.
-                "include" | "include_if_exists" | "include_dir" if value.is_empty() => {
-                    self.is_unclear(format!("{name} in \"{}\" names nothing", file.display()));
+                // The server refuses the empty ones.
+                "include" | "include_if_exists" | "include_dir" if value.is_empty() || value.contains('\\') => {
+                    self.is_unclear(format!("{name} in \"{}\" names nothing that is read here", file.display()));
                 }
                 "include" => self.add_file(files, &below.join(value), true, depth + 1, notes),
                 "include_if_exists" => self.add_file(files, &below.join(value), false, depth + 1, notes),

@@ -1,6 +1,5 @@
 //! The processes below /proc (proc(5)).
 
-use std::io;
 use std::time::{Duration, SystemTime};
 
 use rustix::path::DecInt;
@@ -114,14 +113,11 @@ pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadErr
 /// between the two, the result is too early, so that a file rather seems newer than a process than older.
 pub fn boot_time(root: &Root) -> Result<SystemTime, ReadError> {
     let now = root.now();
-    now.checked_sub(uptime(root)?).ok_or_else(|| root.content(UPTIME, "it is more than the clock shows"))
-}
-
-fn uptime(root: &Root) -> Result<Duration, ReadError> {
     let seconds = |text: &str| text.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
     let uptime = root.read_short(UPTIME, seconds)?;
     let uptime = uptime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))
+    let booted = now.checked_sub(uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))?);
+    booted.ok_or_else(|| root.content(UPTIME, "it is more than the clock shows"))
 }
 
 /// Whether `pid` has a ring of io_uring open (proc(5), `fd`).
@@ -158,13 +154,9 @@ pub fn unless_gone<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadErr
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.is_not_found() => Ok(None),
-        Err(ReadError::Io { source, .. }) if is_no_such_process(&source) => Ok(None),
+        Err(ReadError::Io { source, .. }) if source.raw_os_error() == Some(libc::ESRCH) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn is_no_such_process(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::ESRCH)
 }
 
 #[cfg(test)]

@@ -5,6 +5,5 @@ mod live_files;
 pub mod root;
 pub mod root_files;
 pub(crate) mod short_file;
-mod source_tree;
 
 pub use root::Root;

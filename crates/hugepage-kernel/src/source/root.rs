@@ -9,8 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rustix::process::geteuid;
+
 use crate::ReadError;
-use crate::source::{live_files, source_tree};
+use crate::source::live_files;
 use crate::stranger::beneath::{self, BeneathFile};
 
 /// How long the machine has been running, including suspended time (proc(5)).
@@ -156,9 +158,14 @@ impl Root {
         beneath::find(self.top()?, path, follow)
     }
 
-    /// Why a file of a tree may not be read; `None` if it may.
+    /// Why a file of a tree may not be read; `None` if it may. Whoever gives root a tree must not have it read what only root may,
+    /// by another name of the same file.
     pub(crate) fn of_another(&self, found: &BeneathFile) -> io::Result<Option<&'static str>> {
-        self.tree.as_ref().map_or(Ok(None), |directory| source_tree::of_another(directory, found))
+        let Some(directory) = self.tree.as_ref().filter(|_| geteuid().is_root()) else { return Ok(None) };
+        let (file, tree) = (&found.metadata, beneath::directory(directory)?.metadata);
+        let has_names = file.uid() != 0 && file.nlink() > 1;
+        let is_foreign = file.uid() != tree.uid() && (file.mode() & 0o004 == 0 || has_names);
+        Ok(is_foreign.then_some("it is another user's than the tree"))
     }
 
     fn top(&self) -> io::Result<BeneathFile> {

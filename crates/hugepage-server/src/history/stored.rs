@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::iter;
 use std::path::PathBuf;
 
-use hugepage_assess::history::record::{HistoryLine, MAX_LINE_BYTES, Record};
+use hugepage_assess::history::record::{MAX_LINE_BYTES, Record};
 use serde::{Deserialize, Serialize};
 
 use crate::history::HistoryError;
@@ -54,8 +54,7 @@ impl StoredRecords {
             Err(source) => return Some(Err(self.error(source))),
         }
         Some(Ok(match Record::from_line(&self.line) {
-            Some(HistoryLine::Record(record)) => Some(*record),
-            Some(HistoryLine::OtherVersion) => None,
+            Some(record) => record,
             None => {
                 self.damaged += 1;
                 None

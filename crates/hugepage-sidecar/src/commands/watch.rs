@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
-use hugepage_assess::advice::log::LogMessage;
+use hugepage_assess::advice::events::LogMessage;
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{Instance, Snapshot, Survey, readers};
 use hugepage_kernel::Root;

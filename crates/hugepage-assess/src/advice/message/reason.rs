@@ -1,20 +1,19 @@
 //! Clauses on why a segment is not in huge pages, or would not be after a restart.
 
-use hugepage_kernel::cgroups::cgroup::CgroupLimit;
-use hugepage_kernel::{Bytes, Pages};
+use hugepage_kernel::Pages;
 
+use crate::advice::message::pending::OF_RINGS;
 use crate::advice::message::product::ProductTerms;
-use crate::advice::message::shortfall::Shortfall;
+use crate::advice::message::shortfall::shortfall;
 use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
 use crate::advice::pool;
-use crate::assessment::limits::{Excess, ExcessKind};
-use crate::assessment::outlook_notes::OF_RINGS;
-use crate::assessment::{Forecast, NodeRoom, Outlook, Status};
+use crate::assessment::limits::Excess;
+use crate::assessment::{Finding, Forecast, NodeRoom, Outlook, Status};
 use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.
-    pub(in crate::advice) fn crash_shortfall(&self) -> String {
+    pub fn crash_shortfall(&self) -> String {
         let Status { facts, crash, .. } = self.0;
         if let CrashRecovery::Unknown(why) = &facts.crash_recovery {
             return why.clone();
@@ -25,39 +24,28 @@ impl StatusText<'_> {
         if facts.requested.io_uring && crash.outlook == Outlook::Unknown {
             return OF_RINGS.to_owned();
         }
-        self.lacked_by(Forecast { cause: crash.cause.or(Some(Cause::Unknown)), ..crash.clone() }).to_string()
+        self.lacked_by(&Forecast { cause: crash.cause.or(Some(Cause::Unknown)), ..crash.clone() })
     }
 
     /// What a restart lacks.
-    pub(in crate::advice) fn shortfall(&self) -> Shortfall<'_> {
-        let pool_state = match &self.0.facts.pending {
-            Pending::Changed(_, pool_state) => Some(pool_state),
-            Pending::Unchanged => Some(&self.0.facts.pool_state),
-            Pending::Refused(_) | Pending::Unknown => None,
-        };
-        Shortfall { pool_state, ..self.lacked_by(self.0.forecast.clone()) }
+    pub fn shortfall(&self) -> String {
+        let facts = &self.0.facts;
+        let is_known = matches!(facts.pending, Pending::Changed(..) | Pending::Unchanged);
+        shortfall(&self.0.forecast, is_known.then(|| facts.next_pool_state()), facts.requested.product)
     }
 
     /// What a start with the running settings lacks.
-    fn lacked_by(&self, forecast: Forecast) -> Shortfall<'_> {
-        let facts = &self.0.facts;
-        Shortfall { forecast, pool_state: Some(&facts.pool_state), product: facts.requested.product }
+    fn lacked_by(&self, forecast: &Forecast) -> String {
+        shortfall(forecast, Some(&self.0.facts.pool_state), self.0.facts.requested.product)
     }
 
-    /// The pages on the NUMA nodes that the server may use, where those are too few.
-    pub(in crate::advice) fn node_shortage(&self) -> Option<Pages> {
-        match self.0.facts.node_room(self.0.needed?)? {
-            NodeRoom::Short(pages) => Some(pages),
-            _ => None,
-        }
-    }
-
-    fn nodes_are_uncertain(&self) -> bool {
-        self.0.needed.and_then(|needed| self.0.facts.node_room(needed)) == Some(NodeRoom::Unknown)
+    /// What the NUMA nodes that the server may use have for it.
+    fn node_room(&self) -> Option<NodeRoom> {
+        Some(self.0.facts.pool_state.node_room(self.0.needed?, self.0.own))
     }
 
     /// Behind "... is in 4 kB pages".
-    pub(in crate::advice) fn reason(&self, cause: Cause) -> String {
+    pub fn reason(&self, cause: Cause) -> String {
         let needed = self.needed();
         let size = page_size(self.0.facts.pool_state.huge_page_size);
         let pool = self.0.facts.pool_state.pool.known();
@@ -78,13 +66,13 @@ impl StatusText<'_> {
                 self.largest_holder()
             ),
             Cause::CgroupLimit => {
-                let room = self.reservation_limit().map_or(Bytes(0), CgroupLimit::room);
+                let room = self.0.facts.pool_state.room(self.0.own).unwrap_or_default();
                 format!("a cgroup allows only {room} of the {} needed", self.needed_bytes().unwrap_or_default())
             }
             Cause::Unknown => "the cause could not be determined".to_owned(),
             cause => {
-                let guaranteed = self.node_shortage();
-                self.lacked_by(Forecast { cause: Some(cause), guaranteed, ..self.0.crash.clone() }).to_string()
+                let guaranteed = self.node_room().and_then(NodeRoom::shortage);
+                self.lacked_by(&Forecast { cause: Some(cause), guaranteed, ..self.0.crash.clone() })
             }
         };
         if is_of_pool(cause) && self.0.does_not_fit() {
@@ -106,20 +94,21 @@ impl StatusText<'_> {
         self.0.facts.largest_holder.as_ref().map(|holder| holder.clause(others)).unwrap_or_default()
     }
 
-    /// A sentence on a limit that is checked when a page is touched.
-    pub(in crate::advice) fn exceeds(&self, excess: &Excess) -> String {
-        let Excess { kind, limit, need, size, is_now, .. } = excess;
-        let what = match (kind, is_now) {
-            (ExcessKind::Segment, true) => {
+    /// A sentence on the limit that `finding` speaks of, which is checked when a page is touched.
+    pub fn exceeds(&self, finding: &Finding) -> String {
+        let excess = self.0.excess_of(finding);
+        let Some(Excess { is_shared, limit, need, size, is_now, .. }) = excess else { return String::new() };
+        let what = match (is_shared, is_now) {
+            (false, true) => {
                 format!("{} is in huge pages, but a cgroup allows only {limit} of them", self.memory())
             }
-            (ExcessKind::Segment, false) => {
+            (false, false) => {
                 format!("The next start needs {size} in huge pages, but a cgroup allows only {limit}")
             }
-            (ExcessKind::Shared, true) => {
+            (true, true) => {
                 format!("The processes of a cgroup have reserved {need} in huge pages, but it allows only {limit}")
             }
-            (ExcessKind::Shared, false) => format!(
+            (true, false) => format!(
                 "After the next start the processes of a cgroup will have reserved {need} in huge pages, but it allows \
                  only {limit}"
             ),
@@ -154,7 +143,7 @@ impl StatusText<'_> {
     }
 
     /// What the next boot does to the pool.
-    pub(in crate::advice) fn at_boot(&self) -> String {
+    pub fn at_boot(&self) -> String {
         let Some(boot) = self.0.at_boot() else { return String::new() };
         let size = page_size(self.0.facts.pool_state.huge_page_size);
         let set = match &boot.file {
@@ -185,42 +174,33 @@ impl StatusText<'_> {
         }
     }
 
-    pub(in crate::advice) fn uncertainty(&self) -> String {
-        let reason = match self.0.share {
-            Some(_) if self.0.facts.requested.asks_kernel() && self.pool_falls_short() => {
+    pub fn uncertainty(&self) -> String {
+        let (facts, falls_short) = (&self.0.facts, self.pool_falls_short());
+        let reason = match facts.pool_state.lock_limit {
+            _ if self.0.share.is_none() => "the available pages of the pool, which are unknown",
+            _ if falls_short && facts.requested.asks_kernel() => {
                 "the kernel, which the instance asks for the pages that the pool lacks"
             }
-            Some(_)
-                if matches!(self.0.facts.pool_state.lock_limit, Some(LockLimit::Either { .. }))
-                    && !self.pool_falls_short() =>
-            {
+            Some(LockLimit::Either { .. }) if !falls_short => {
                 "this distribution's kernel: if it has the change of Linux 5.18, its owner must be in the group of \
                  vm.hugetlb_shm_group, else memlock is enough"
             }
-            Some(_)
-                if self.0.facts.pool_state.lock_limit == Some(LockLimit::Unexplained) && !self.pool_falls_short() =>
-            {
+            Some(LockLimit::Unexplained) if !falls_short => {
                 "what refused its huge pages at the last start, when enough were available"
             }
-            None => "the available pages of the pool, which are unknown",
-            Some(_) if self.0.facts.rings_may_hold_pages_of(&self.0.forecast) => {
+            _ if facts.rings_may_hold_pages_of(&self.0.forecast) => {
                 "pages that io_uring rings of earlier crashes may keep until the server stops"
             }
-            Some(_) if self.pool_falls_short() => "surplus pages, which the kernel may be unable to provide",
-            Some(_) if self.nodes_are_uncertain() => {
+            _ if falls_short => "surplus pages, which the kernel may be unable to provide",
+            _ if self.node_room() == Some(NodeRoom::Unknown) => {
                 "the NUMA nodes of free pages, whose use by this server or by others could not be determined"
             }
-            Some(_) => "cgroup limits that are not visible from here",
+            _ => "cgroup limits that are not visible from here",
         };
         format!("whether a restart gets huge pages depends on {reason}")
     }
 
-    /// Behind "would lose".
-    pub(in crate::advice) fn lost_pages(&self) -> &'static str {
-        if self.0.outlook == Outlook::Mixed { "a part of them" } else { "them" }
-    }
-
-    pub(in crate::advice) fn regressed(&self, loss: &Loss) -> String {
+    pub fn regressed(&self, loss: &Loss) -> String {
         let reason = match self.0.cause {
             Some(cause) => self.reason(cause),
             None if loss.lost.only_outlook() => format!(": {}", self.shortfall()),
@@ -230,7 +210,7 @@ impl StatusText<'_> {
         format!("{} regressed at the start of {}: it {}{reason}.", self.memory(), loss.at_utc(), loss.lost)
     }
 
-    pub(in crate::advice) fn page_tables(&self) -> String {
+    pub fn page_tables(&self) -> String {
         let meminfo = self.0.facts.meminfo.as_ref();
         let tables = meminfo.and_then(|meminfo| meminfo.page_tables).unwrap_or_default();
         let total = meminfo.and_then(|meminfo| meminfo.mem_total).unwrap_or_default();

@@ -1,7 +1,5 @@
 //! What a start lacks to be in huge pages.
 
-use std::fmt;
-
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::product::ProductTerms;
@@ -9,59 +7,45 @@ use super::status_text::page_size;
 use crate::assessment::Forecast;
 use crate::model::{Cause, HugePages, LockLimit, NodePools, PoolFact, PoolState, Product};
 
-/// What a start lacks to be in huge pages, as a clause.
-#[derive(Debug)]
-pub struct Shortfall<'a> {
-    /// The start, and why it does not get all that it asks for.
-    pub forecast: Forecast,
-    /// What it finds; `None` if that was not read.
-    pub pool_state: Option<&'a PoolState>,
-    /// Whose it is.
-    pub product: Product,
-}
-
-impl fmt::Display for Shortfall<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Forecast { cause, huge_page_size, needed, guaranteed, .. } = self.forecast;
-        let (size, needed, guaranteed) =
-            (page_size(huge_page_size), needed.unwrap_or_default(), guaranteed.unwrap_or_default());
-        match (cause, self.pool_state.map(|found| &found.pool)) {
-            (None, _) => f.write_str("no page is missing"),
-            (Some(Cause::Disabled), _) => f.write_str(ProductTerms::of_product(self.product).setting(HugePages::Off)),
-            (Some(Cause::MemoryTarget), _) => {
-                f.write_str("MEMORY_TARGET puts the SGA into files in /dev/shm, which cannot use huge pages")
-            }
-            (Some(Cause::SysvSharedMemory), _) => {
-                f.write_str("PostgreSQL does not use huge pages with shared_memory_type = sysv")
-            }
-            (Some(Cause::PageSizeUnsupported), Some(PoolFact::Unsupported(sizes))) if sizes.is_empty() => {
-                f.write_str("this kernel has no huge pages")
-            }
-            (Some(Cause::PageSizeUnsupported), Some(PoolFact::Unsupported(sizes))) => {
-                let sizes: Vec<_> = sizes.iter().map(PageSize::to_string).collect();
-                write!(f, "this machine has no pages of {size}, only of {}", sizes.join(", "))
-            }
-            (Some(Cause::PageSizeUnsupported), _) => f.write_str("this machine has no huge pages of huge_page_size"),
-            (Some(Cause::CgroupLimit), _) => {
-                write!(f, "a cgroup allows only {guaranteed} of the {needed} pages of {size} needed")
-            }
-            (Some(Cause::NodeLimit), _) => {
-                let nodes = self.pool_state.and_then(|found| found.nodes.as_ref()).map(by_node).unwrap_or_default();
-                write!(
-                    f,
-                    "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}"
-                )
-            }
-            (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
-                let s = if needed == Pages(1) { "" } else { "s" };
-                write!(f, "only {guaranteed} of the {needed} page{s} of {size} needed are guaranteed")
-            }
-            (Some(cause), _) => {
-                let needed = huge_page_size.map_or(Bytes(0), |size| size.times(needed));
-                f.write_str(&of_permission(cause, self.pool_state.and_then(|found| found.lock_limit), needed))
-            }
+/// What a start lacks to be in huge pages, as a clause. `pool_state`: what it finds; `None` if that was not read.
+pub fn shortfall(forecast: &Forecast, pool_state: Option<&PoolState>, product: Product) -> String {
+    let Forecast { cause, huge_page_size, needed, guaranteed, .. } = *forecast;
+    let (size, needed, guaranteed) =
+        (page_size(huge_page_size), needed.unwrap_or_default(), guaranteed.unwrap_or_default());
+    let text = match (cause, pool_state.map(|found| &found.pool)) {
+        (None, _) => "no page is missing",
+        (Some(Cause::Disabled), _) => ProductTerms::of_product(product).setting(HugePages::Off),
+        (Some(Cause::MemoryTarget), _) => {
+            "MEMORY_TARGET puts the SGA into files in /dev/shm, which cannot use huge pages"
         }
-    }
+        (Some(Cause::SysvSharedMemory), _) => "PostgreSQL does not use huge pages with shared_memory_type = sysv",
+        (Some(Cause::PageSizeUnsupported), Some(PoolFact::Unsupported(sizes))) if sizes.is_empty() => {
+            "this kernel has no huge pages"
+        }
+        (Some(Cause::PageSizeUnsupported), Some(PoolFact::Unsupported(sizes))) => {
+            let sizes: Vec<_> = sizes.iter().map(PageSize::to_string).collect();
+            return format!("this machine has no pages of {size}, only of {}", sizes.join(", "));
+        }
+        (Some(Cause::PageSizeUnsupported), _) => "this machine has no huge pages of huge_page_size",
+        (Some(Cause::CgroupLimit), _) => {
+            return format!("a cgroup allows only {guaranteed} of the {needed} pages of {size} needed");
+        }
+        (Some(Cause::NodeLimit), _) => {
+            let nodes = pool_state.and_then(|found| found.nodes.as_ref()).map(by_node).unwrap_or_default();
+            return format!(
+                "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}"
+            );
+        }
+        (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
+            let s = if needed == Pages(1) { "" } else { "s" };
+            return format!("only {guaranteed} of the {needed} page{s} of {size} needed are guaranteed");
+        }
+        (Some(cause), _) => {
+            let needed = huge_page_size.map_or(Bytes(0), |size| size.times(needed));
+            return of_permission(cause, pool_state.and_then(|found| found.lock_limit), needed);
+        }
+    };
+    text.to_owned()
 }
 
 /// The permission for System V segments that a start lacks, or may lack.
@@ -99,7 +83,7 @@ fn of_permission(cause: Cause, lock_limit: Option<LockLimit>, needed: Bytes) -> 
 }
 
 /// The figures of each node, of the usable ones first: ` (node 0: 0 of 0 free; not allowed: node 1: 200 of 200 free)`.
-pub(super) fn by_node(nodes: &NodePools) -> String {
+fn by_node(nodes: &NodePools) -> String {
     let usable: Vec<_> = nodes.usable().iter().map(|share| share.node).collect();
     let list = |is_usable: bool| {
         let shares = nodes.pools.iter().filter(|share| usable.contains(&share.node) == is_usable);

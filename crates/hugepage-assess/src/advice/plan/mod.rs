@@ -21,6 +21,11 @@ pub enum Step {
         /// The least that does.
         to: Bytes,
     },
+    /// Reduces shared memory.
+    Reduce {
+        /// The most that it may take.
+        to: Bytes,
+    },
     /// Strangers give up pages of a pool.
     FreePages {
         /// The size of the pages.
@@ -29,11 +34,6 @@ pub enum Step {
         pages: Pages,
         /// Whose they are, with all that they have.
         strangers: PagesOfStrangers,
-    },
-    /// Reduces shared memory.
-    Reduce {
-        /// The most that it may take.
-        to: Bytes,
     },
     /// Sets a pool.
     SetPool {
@@ -93,26 +93,12 @@ pub enum Step {
 }
 
 impl Step {
-    const fn rank(&self) -> u8 {
-        match self {
-            Self::RaiseLimit { .. } => 0,
-            Self::Reduce { .. } => 1,
-            Self::FreePages { .. } | Self::SetPool { .. } => 2,
-            Self::SetShmLimit { .. } => 3,
-            Self::RaiseMemlock { .. } => 4,
-            Self::SetHugePagesTry
-            | Self::SetMmap
-            | Self::SetDefaultPageSize
-            | Self::SetHugePageSize { .. }
-            | Self::ReplaceMemoryTarget => 5,
-            Self::Restart => 6,
-            Self::SetPoolAtBoot { .. } => 7,
-        }
-    }
-
     /// Whether it changes the server's configuration.
     const fn is_setting(&self) -> bool {
-        self.rank() == 5
+        match self {
+            Self::SetHugePagesTry | Self::SetMmap | Self::SetDefaultPageSize | Self::ReplaceMemoryTarget => true,
+            step => matches!(step, Self::SetHugePageSize { .. }),
+        }
     }
 }
 
@@ -132,8 +118,8 @@ impl Plan {
         let restart = || Start::of_restart(status).and_then(|start| Self::of_start(status, start, true));
         let crash = || Start::after_crash(status).and_then(|start| Self::of_start(status, start, false));
         let steps = match finding {
-            Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown => return None,
-            Finding::LimitHit { .. } => return None,
+            Finding::AsRequested | Finding::LandingUnknown => return None,
+            Finding::HostMemoryUnknown | Finding::LimitHit { .. } => return None,
             Finding::BootLoses => return Self::of_boot(status),
             Finding::PoolWasted { needed } => return Self::of_waste(status, *needed),
             Finding::PageTables if matches!(status.facts.landing(), Landing::Hugetlb | Landing::Unknown) => {
@@ -180,7 +166,6 @@ impl Plan {
             }
             steps.push(Step::Restart);
         }
-        steps.sort_by_key(Step::rank);
         Some(steps)
     }
 
@@ -213,40 +198,42 @@ impl Status {
     /// Whether an outlook would stay unknown with any number of pages.
     fn hides_more_than_pages(&self) -> bool {
         let facts = &self.facts;
-        let pool_state = facts.pending.pool_state().unwrap_or(&facts.pool_state);
+        let pool_state = facts.next_pool_state();
         pool_state.limits.as_ref().is_none_or(|limits| limits.hidden_levels)
             || pool_state.nodes.as_ref().is_some_and(NodePools::may_be_fewer)
     }
 }
 
 impl Start {
-    /// The steps on the host, and what shared memory has to be reduced to; `None` if something is in the way that no step
+    /// The steps in their order but for the restart; `None` if something is in the way that no step
     /// removes. `others`: whether a pool of another size will do.
     fn steps(mut self, status: &Status, others: bool) -> Option<Vec<Step>> {
-        let mut steps = self.ask_for_huge_pages();
+        let mut settings = self.ask_for_huge_pages();
         let cause = self.forecast().cause;
         let other = || other_pool::enough(status, &self).filter(|_| others);
         match cause {
             Some(Cause::PageSizeUnsupported) => {
                 let (step, start) = other().or_else(|| other_pool::default_size(status, &self))?;
-                steps.push(step);
+                settings.push(step);
                 self = start;
             }
             // A pool that lacks a few pages is easier to enlarge.
             _ if cause == Some(Cause::NodeLimit) || self.lacks_most() || !self.may_fit(status) => {
                 if let Some((step, start)) = other() {
-                    steps.push(step);
+                    settings.push(step);
                     self = start;
                 }
             }
             _ => {}
         }
-        let bytes = self.pool_state.huge_page_size?.times(self.forecast().needed?);
-        steps.extend(self.limits(status, bytes));
+        let (size, needed) = (self.pool_state.huge_page_size?, self.forecast().needed?);
+        let bytes = size.times(needed);
+        let mut steps = self.limits(status, needed, size);
+        steps.extend(self.pages(status)?);
         if let Some(lock) = self.pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
             steps.push(start::permission(lock, bytes)?);
         }
-        steps.extend(self.pages(status)?);
+        steps.extend(settings);
         Some(steps)
     }
 }

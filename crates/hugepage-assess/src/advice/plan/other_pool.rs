@@ -89,16 +89,10 @@ impl Facts {
     /// The pool of another `size`, as far as it is known; `None`: of the kernel's default size.
     fn pool_of_size(&self, size: Option<PageSize>) -> PoolState {
         let size = size.or(self.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size));
-        let other = self.other_pools.iter().find(|other| other.pool_state.huge_page_size == size);
-        other.map_or_else(
-            || PoolState {
-                huge_page_size: size,
-                pool: self.meminfo.as_ref().and_then(from_meminfo).map_or(PoolFact::Unknown, PoolFact::Known),
-                limits: None,
-                nodes: None,
-                lock_limit: None,
-            },
-            |other| other.pool_state.clone(),
-        )
+        if let Some(other) = self.other_pools.iter().find(|other| other.pool_state.huge_page_size == size) {
+            return other.pool_state.clone();
+        }
+        let pool = self.meminfo.as_ref().and_then(from_meminfo).map_or(PoolFact::Unknown, PoolFact::Known);
+        PoolState { huge_page_size: size, pool, limits: None, nodes: None, lock_limit: None }
     }
 }

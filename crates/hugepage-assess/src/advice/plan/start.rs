@@ -1,10 +1,10 @@
 //! What stands between one start of a server and huge pages, and the step that removes it.
 
 use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::{Bytes, Pages};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::Step;
-use crate::assessment::limits::{Excess, excesses};
+use crate::assessment::limits::Excess;
 use crate::assessment::{Capacity, Forecast, NodeRoom, Share, Status};
 use crate::model::{HugePages, LockLimit, NodePools, Pending, PoolState, Requested};
 
@@ -82,13 +82,13 @@ impl Start {
         share.guaranteed >= needed || most.is_none_or(|most| self.pool_for_all(status, needed, share) <= most)
     }
 
-    /// The limits that are too low for `bytes`, and those that the running segment exceeds, the most severe first.
-    pub fn limits(&self, status: &Status, bytes: Bytes) -> Vec<Step> {
-        let own = self.pool_state.huge_page_size.map_or(Bytes(0), |size| size.times(self.own));
+    /// The limits that are too low for `needed` pages of `size`, and those that the running segment exceeds, the most severe first.
+    pub fn limits(&self, status: &Status, needed: Pages, size: PageSize) -> Vec<Step> {
+        let (bytes, own) = (size.times(needed), size.times(self.own));
         let mut found: Vec<_> = status.excesses().into_iter().filter(|excess| excess.is_now).collect();
-        let Some(limits) = &self.pool_state.limits else { return raise(&found) };
-        found.extend(excesses(limits, bytes, own));
-        let mut tight: Vec<_> = limits.reservation.iter().filter(|limit| limit.room_without(own) < bytes).collect();
+        found.extend(self.pool_state.excesses(needed, self.own));
+        let reservations = self.pool_state.limits.iter().flat_map(|limits| &limits.reservation);
+        let mut tight: Vec<_> = reservations.filter(|limit| limit.room_without(own) < bytes).collect();
         tight.sort_by_key(|limit| limit.room_without(own));
         let on_reservations = tight.into_iter().map(|limit| Step::RaiseLimit {
             path: limit.path.clone(),
@@ -106,28 +106,26 @@ impl Start {
         if is_restricted && self.pool_state.node_room(needed, self.own) != NodeRoom::Enough {
             return None;
         }
-        let mut steps = Vec::new();
         let is_own = facts.pool_state.huge_page_size == Some(size);
         let strangers = if is_own { facts.strangers.clone() } else { Default::default() };
         let lacks = |needed: Pages| share.others.saturating_add(needed).saturating_sub(share.persistent);
         let freed = strangers.pages.min(lacks(needed));
-        if freed > Pages(0) {
-            steps.push(Step::FreePages { size, pages: freed, strangers });
-        }
+        let free = (freed > Pages(0)).then_some(Step::FreePages { size, pages: freed, strangers });
         if lacks(needed) <= freed {
-            return Some(steps);
+            return Some(Vec::from_iter(free));
         }
         let capacity = self.capacity(status)?;
-        let mut pages = self.pool_for_all(status, needed, share);
+        let (mut steps, mut pages) = (Vec::new(), self.pool_for_all(status, needed, share));
         if pages > capacity.most {
             let beside = pages.saturating_sub(needed);
             pages = capacity.comfortable(beside);
             let to = size.times(pages.saturating_sub(beside));
             steps.push((to > Bytes(0)).then_some(Step::Reduce { to })?);
             if lacks(pages.saturating_sub(beside)) <= freed {
-                return Some(steps);
+                return Some(steps.into_iter().chain(free).collect());
             }
         }
+        steps.extend(free);
         // Never fewer than are in use or promised now, even if the server is to need fewer.
         let in_use = pool.in_use().unwrap_or_default().saturating_sub(facts.strangers.pages);
         let pages = if is_own { pages.max(in_use) } else { pages };
