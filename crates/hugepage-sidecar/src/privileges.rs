@@ -209,8 +209,8 @@ pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T
     })
 }
 
-/// Replaces the file at `path`, for all users to read. A reader sees the old file or the new one, also after a crash or on a full disk.
-/// On an error the old file is unchanged and no temporary file remains. Replaces regular files alone.
+/// Replaces the file at `path`, for all users to read. A reader sees the old file or the new one, also after a crash.
+/// On an error, as on a full disk, the old file is unchanged and no temporary file remains. Replaces regular files alone.
 pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
     write(|| {
         // Since the start the directory may have become another user's.

@@ -13,7 +13,7 @@ use crate::privileges;
 /// The default directory of these files.
 pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
 
-/// History files that are kept besides those of running instances: those written to last, and none that nothing was written to for this time.
+/// History files that are kept besides those of running instances: those written to last, none of them longer ago than this.
 const MAX_HISTORIES: usize = 1000;
 const MAX_HISTORY_AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 

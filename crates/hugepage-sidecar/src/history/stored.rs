@@ -105,8 +105,7 @@ impl HostHistory {
         move |records| records.last(limit::HISTORY, |record| is_of_instance(record) && wanted(record))
     }
 
-    /// The path of the history that the server itself writes, and what `read` finds in it; the error is a note. `None` for a product that
-    /// writes none.
+    /// The path of the server's own history, and what `read` finds in it; the error is a note. `None` if its product writes none.
     fn of_server<T: Default + Serialize + DeserializeOwned>(
         &self,
         instance: &ServerIdentity,

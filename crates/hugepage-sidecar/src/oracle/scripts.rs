@@ -1,4 +1,4 @@
-//! The SQL scripts, and the tables of docs/oracle-reference.md, from their templates in sql/, the columns, and names of the caller's.
+//! The SQL scripts, and the tables of docs/oracle-reference.md, from templates in sql/, the columns, and the caller's names.
 
 use std::fmt::Display;
 

@@ -1,5 +1,4 @@
-//! The host with one flat row per instance and pool, with the names of `hugepage_status` and `hugepage_pools`. Bytes and pages; null is
-//! unknown.
+//! The host, with a flat row for each instance and pool, named as in `hugepage_status` and `hugepage_pools`. Null is unknown.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

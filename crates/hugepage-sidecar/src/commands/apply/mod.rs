@@ -112,12 +112,24 @@ fn set_pool(options: &ApplyOptions, root: &Root, mut pool: KernelPool<'_>, pages
     let has_signal = signals::catch().context("could not catch signals")?;
     let before = pool.state()?;
     let plan = before.plan(pages)?;
+    let Resize { size, to, .. } = plan;
     let failure = match privileges::write(|| resize(&mut pool, plan, &|| has_signal.load(Ordering::Relaxed))) {
         Ok(ResizeOutcome::Reached) => {
             persist(options, root, plan)?;
             return Ok(exit::OK);
         }
-        Ok(outcome) => failure(outcome, plan),
+        Ok(ResizeOutcome::Interrupted) => "interrupted".to_owned(),
+        Ok(ResizeOutcome::InUse(in_use)) => {
+            format!("{in_use} pages of {size} are in use now, more than the requested {to}")
+        }
+        Ok(ResizeOutcome::LowMemory(got)) => format!(
+            "stopped at {got} of {to} pages of {size}: other processes use more memory now, and the host would begin to swap"
+        ),
+        Ok(ResizeOutcome::Incomplete(got)) => format!(
+            "the kernel gave {got} of {to} pages of {size}, after compaction. Memory is fragmented. To get all pages, \
+             reserve them at boot: {}",
+            reserve_at_boot(size, to)
+        ),
         Err(error) => format!("{error:#}"),
     };
     complain!("hugepage-sidecar: {failure}");
@@ -169,25 +181,6 @@ fn persist(options: &ApplyOptions, root: &Root, Resize { size, from, to }: Resiz
         say!("{warning}");
     }
     Ok(())
-}
-
-/// Why the pool was not set.
-fn failure(outcome: ResizeOutcome, Resize { size, to, .. }: Resize) -> String {
-    match outcome {
-        ResizeOutcome::Reached => String::new(),
-        ResizeOutcome::Interrupted => "interrupted".to_owned(),
-        ResizeOutcome::InUse(in_use) => {
-            format!("{in_use} pages of {size} are in use now, more than the requested {to}")
-        }
-        ResizeOutcome::LowMemory(got) => format!(
-            "stopped at {got} of {to} pages of {size}: other processes use more memory now, and the host would begin to swap"
-        ),
-        ResizeOutcome::Incomplete(got) => format!(
-            "the kernel gave {got} of {to} pages of {size}, after compaction. Memory is fragmented. To get all pages, \
-             reserve them at boot: {}",
-            reserve_at_boot(size, to)
-        ),
-    }
 }
 
 /// Restores the pool, except for pages that other processes have taken meanwhile.

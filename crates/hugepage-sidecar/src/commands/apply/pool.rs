@@ -1,4 +1,4 @@
-//! The pool of this host's kernel: its file in /sys, compaction in /proc/sys/vm (admin-guide/sysctl/vm), and the lock of who changes it.
+//! The pool of this host's kernel: its file in /sys, compaction in /proc/sys/vm (admin-guide/sysctl/vm), and a lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
