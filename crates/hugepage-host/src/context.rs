@@ -9,7 +9,7 @@ use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{PageSize, Root};
-use hugepage_oracle::settings::OracleSettings;
+use hugepage_oracle::settings::Settings;
 
 use super::next_start::AskStart;
 use super::postgresql::PostgreSqlSettings;
@@ -37,7 +37,7 @@ pub(super) struct InspectContext<'a> {
 /// What the files of a server say of the start that runs, and of the next one.
 pub(super) enum ServerSettings {
     PostgreSql(PostgreSqlSettings),
-    Oracle(OracleSettings),
+    Oracle(Requested, Settings),
 }
 
 impl ServerSettings {
@@ -45,7 +45,7 @@ impl ServerSettings {
     pub(super) const fn requested(&self) -> Requested {
         match self {
             Self::PostgreSql(settings) => settings.requested,
-            Self::Oracle(settings) => settings.requested,
+            Self::Oracle(requested, _) => *requested,
         }
     }
 }

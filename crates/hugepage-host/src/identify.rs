@@ -109,10 +109,11 @@ impl InspectContext<'_> {
                 (name, version, ServerProduct::PostgreSql(server), ServerSettings::PostgreSql(settings))
             }
             DiscoveredKind::Oracle(instance) => {
-                let (oracle, settings) = RunningOracle::read(root, (pid, started), files, instance, is_in_shm, notes);
+                let (oracle, requested, settings) =
+                    RunningOracle::read(root, (pid, started), files, instance, is_in_shm, notes);
                 let version = oracle.version().map(str::to_owned);
                 let product = ServerProduct::Oracle(Box::new(oracle));
-                (instance.sid.clone(), version, product, ServerSettings::Oracle(settings))
+                (instance.sid.clone(), version, product, ServerSettings::Oracle(requested, settings))
             }
         };
         let directory = match &product {

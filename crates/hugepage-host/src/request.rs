@@ -82,7 +82,7 @@ impl InspectContext<'_> {
         }
         match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
-            ServerSettings::Oracle(settings) => {
+            ServerSettings::Oracle(_, settings) => {
                 let start = id.oracle().and_then(|oracle| oracle.last_start.as_ref());
                 let current = unchanged.current_start();
                 let lacks = |segment: Option<&Segment>| lock_limit(self.root, id.pid, segment, memory.memlock);

@@ -16,7 +16,8 @@ use hugepage_kernel::next_boot::NextBoot;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, PageSize, Root};
-use hugepage_oracle::stopped::{HostOfStarts, StoppedOracle};
+use hugepage_oracle::start_limits::HostOfStarts;
+use hugepage_oracle::stopped::StoppedOracle;
 
 use crate::compare::Comparison;
 use crate::context::InspectContext;

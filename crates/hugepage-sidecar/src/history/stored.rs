@@ -1,6 +1,6 @@
 //! The stored histories of an instance: that of the preloaded PostgreSQL extension, and that of `watch`.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use hugepage_assess::history::Record;
@@ -8,9 +8,9 @@ use hugepage_host::{ServerIdentity, readers};
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, ReadError};
+use hugepage_server::history::History;
 use hugepage_server::history::file::path_of_server;
 use hugepage_server::history::stored::StoredRecords;
-use hugepage_server::history::{History, HistoryError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -60,7 +60,7 @@ impl HostHistory {
         &self,
         instance: &ServerIdentity,
         wanted: impl Fn(&Record) -> bool,
-    ) -> impl Fn(StoredRecords) -> Result<Option<Record>, HistoryError> {
+    ) -> impl Fn(StoredRecords) -> io::Result<Option<Record>> {
         let is_of_instance = self.is_of(instance);
         move |records| records.last(limit::HISTORY, |record| is_of_instance(record) && wanted(record))
     }
@@ -69,7 +69,7 @@ impl HostHistory {
     pub(super) fn of_server<T: Default + Serialize + DeserializeOwned>(
         &self,
         instance: &ServerIdentity,
-        read: impl Fn(StoredRecords) -> Result<T, HistoryError>,
+        read: impl Fn(StoredRecords) -> io::Result<T>,
     ) -> Option<HistoryFound<T>> {
         let directory = instance.postgresql()?.directory.as_ref()?;
         let path = path_of_server(Path::new(directory)).to_string_lossy().into_owned();
@@ -83,7 +83,7 @@ impl HostHistory {
     pub(super) fn of_watch<T: Default>(
         &self,
         instance: &ServerIdentity,
-        read: impl Fn(StoredRecords) -> Result<T, HistoryError>,
+        read: impl Fn(StoredRecords) -> io::Result<T>,
     ) -> HistoryFound<T> {
         let path = state::history_file(&self.named, instance).to_string_lossy().into_owned();
         let found = opened(&InstanceFiles::own(&self.root), &path, read);
@@ -105,7 +105,7 @@ impl HostHistory {
 fn opened<T: Default>(
     files: &InstanceFiles,
     path: &str,
-    read: impl Fn(StoredRecords) -> Result<T, HistoryError>,
+    read: impl Fn(StoredRecords) -> io::Result<T>,
 ) -> Result<T, String> {
     // No writer makes one, and its target may not exist in a tree.
     if files.read_link(path).is_ok() {
