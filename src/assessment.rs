@@ -22,7 +22,7 @@ const NO_WORKER: &str = "no worker runs: nothing is watched, and nobody asks wha
 pub fn now(root: &Root, notes: &mut Notes) -> Status {
     let primary = standby::primary();
     let answer = NextRestart::now(root).answer(primary.as_ref(), notes);
-    let status = assess(root, answer, true, Some(standby::crash_recovery(primary.as_ref())), notes);
+    let status = assess(root, answer, Some(standby::crash_recovery(primary.as_ref())), notes);
     status.notes_on_outlook().for_each(|note| notes.add(note));
     if shmem::lacks_worker() {
         notes.add(NO_WORKER);
@@ -30,19 +30,9 @@ pub fn now(root: &Root, notes: &mut Notes) -> Status {
     status
 }
 
-/// The status with the answer of the server's program; `None` in the postmaster, which starts with what is on disk. With `or_unchanged`, one that the running server meets is no change.
-pub fn with_answer(root: &Root, answer: Option<Answer>, or_unchanged: bool, notes: &mut Notes) -> Status {
-    assess(root, answer, or_unchanged, None, notes)
-}
-
-/// `at_crash`: whether the server would recover after a crash; `None` if nothing but the next start is of interest.
-fn assess(
-    root: &Root,
-    answer: Option<Answer>,
-    or_unchanged: bool,
-    at_crash: Option<CrashRecovery>,
-    notes: &mut Notes,
-) -> Status {
+/// The status with the answer of the server's program; `None` if the next start asks for what the running one has. `at_crash`: whether the
+/// server would recover after a crash; `None` if nothing but the next start is of interest, which is a change whatever it asks for.
+pub fn assess(root: &Root, answer: Option<Answer>, at_crash: Option<CrashRecovery>, notes: &mut Notes) -> Status {
     let mapping = server::main_mapping(root, notes);
     Status::assess(server::with_hierarchy(root, notes, |view, notes| {
         let own = observe(root, server::requested_memory(), mapping, settings::reserve_percent(), view, notes);
@@ -52,7 +42,7 @@ fn assess(
             let found = pool_state(root, size, own.meminfo.as_ref(), view, notes);
             Pending::Changed(demand, found)
         };
-        let pending = pending(answer, or_unchanged, &own.current_start(), changed, notes);
+        let pending = pending(answer, at_crash.is_some(), &own.current_start(), changed, notes);
         let other_pools = other_pools(root, &own, &pending, view);
         let next_boot = own.pool_state.huge_page_size.filter(|_| at_crash.is_some()).and_then(found::boot);
         let next_boot = next_boot.map(|(pool, time)| {

@@ -94,16 +94,14 @@ impl LoadedFiles {
         let is_of_postmaster = unsafe { pg_sys::PgReloadTime <= pg_sys::MyStartTimestamp };
         let add = |parameter: *mut pg_sys::config_generic| {
             // SAFETY: a record of the server; its texts end in a zero byte or are null.
-            let (record, has_hook) = unsafe { (&*parameter, majors::has_check_hook(parameter)) };
+            let (record, source, has_hook) =
+                unsafe { (&*parameter, path((*parameter).sourcefile), majors::has_check_hook(parameter)) };
             let status = record.status.unsigned_abs();
-            // SAFETY: as above.
-            let source = (!record.sourcefile.is_null()).then(|| unsafe { CStr::from_ptr(record.sourcefile) });
-            let source = source.map(|text| PathBuf::from(OsStr::from_bytes(text.to_bytes())));
             let is_refused = status & pg_sys::GUC_IS_IN_FILE != 0 && status & pg_sys::GUC_PENDING_RESTART == 0;
-            if source.is_none() && is_refused && (is_of_postmaster || !has_hook) {
+            if record.sourcefile.is_null() && is_refused && (is_of_postmaster || !has_hook) {
                 files.refused.extend(text(record.name));
             }
-            files.sources.extend(source.filter(|path| path.is_absolute()));
+            files.sources.extend(Some(source).filter(|path| path.is_absolute()));
         };
         // SAFETY: the server's records.
         unsafe { majors::each_parameter(add) };
@@ -126,4 +124,14 @@ pub fn may_see_file_settings() -> bool {
 fn text(text: *const c_char) -> Option<String> {
     // SAFETY: a text of the server that ends in a zero byte, or null.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// A path that the server has; empty if that is null.
+///
+/// # Safety
+/// `text` is null or ends in a zero byte.
+pub unsafe fn path(text: *const c_char) -> PathBuf {
+    // SAFETY: as the caller promises; the text is copied.
+    let text = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
+    text.map(|text| OsStr::from_bytes(text.to_bytes()).into()).unwrap_or_default()
 }

@@ -36,5 +36,7 @@ pgrx::pg_module_magic!(name, version);
 extern "C-unwind" fn _PG_init() {
     library::refuse_another_copy();
     settings::define();
-    startup::install();
+    if startup::install() {
+        worker::register();
+    }
 }

@@ -12,9 +12,10 @@ use pgrx::pg_sys::{self, panic::ErrorReport};
 use pgrx::prelude::*;
 
 use crate::shmem;
-use crate::views::rows::ascii;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// What is read of a caller's text, in bytes: more than any valid argument has.
+const MAX_BYTES: usize = 1000;
 
 /// The library's version; an error if it is older than `needed`.
 #[pg_extern(sql = false)]
@@ -132,4 +133,11 @@ fn extension_version() -> Option<String> {
 fn numbers(version: &str) -> Vec<u32> {
     let release = version.split(['-', '+']).next().unwrap_or_default();
     release.split('.').map(|part| part.parse().unwrap_or_default()).collect()
+}
+
+/// Text of a caller of any encoding and length: what is not ASCII, or too long, becomes a question mark, which no valid argument has.
+pub fn ascii(text: &[u8]) -> String {
+    let end = (text.len() > MAX_BYTES).then_some('?');
+    let shown = text.iter().take(MAX_BYTES).map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' });
+    shown.chain(end).collect()
 }

@@ -18,7 +18,6 @@ use hugepage_kernel::{Notes, Root};
 use hugepage_start::parts;
 use pgrx::pg_sys;
 
-use crate::asker::IS_OFF;
 use crate::configuration_files::{ConfigurationFile, ConfigurationFiles, FileStamp, stamp};
 use crate::found::{Answer, Asked};
 use crate::guc::{self, StartParameter};
@@ -176,7 +175,7 @@ impl NextRestart {
     /// Who asks the server's program, for a note without an answer.
     fn who_asks(&self) -> String {
         if !settings::ask_server_program() {
-            return IS_OFF.to_owned();
+            return settings::IS_OFF.to_owned();
         }
         // Of files that nobody looks at an answer holds for the moment alone.
         if shmem::generation().is_none() || shmem::lacks_worker() || self.not_seen.is_some() {

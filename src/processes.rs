@@ -85,14 +85,11 @@ fn read_all(
     pids.sort_unstable();
     pids.dedup();
     let mut read = Vec::with_capacity(pids.len());
-    let processes = Processes::open(root);
+    let processes = readable.then(|| Processes::open(root));
     for pid in pids {
         pgrx::check_for_interrupts!();
-        if !readable {
-            read.push((pid, None));
-            continue;
-        }
-        match processes.status(pid) {
+        match processes.as_ref().map_or(Ok(None), |processes| processes.status(pid)) {
+            _ if !readable => read.push((pid, None)),
             Ok(Some(status)) if pid == postmaster || status.parent == Some(postmaster) => {
                 read.push((pid, Some(status)));
             }

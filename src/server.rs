@@ -3,8 +3,6 @@
 #![expect(unsafe_code, reason = "they are C's")]
 
 use std::cell::RefCell;
-use std::ffi::{CStr, OsStr, c_char, c_int};
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use hugepage_assess::model::{HugePages, Product, Requested};
@@ -30,16 +28,15 @@ pub fn requested_memory() -> Requested {
     // SAFETY: these are set before the first backend exists and never after.
     let (huge_pages, page_size_kb, shmem_type, buffers) =
         unsafe { (pg_sys::huge_pages, pg_sys::huge_page_size, pg_sys::shared_memory_type, pg_sys::NBuffers) };
-    let is = |value: c_int, constant: u32| u32::try_from(value) == Ok(constant);
     Requested {
-        huge_pages: match huge_pages {
-            value if is(value, pg_sys::HugePagesType::HUGE_PAGES_OFF) => HugePages::Off,
-            value if is(value, pg_sys::HugePagesType::HUGE_PAGES_ON) => HugePages::On,
+        huge_pages: match huge_pages.unsigned_abs() {
+            pg_sys::HugePagesType::HUGE_PAGES_OFF => HugePages::Off,
+            pg_sys::HugePagesType::HUGE_PAGES_ON => HugePages::On,
             _ => HugePages::Try,
         },
         huge_page_size: u64::try_from(page_size_kb).ok().and_then(PageSize::from_kib),
         product: Product::PostgreSql,
-        sysv: is(shmem_type, pg_sys::PGShmemType::SHMEM_TYPE_SYSV),
+        sysv: shmem_type.unsigned_abs() == pg_sys::PGShmemType::SHMEM_TYPE_SYSV,
         shared_buffers: Bytes(u64::from(buffers.unsigned_abs()) * u64::from(pg_sys::BLCKSZ)),
         io_uring: guc::running(c"io_method").is_some_and(|method| method == "io_uring"),
     }
@@ -80,25 +77,25 @@ pub fn recovery_parameters() -> RecoveryParameters {
 /// `data_directory`, absolute.
 pub fn data_directory() -> PathBuf {
     // SAFETY: set before the first backend exists and never after.
-    path(unsafe { pg_sys::DataDir })
+    unsafe { guc::path(pg_sys::DataDir) }
 }
 
 /// `config_file`, absolute.
 pub fn config_file() -> PathBuf {
     // SAFETY: set before the first backend exists and never after.
-    path(unsafe { pg_sys::ConfigFileName })
+    unsafe { guc::path(pg_sys::ConfigFileName) }
 }
 
 /// The path of the server's program, absolute.
 pub fn executable() -> PathBuf {
-    // An array whose length bindgen does not know.
-    path(std::ptr::addr_of!(pg_sys::my_exec_path).cast())
+    // SAFETY: an array whose length bindgen does not know, with a text that ends in a zero byte.
+    unsafe { guc::path(std::ptr::addr_of!(pg_sys::my_exec_path).cast()) }
 }
 
 /// The directory of the server's libraries (`pkglibdir`).
 pub fn library_directory() -> PathBuf {
-    // An array whose length bindgen does not know.
-    path(std::ptr::addr_of!(pg_sys::pkglib_path).cast())
+    // SAFETY: as above.
+    unsafe { guc::path(std::ptr::addr_of!(pg_sys::pkglib_path).cast()) }
 }
 
 /// The postmaster's process id.
@@ -121,15 +118,6 @@ pub fn has_own_proc(root: &Root) -> Result<bool, ReadError> {
 /// The postmaster's name below /proc; `None` if /proc shows another namespace of processes.
 pub fn postmaster_in_proc() -> Option<String> {
     has_own_proc(&Root::live()).is_ok_and(|is_own| is_own).then(|| postmaster_pid().to_string())
-}
-
-fn path(text: *const c_char) -> PathBuf {
-    if text.is_null() {
-        return PathBuf::new();
-    }
-    // SAFETY: a string of the server that ends in a zero byte and is never freed.
-    let text = unsafe { CStr::from_ptr(text) };
-    PathBuf::from(OsStr::from_bytes(text.to_bytes()))
 }
 
 /// An address in the main segment: the first buffer. Zero in a process without shared memory.

@@ -1,5 +1,5 @@
-//! What a preloaded library does when the server starts: it installs its hook, has a worker, and looks at shared memory each time it
-//! was allocated: one message in the log, one record in the history.
+//! What a preloaded library does when the server starts: it looks at shared memory each time it was allocated, with one message in the
+//! log and one record in the history.
 //!
 //! The postmaster runs `shmem_startup_hook` at every allocation, that of a crash restart included; it runs `_PG_init` once.
 
@@ -13,19 +13,19 @@ use pgrx::{pg_shmem_init, pg_sys};
 
 use crate::found::{FOUND, Found};
 use crate::shmem::{self, LastAllocation, SHARED_STATE, SharedState};
-use crate::{assessment, history, log, memory, server, worker};
+use crate::{assessment, history, log, memory, server};
 
 static PREVIOUS_SHMEM_STARTUP_HOOK: OnceLock<pg_sys::shmem_startup_hook_type> = OnceLock::new();
 
-/// Installs the hook and registers the worker; does nothing in a library that is not preloaded.
+/// Installs the hook; returns whether the library is preloaded: in another nothing is to be installed.
 #[allow(unsafe_code)]
-pub fn install() {
+pub fn install() -> bool {
     // SAFETY: _PG_init of a preloaded library runs in the postmaster alone, before anything reads or runs the hook.
     unsafe {
         if !pg_sys::process_shared_preload_libraries_in_progress
             || PREVIOUS_SHMEM_STARTUP_HOOK.set(pg_sys::shmem_startup_hook).is_err()
         {
-            return;
+            return false;
         }
         pg_sys::shmem_startup_hook = Some(shmem_startup);
     }
@@ -35,7 +35,7 @@ pub fn install() {
     {
         pg_shmem_init!(FOUND = Found::default());
     }
-    worker::register();
+    true
 }
 
 /// Never raises an error, which would end the postmaster.
@@ -65,7 +65,7 @@ fn shared_memory_allocated() {
         server::forget_hierarchy();
         shmem::set_last_start(None);
         let mut notes = Notes::default();
-        let status = assessment::with_answer(&Root::live(), None, false, &mut notes);
+        let status = assessment::assess(&Root::live(), None, None, &mut notes);
         let event = if shmem::generation() == Some(1) { Event::Start } else { Event::CrashRestart };
         let mut record = history::record(event, &status, &mut notes);
         let lost = history::last(&record.instance).and_then(|before| record.compare_with(&before));

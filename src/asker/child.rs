@@ -24,19 +24,16 @@ use crate::latch::{is_stopping, wait};
 const PAUSE: Duration = Duration::from_millis(10);
 /// The time limit for files that a child reads.
 const READ_LIMIT: Duration = Duration::from_secs(3);
-
 /// The exit status of a child that has not come to run the program.
 const NOT_RUN: c_int = 255;
-
 /// Variables that the program must not have: the service manager waits for messages of the postmaster.
 const NOT_PASSED: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"];
 
 /// What this process has to clean up when it ends, also after a FATAL error, which ends it without unwinding.
 #[derive(Default)]
 struct ExitCleanup {
-    is_registered: bool,
     child: Option<i32>,
-    directory: Option<PathBuf>,
+    stub: Option<PathBuf>,
 }
 
 thread_local! {
@@ -47,11 +44,6 @@ thread_local! {
 struct RunningChild(i32);
 
 impl RunningChild {
-    fn new(pid: i32) -> Self {
-        CLEANUP.with_borrow_mut(|cleanup| cleanup.child = Some(pid));
-        Self(pid)
-    }
-
     /// Reads `output` until the child has ended, and returns its status and what it wrote; `None` if it was killed, at the deadline or
     /// because of too much output.
     fn wait(self, output: OwnedFd, deadline: Instant) -> io::Result<Option<(ExitStatus, String)>> {
@@ -66,7 +58,7 @@ impl RunningChild {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             let pipe = output.pipe().map(|pipe| pipe.as_raw_fd());
-            wait(c"HugepagesAsker", pipe, left.min(PAUSE));
+            wait(pipe, left.min(PAUSE));
             output.read()?;
         }
         let status = end_child().ok_or_else(|| io::Error::other("the child does not end"))?;
@@ -153,7 +145,8 @@ fn fork(is_program: bool, work: impl FnOnce(File) -> c_int) -> io::Result<(Runni
         libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         if forked < 0 { Err(error) } else { Ok(forked) }
     }?;
-    Ok((RunningChild::new(pid), output.into()))
+    CLEANUP.with_borrow_mut(|cleanup| cleanup.child = Some(pid));
+    Ok((RunningChild(pid), output.into()))
 }
 
 /// The life of a child.
@@ -189,24 +182,15 @@ fn file_for_errors() -> io::Result<File> {
     }
 }
 
-/// Registers a callback for the end of this process that removes `directory` and ends a child that still runs.
-pub fn clean_up_at_exit(directory: &Path) {
-    let first = CLEANUP.with_borrow_mut(|cleanup| {
-        cleanup.directory = Some(directory.to_owned());
-        !std::mem::replace(&mut cleanup.is_registered, true)
-    });
-    if first {
-        // SAFETY: a function of this library, which is never unloaded.
-        #[allow(unsafe_code)]
-        unsafe {
-            pg_sys::on_proc_exit(Some(at_exit), pg_sys::Datum::from(0));
-        }
-    }
+/// Has `stub` removed when this process ends.
+pub fn remove_at_exit(stub: &Path) {
+    CLEANUP.with_borrow_mut(|cleanup| cleanup.stub = Some(stub.to_owned()));
 }
 
+/// Runs when the asker ends: ends a child that still runs, and removes the stub.
 #[pg_guard]
-extern "C-unwind" fn at_exit(_code: c_int, _arg: pg_sys::Datum) {
+pub extern "C-unwind" fn at_exit(_code: c_int, _arg: pg_sys::Datum) {
     end_child();
     #[expect(clippy::disallowed_methods, reason = "the stub")]
-    let _ = CLEANUP.with_borrow_mut(|cleanup| cleanup.directory.take()).map(fs::remove_dir_all);
+    let _ = CLEANUP.with_borrow_mut(|cleanup| cleanup.stub.take()).map(fs::remove_dir_all);
 }

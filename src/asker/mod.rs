@@ -30,8 +30,6 @@ use crate::next_start::NextRestart;
 use crate::{found, latch, library, log, memory, server, settings, shmem};
 use message::Message;
 
-/// The reason why the server's program is not asked.
-pub const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
 /// The time limit for all that the server's program is asked. What takes longer waits for something, as a start would.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// The time between two looks whether the asker has ended.
@@ -93,7 +91,7 @@ impl Running {
 /// Asks for a session about a start with these overrides, and waits for the answer. A cancel ends both.
 pub fn ask(overrides: Overrides) -> Asked {
     if !settings::ask_server_program() {
-        return Asked::unknown(IS_OFF.to_owned());
+        return Asked::unknown(settings::IS_OFF.to_owned());
     }
     let message = Message::new(overrides);
     let Some(asker) = Running::start(message.handle()) else {
@@ -104,7 +102,7 @@ pub fn ask(overrides: Overrides) -> Asked {
     };
     message.ends(&asker);
     while !asker.has_ended() {
-        latch::wait(c"HugepagesAsker", None, PAUSE);
+        latch::wait(None, PAUSE);
     }
     message.answer().unwrap_or_else(|| Asked::unknown("the background process ended without an answer".to_owned()))
 }
@@ -115,11 +113,13 @@ pub fn ask(overrides: Overrides) -> Asked {
 #[allow(unsafe_code)]
 pub extern "C-unwind" fn pg_hugepages_asker_main(handle: pg_sys::Datum) {
     BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGTERM);
+    // SAFETY: a function of this library, which is never unloaded.
+    unsafe { pg_sys::on_proc_exit(Some(child::at_exit), pg_sys::Datum::from(0)) };
     let handle = pg_sys::dsm_handle::try_from(handle.value()).unwrap_or_default();
     log::catch_errors("ask what a start needs", memory::USUAL, || answer(handle));
     // An orphan that ends by a signal would be a server process that has crashed, to a postmaster that is process 1.
     while server::postmaster_pid() == 1 && descendants::are_left() && !latch::is_stopping() {
-        latch::wait(c"HugepagesAsker", None, PAUSE);
+        latch::wait(None, PAUSE);
     }
     // SAFETY: the regular end of a process of the server; with 0 the asker is not started again.
     unsafe { pg_sys::proc_exit(0) };

@@ -18,7 +18,7 @@ use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
 use hugepage_start::{Ending, StartAnswer, StartQuestion, TwoStarts};
 
-use super::stub::{self, Stub};
+use super::stub::Stub;
 use super::{Overrides, child};
 use crate::found::Asked;
 use crate::next_start::NextRestart;
@@ -53,7 +53,7 @@ fn ask_once(options: &[String], overrides: Overrides, deadline: Instant) -> io::
     let found = |name: &str| local.resolve(&data.join(name)).map_err(|why| io::Error::other(format!("{name}: {why}")));
     let opts = own.read_text(&found("postmaster.opts")?.path.to_string_lossy(), limit::POSTMASTER_OPTS);
     let arguments = postmaster_opts::arguments(&opts.map_err(io::Error::other)?);
-    let stub = Stub::new(&stub::parent(found("base/pgsql_tmp")?.path)?);
+    let stub = Stub::new(&found("base/pgsql_tmp")?.path)?;
     let start = |arguments| AskedStart { arguments, overrides, data: &data, stub: &stub, deadline };
     let with_options = start(&arguments);
     let recovery = standby::primary().map(|_| with_options.recovery_parameters()).transpose();

@@ -10,32 +10,28 @@ use std::path::{Path, PathBuf};
 use hugepage_start::data_directory;
 use pgrx::pg_sys;
 
-use super::child::clean_up_at_exit;
+use super::child::remove_at_exit;
 use crate::server;
 
 /// The server removes files and directories with this prefix (storage/fd.h, `PG_TEMP_FILE_PREFIX`).
-pub const STUB_PREFIX: &str = "pgsql_tmp_hugepages.";
-
-/// The directory of the server's temporary files, created if it does not exist.
-pub fn parent(directory: PathBuf) -> io::Result<PathBuf> {
-    // SAFETY: set when the server starts.
-    #[allow(unsafe_code)]
-    let mode = unsafe { pg_sys::data_directory_mode };
-    match DirBuilder::new().mode(mode.unsigned_abs()).create(&directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(directory),
-    }
-}
+const PREFIX: &str = "pgsql_tmp_hugepages.";
 
 /// The directory; removed on drop.
 pub struct Stub(PathBuf);
 
 impl Stub {
-    /// The place of this process's stub, in `parent` from [`parent`].
-    pub fn new(parent: &Path) -> Self {
-        let path = parent.join(format!("{STUB_PREFIX}{}", server::own_pid()));
-        clean_up_at_exit(&path);
-        Self(path)
+    /// The place of this process's stub in `parent`, the directory of the server's temporary files, which is created if it does not exist.
+    pub fn new(parent: &Path) -> io::Result<Self> {
+        // SAFETY: set when the server starts.
+        #[allow(unsafe_code)]
+        let mode = unsafe { pg_sys::data_directory_mode };
+        match DirBuilder::new().mode(mode.unsigned_abs()).create(parent) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let path = parent.join(format!("{PREFIX}{}", server::own_pid()));
+        remove_at_exit(&path);
+        Ok(Self(path))
     }
 
     /// Creates the stub anew for the server with this data directory; in a child, for a file of it may not answer.

@@ -1,12 +1,11 @@
 //! `hugepage_history`: the records of the history file.
 
-use std::iter;
 use std::time::SystemTime;
+use std::{io, iter};
 
 use hugepage_assess::history::Record;
 use hugepage_assess::row;
 use hugepage_kernel::Notes;
-use hugepage_server::history::HistoryError;
 use hugepage_server::history::stored::StoredRecords;
 use humantime::parse_rfc3339;
 use pgrx::pg_sys;
@@ -61,16 +60,13 @@ fn records(notes: &mut Notes) -> impl Iterator<Item = Record> + use<> {
     let (found, count) = notes.keep(counted).unwrap_or_default();
     // The file may have more records than the setting until the worker trims it, and it grows meanwhile.
     let surplus = count.saturating_sub(settings::history_size());
-    let readable = |record: Result<Record, HistoryError>| record.map_err(|error| warning!("{error}")).ok();
+    let readable = |record: io::Result<Record>| record.map_err(|error| warning!("{error}")).ok();
     let records = found.into_iter().flat_map(|mut records| iter::from_fn(move || next(&mut records)));
     records.map_while(readable).filter(is_ours).skip(surplus).take(count - surplus)
 }
 
 /// The history, at its beginning, and how many of its records are `wanted`.
-fn counted(
-    wanted: impl Fn(&Record) -> bool,
-    notes: &mut Notes,
-) -> Result<(Option<StoredRecords>, usize), HistoryError> {
+fn counted(wanted: impl Fn(&Record) -> bool, notes: &mut Notes) -> io::Result<(Option<StoredRecords>, usize)> {
     let Some(mut records) = history::file().records()? else { return Ok((None, 0)) };
     let mut count = 0;
     while let Some(record) = next(&mut records) {
@@ -84,7 +80,7 @@ fn counted(
 }
 
 /// Reads the next record; `None` at the end of the file. Ends the query if it was cancelled or memory is short.
-fn next(records: &mut StoredRecords) -> Option<Result<Record, HistoryError>> {
+fn next(records: &mut StoredRecords) -> Option<io::Result<Record>> {
     let line = || {
         pgrx::check_for_interrupts!();
         memory::check_reserve();

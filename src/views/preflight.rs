@@ -18,9 +18,10 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::panic::{ErrorReport, ErrorReportable};
 use pgrx::prelude::*;
 
-use super::rows::{self, ascii};
+use super::rows;
 use crate::asker::Overrides;
 use crate::found::{Answer, Asked};
+use crate::library::ascii;
 use crate::majors::NO_HUGE_PAGES_IN_SYSV;
 use crate::{asker, assessment, guc, next_start, standby};
 
@@ -38,7 +39,9 @@ fn hugepage_preflight(
             max_connections: max_connections.map(|count| connections(count).unwrap_or_report()),
             huge_page_size: huge_page_size.map(|text| page_size(ascii(text)).unwrap_or_report()),
         };
-        Some(NextStart::with(overrides, notes).row())
+        let Asked { answer, recovery } = asker::ask(overrides);
+        let answer = next_start::checked(Some(answer), recovery, standby::primary().as_ref());
+        Some(row(answer, notes))
     })
 }
 
@@ -84,81 +87,62 @@ fn invalid(argument: &str, value: &str, allowed: String) -> ErrorReport {
     ErrorReport::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message, function_name!()).set_detail(allowed)
 }
 
-/// The forecast of a start.
-struct NextStart {
-    status: Status,
-    forecast: Forecast,
-    /// The reason why the server's program gave no answer; `None` if it did.
-    unknown: Option<String>,
+/// What the start gets of which the server's program says `answer`.
+fn row(answer: Option<Answer>, notes: &mut Notes) -> [NamedValue; 12] {
+    // Why there is no answer, if there is none.
+    let unknown = match &answer {
+        Some(Answer::Unknown(why)) => Some(why.clone()),
+        Some(Answer::Starts(TwoStarts { without: Some((_, note)), .. })) => Some(note.clone()),
+        _ => None,
+    };
+    let status = assessment::assess(&Root::live(), answer, None, notes);
+    let facts = &status.facts;
+    let forecast = facts.pending.forecast(facts.pool_state.huge_page_size, status.own);
+    let forecast = facts.beside_old_rings(forecast.unwrap_or(Forecast::unknown()));
+    let (demand, will_start, detail) = match &facts.pending {
+        Pending::Changed(demand, pool_state) => {
+            let will_start = forecast.will_start(&demand.requested);
+            let refusal = || refusal(pool_state, demand.requested.sysv).unwrap_or(NO_HUGE_PAGES_IN_SYSV);
+            let detail = match will_start {
+                _ if forecast.outlook == Outlook::Fails => Some(refusal()),
+                None if demand.requested.io_uring => Some(UNCHECKED_RINGS),
+                _ => None,
+            };
+            (Some(demand), will_start, detail.map(str::to_owned))
+        }
+        Pending::Refused(error) => (None, Some(false), Some(error.clone())),
+        Pending::Unknown => (None, None, unknown),
+        Pending::Unchanged => (None, None, None),
+    };
+    let tables_with = |page: Option<PageSize>| {
+        demand.and_then(|demand| Some(tables(demand.max_connections, demand.shared_memory, page?)))
+    };
+    let page_size = match forecast.outlook {
+        Outlook::Hugetlb => forecast.huge_page_size,
+        Outlook::Base => Some(PageSize::base()),
+        Outlook::Mixed | Outlook::Fails | Outlook::Unknown => None,
+    };
+    row! {
+        will_start: will_start,
+        lands_in: Some(forecast.outlook).filter(|outlook| *outlook != Outlook::Fails),
+        page_size: page_size,
+        shared_memory: demand.map(|demand| demand.shared_memory),
+        pages_needed: forecast.needed,
+        pages_guaranteed: forecast.guaranteed,
+        pages_missing: forecast.missing,
+        cause: forecast.cause,
+        detail: detail,
+        hint: hint(&status, &forecast),
+        page_tables_base: tables_with(Some(PageSize::base())),
+        page_tables_huge: tables_with(forecast.huge_page_size),
+    }
 }
 
-impl NextStart {
-    fn with(overrides: Overrides, notes: &mut Notes) -> Self {
-        let Asked { answer, recovery } = asker::ask(overrides);
-        let answer = next_start::checked(Some(answer), recovery, standby::primary().as_ref());
-        let unknown = match &answer {
-            Some(Answer::Unknown(why)) => Some(why.clone()),
-            Some(Answer::Starts(TwoStarts { without: Some((_, note)), .. })) => Some(note.clone()),
-            _ => None,
-        };
-        let status = assessment::with_answer(&Root::live(), answer, false, notes);
-        let facts = &status.facts;
-        let forecast = facts.pending.forecast(facts.pool_state.huge_page_size, status.own);
-        let forecast = facts.beside_old_rings(forecast.unwrap_or(Forecast::unknown()));
-        Self { status, forecast, unknown }
-    }
-
-    fn row(&self) -> [NamedValue; 12] {
-        let forecast = &self.forecast;
-        let (demand, will_start, detail) = match &self.status.facts.pending {
-            Pending::Changed(demand, pool_state) => {
-                let will_start = forecast.will_start(&demand.requested);
-                let refusal = || refusal(pool_state, demand.requested.sysv).unwrap_or(NO_HUGE_PAGES_IN_SYSV);
-                let detail = match will_start {
-                    _ if forecast.outlook == Outlook::Fails => Some(refusal()),
-                    None if demand.requested.io_uring => Some(UNCHECKED_RINGS),
-                    _ => None,
-                };
-                (Some(demand), will_start, detail.map(str::to_owned))
-            }
-            Pending::Refused(error) => (None, Some(false), Some(error.clone())),
-            Pending::Unknown => (None, None, self.unknown.clone()),
-            Pending::Unchanged => (None, None, None),
-        };
-        let tables_with = |page: Option<PageSize>| {
-            demand.and_then(|demand| Some(tables(demand.max_connections, demand.shared_memory, page?)))
-        };
-        let page_size = match forecast.outlook {
-            Outlook::Hugetlb => forecast.huge_page_size,
-            Outlook::Base => Some(PageSize::base()),
-            Outlook::Mixed | Outlook::Fails | Outlook::Unknown => None,
-        };
-        row! {
-            will_start: will_start,
-            lands_in: Some(forecast.outlook).filter(|outlook| *outlook != Outlook::Fails),
-            page_size: page_size,
-            shared_memory: demand.map(|demand| demand.shared_memory),
-            pages_needed: forecast.needed,
-            pages_guaranteed: forecast.guaranteed,
-            pages_missing: forecast.missing,
-            cause: forecast.cause,
-            detail: detail,
-            hint: self.hint(),
-            page_tables_base: tables_with(Some(PageSize::base())),
-            page_tables_huge: tables_with(forecast.huge_page_size),
-        }
-    }
-
-    /// How the start would get huge pages; `None` if it gets them, or if nothing that is known here helps.
-    fn hint(&self) -> Option<String> {
-        let is_of_start = |finding: &&(_, Finding)| {
-            matches!(
-                finding.1,
-                Finding::RestartFails | Finding::RestartLoses | Finding::OutlookUnknown | Finding::BasePages(_)
-            )
-        };
-        let finding =
-            self.status.findings.iter().find(is_of_start).filter(|_| self.forecast.outlook != Outlook::Hugetlb);
-        hint_of_finding(&self.status, &finding?.1)
-    }
+/// How the start would get huge pages; `None` if it gets them, or if nothing that is known here helps.
+fn hint(status: &Status, forecast: &Forecast) -> Option<String> {
+    use Finding::{BasePages, OutlookUnknown, RestartFails, RestartLoses};
+    let is_of_start =
+        |found: &&(_, Finding)| matches!(found.1, RestartFails | RestartLoses | OutlookUnknown | BasePages(_));
+    let finding = status.findings.iter().find(is_of_start).filter(|_| forecast.outlook != Outlook::Hugetlb);
+    hint_of_finding(status, &finding?.1)
 }

@@ -25,8 +25,6 @@ use crate::{library, log, majors, memory};
 
 /// A call raises no more notices than this.
 const MAX_NOTICES: usize = 5;
-/// What is read of a caller's text, in bytes: more than any valid argument has.
-const MAX_BYTES: usize = 1000;
 
 /// The names and types of a function's columns, found in its declaration by the first call of a session.
 pub type DeclaredColumns = LazyLock<Vec<(&'static str, Oid)>>;
@@ -183,13 +181,6 @@ fn datum(value: Value, kind: Oid) -> Option<Option<Datum>> {
         }
         _ => return None,
     })
-}
-
-/// Text of a caller of any encoding and length: what is not ASCII, or too long, becomes a question mark, which no valid argument has.
-pub fn ascii(text: &[u8]) -> String {
-    let end = (text.len() > MAX_BYTES).then_some('?');
-    let shown = text.iter().take(MAX_BYTES).map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' });
-    shown.chain(end).collect()
 }
 
 /// Text that is valid in every database encoding: each character that is not ASCII becomes a question mark. No command has one.

@@ -2,12 +2,13 @@
 
 use std::time::SystemTime;
 
+use hugepage_assess::model::Requested;
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::namespace;
 use hugepage_oracle::running::RunningOracle;
-use hugepage_oracle::settings::OracleSettings;
+use hugepage_oracle::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::context::InspectContext;
@@ -64,7 +65,7 @@ pub enum ServerProduct {
 /// What the files of a server say of the start that runs, and of the next one.
 pub(super) enum ServerSettings {
     PostgreSql(PostgreSqlSettings),
-    Oracle(OracleSettings),
+    Oracle(Requested, Settings),
 }
 
 impl ServerIdentity {
@@ -115,10 +116,11 @@ impl InspectContext<'_> {
                 (name, version, ServerProduct::PostgreSql(server), ServerSettings::PostgreSql(settings))
             }
             DiscoveredKind::Oracle(instance) => {
-                let (oracle, settings) = RunningOracle::read(root, (pid, started), files, instance, is_in_shm, notes);
+                let (oracle, requested, settings) =
+                    RunningOracle::read(root, (pid, started), files, instance, is_in_shm, notes);
                 let version = oracle.version().map(str::to_owned);
                 let product = ServerProduct::Oracle(Box::new(oracle));
-                (instance.sid.clone(), version, product, ServerSettings::Oracle(settings))
+                (instance.sid.clone(), version, product, ServerSettings::Oracle(requested, settings))
             }
         };
         let directory = match &product {

@@ -109,7 +109,7 @@ impl InspectContext<'_> {
     ) -> ServerRequest {
         let requested = match &settings {
             ServerSettings::PostgreSql(settings) => settings.requested,
-            ServerSettings::Oracle(settings) => settings.requested,
+            ServerSettings::Oracle(requested, _) => *requested,
         };
         let segment = self.segment(id.pid, &requested, memory, notes);
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
@@ -129,7 +129,7 @@ impl InspectContext<'_> {
         }
         match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
-            ServerSettings::Oracle(settings) => {
+            ServerSettings::Oracle(_, settings) => {
                 let start = id.oracle().and_then(|oracle| oracle.last_start.as_ref());
                 let current = unchanged.current_start();
                 let lacks = |segment: Option<&Segment>| lock_limit(self.root, id.pid, segment, memory.memlock);

@@ -3,7 +3,7 @@
 use hugepage_assess::advice::message::{is_of_pool, shortfall};
 use hugepage_assess::advice::recommendation::counted;
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
-use hugepage_assess::model::{Cause, LockLimit, PoolFact, Product};
+use hugepage_assess::model::{Cause, PoolFact, Product};
 use hugepage_kernel::Pages;
 use hugepage_sizing::{Sizing, Wants};
 
@@ -86,10 +86,12 @@ impl StoppedOracle {
             return Some("Start the instance: the host now has what it lacked.".to_owned());
         }
         let forecast = self.forecast.as_ref()?;
+        // What the kernel refuses, whatever the pool has.
         if let Some(limit) = self.pool_state.lock_limit.filter(|limit| Some(limit.cause()) == forecast.cause)
-            && let Some(hint) = self.hint_on_kernel(limit)
+            && let Some((name, value)) = limit.sysctl()
         {
-            return Some(hint);
+            let run = format!("Run \"sysctl -w {name}={value}\", put it into /etc/sysctl.d, and start the instance.");
+            return Some(run);
         }
         if matches!(&self.pool_state.pool, PoolFact::Unsupported(sizes) if sizes.is_empty()) {
             return Some("Set use_large_pages = FALSE, or boot a kernel that has huge pages.".to_owned());
@@ -137,12 +139,6 @@ impl StoppedOracle {
             return None;
         };
         Some(format!("{change}, and start the instance."))
-    }
-
-    /// What to do where the kernel refuses the start, whatever the pool has.
-    fn hint_on_kernel(&self, limit: LockLimit) -> Option<String> {
-        let (name, value) = limit.sysctl()?;
-        Some(format!("Run \"sysctl -w {name}={value}\", put it into /etc/sysctl.d, and start the instance."))
     }
 
     /// Huge pages were missing, or the kernel refused them to the owner.

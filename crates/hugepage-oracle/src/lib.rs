@@ -1,8 +1,6 @@
 //! Oracle instances: what they show to the operating system, what they ask for at a start, and what they would get.
 //!
-//! No Oracle library and no connection is needed. [`running`] and [`stopped`] are the two ways in.
-//!
-//! The readers are bounded in time and memory, and never wait for a file, because a file here can be of any kind.
+//! [`running`] and [`stopped`] are the two ways in.
 //!
 //! ```
 //! use hugepage_oracle::readers::OracleProcess;

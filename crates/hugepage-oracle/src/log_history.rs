@@ -4,9 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::history::regression::lost_pages;
 use hugepage_assess::model::{CurrentStart, HugePages, Landing, Lost, PageKind};
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize};
 use serde::{Deserialize, Serialize};
 
 use crate::readers::{LastStart, alert_log, locate};
@@ -53,7 +52,7 @@ impl RememberedStart {
             _ if failed => (Landing::Unknown, None),
             Some(Landing::Base) => (Landing::Base, base),
             Some(landing) => (landing, largest.map(|(size, _)| *size)),
-            None if start.parameters.is_automatic_memory() => (Landing::Base, base),
+            None if start.parameters.memory_target().is_some() => (Landing::Base, base),
             None => (Landing::Unknown, None),
         };
         let in_huge_pages =

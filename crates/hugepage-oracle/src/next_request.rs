@@ -12,6 +12,8 @@ use crate::sga::{EXTRA, rounded};
 /// The settings of the next start that decide on its memory.
 pub(crate) struct NextRequest<'a> {
     settings: &'a Settings,
+    /// The parameters that count first.
+    first: Option<&'a Parameters>,
     /// `use_large_pages`; `None` if nothing shows it.
     pub use_large_pages: Option<String>,
     /// MEMORY_TARGET; `None` if it is not set.
@@ -28,15 +30,11 @@ impl<'a> NextRequest<'a> {
         let of_parameters = known().find_map(|parameters| parameters.get("use_large_pages"));
         let use_large_pages = of_parameters.map(str::to_ascii_uppercase).or_else(|| start?.use_large_pages.clone());
         let of_log = start.filter(|_| settings.parameters.is_none()).and_then(|start| start.dev_shm);
-        let memory_target = known().next().and_then(Parameters::memory_target).or(of_log);
+        let first = known().next();
+        let memory_target = first.and_then(Parameters::memory_target).or(of_log);
         let sga = known().find_map(Parameters::sga_max_size);
         let requested = requested_by(use_large_pages.as_deref(), settings.version(), memory_target.is_some(), sga);
-        Self { settings, use_large_pages, memory_target, sga, requested }
-    }
-
-    /// The parameters that count first.
-    fn first(&self) -> Option<&Parameters> {
-        self.settings.parameters.as_ref().or(self.settings.start.as_ref().map(|start| &start.parameters))
+        Self { settings, first, use_large_pages, memory_target, sga, requested }
     }
 
     /// The huge pages that it needs; `size`: that of the kernel's pages, `None` if it has none.
@@ -51,7 +49,7 @@ impl<'a> NextRequest<'a> {
         if self.memory_target.is_some() {
             return Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm".into());
         }
-        if self.sga.zip(self.first()).is_some_and(|(sga, parameters)| parameters.components() > sga) {
+        if self.sga.zip(self.first).is_some_and(|(sga, parameters)| parameters.components() > sga) {
             return Wants::Unknown("its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into());
         }
         let expected = self.settings.start.as_ref().and_then(|start| start.pages_of(size)?.expected);
@@ -62,7 +60,7 @@ impl<'a> NextRequest<'a> {
                 Wants::Pages(pages.saturating_add(EXTRA), by.into())
             }
             // Database Reference, MEMORY_TARGET: an ASM instance has a default of its own.
-            None if kind == OracleKind::Asm && self.first().is_some() => {
+            None if kind == OracleKind::Asm && self.first.is_some() => {
                 Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise".into())
             }
             None => Wants::Unknown(format!(

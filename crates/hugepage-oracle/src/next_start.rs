@@ -10,7 +10,7 @@ use hugepage_kernel::{Bytes, Notes, PageSize, Root};
 
 use crate::next_request::requested_by;
 use crate::readers::{LastStart, Parameters};
-use crate::settings::OracleSettings;
+use crate::settings::Settings;
 use crate::sga::{EXTRA, rounded};
 
 /// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
@@ -43,7 +43,7 @@ pub fn lock_limit(root: &Root, pid: i32, segment: Option<&Segment>, memlock: Opt
 /// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds. `lacks`: the
 /// permission that it lacks. `beyond`: the limit of the host that a start with so much exceeds when so much has ended.
 pub fn next_start(
-    settings: &OracleSettings,
+    settings: &Settings,
     start: Option<&LastStart>,
     current: &CurrentStart<'_>,
     pool_state: &PoolState,
@@ -116,10 +116,10 @@ fn demand(next: &Parameters, start: Option<&LastStart>, current: &CurrentStart<'
 /// remains, because its default differs between releases and on Exadata.
 fn requested_next(next: &Parameters, running: &Requested, version: Option<&str>) -> Requested {
     let mut requested =
-        requested_by(next.get("use_large_pages"), version, next.is_automatic_memory(), next.sga_max_size());
+        requested_by(next.get("use_large_pages"), version, next.memory_target().is_some(), next.sga_max_size());
     if next.get("use_large_pages").is_none() {
         requested.huge_pages = running.huge_pages;
-        requested.product = running.product.with_memory_target(next.is_automatic_memory());
+        requested.product = running.product.with_memory_target(next.memory_target().is_some());
     }
     requested
 }

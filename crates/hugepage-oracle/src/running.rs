@@ -12,7 +12,7 @@ use crate::readers::locate::Search;
 use crate::readers::oratab;
 use crate::readers::process::home_of;
 use crate::readers::{LastStart, OracleInstance, OracleKind, Parameters};
-use crate::settings::{OracleSettings, Settings};
+use crate::settings::Settings;
 
 /// The part of a running server that is Oracle's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ impl RunningOracle {
         self.last_start.as_ref()?.version.as_deref()
     }
 
-    /// What the files of the running instance tell whose PMON is `pid` and has `started` then. `is_in_shm`: whether its SGA is files of /dev/shm, where that may be seen.
+    /// What the files of the running instance tell whose PMON is `pid` and has `started` then, and what its start was asked for. `is_in_shm`: whether its SGA is files of /dev/shm, where that may be seen.
     pub fn read(
         root: &Root,
         (pid, started): (i32, Option<SystemTime>),
@@ -45,7 +45,7 @@ impl RunningOracle {
         instance: &OracleInstance,
         is_in_shm: Option<bool>,
         notes: &mut Notes,
-    ) -> (Self, OracleSettings) {
+    ) -> (Self, Requested, Settings) {
         let exe = process::link(root, pid, "exe").ok().flatten();
         let of_oratab = || {
             let entries = oratab::read(files.root(), notes);
@@ -53,11 +53,8 @@ impl RunningOracle {
         };
         let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
         let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((root, pid)) };
-        let is_of = |start: &LastStart| {
-            let seconds = started.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            let started = seconds.and_then(|seconds| i64::try_from(seconds.as_secs()).ok());
-            started.is_some_and(|started| start.is_of(pid, started) == Some(true))
-        };
+        let started = started.and_then(|at| i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok());
+        let is_of = |start: &LastStart| started.is_some_and(|started| start.is_of(pid, started) == Some(true));
         let settings = Settings::on_disk(&search, files, is_of, notes);
         let requested =
             requested_at_start(settings.start.as_ref(), settings.parameters.as_ref(), is_in_shm, instance.kind);
@@ -74,10 +71,10 @@ impl RunningOracle {
             kind: instance.kind,
             home,
             database: settings.database_names(),
-            alert_log: settings.log,
-            last_start: settings.start,
+            alert_log: settings.log.clone(),
+            last_start: settings.start.clone(),
         };
-        (oracle, OracleSettings { requested, parameters: settings.parameters, is_unread: settings.is_unread })
+        (oracle, requested, settings)
     }
 }
 
@@ -93,7 +90,8 @@ fn requested_at_start(
     // A list of the parameters that were set shows that one is not among them.
     let is_default = start.is_some_and(|start| !start.parameters.is_empty());
     let setting = of_log.or_else(|| if is_default { Some("TRUE") } else { on_disk?.get("use_large_pages") });
-    let memory_target = automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.is_automatic_memory()));
+    let memory_target =
+        automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.memory_target().is_some()));
     let sga = start.and_then(|start| start.parameters.sga_max_size());
     let mut requested = requested_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga);
     if let Product::Oracle { is_asm, .. } = &mut requested.product {

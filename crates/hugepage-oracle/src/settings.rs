@@ -1,32 +1,20 @@
-//! What the files of an Oracle instance say of its next start.
+//! What the files of an Oracle instance say of its last start and of the next one.
 
-use hugepage_assess::model::Requested;
-use hugepage_kernel::InstanceFiles;
-use hugepage_kernel::notes::Notes;
+use hugepage_kernel::{InstanceFiles, Notes};
 
 use crate::readers::locate::{Search, database_of};
-use crate::readers::{LastStart, Parameters, alter_system};
+use crate::readers::{LastStart, Parameters, alert_log};
 use crate::start_limits::GRID_REGISTRY;
 
 /// The settings of an instance as its files have them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// What the next start will read; `None` if that is unknown.
     pub parameters: Option<Parameters>,
     /// The last start in the alert log.
     pub start: Option<LastStart>,
     /// The path of that log.
     pub log: Option<String>,
-    /// Whether there is a parameter file that could not be read, such as an spfile in ASM.
-    pub is_unread: bool,
-}
-
-/// What the files of a running instance say of its start and of the next one.
-pub struct OracleSettings {
-    /// What the start was asked for.
-    pub requested: Requested,
-    /// What the next start will read; `None` if that is unknown.
-    pub parameters: Option<Parameters>,
     /// Whether there is a parameter file that could not be read, such as an spfile in ASM.
     pub is_unread: bool,
 }
@@ -78,7 +66,7 @@ impl Settings {
         };
         let parameters = match (is_in_asm, found) {
             (true, _) => start.as_ref().zip(log.as_ref()).and_then(|(start, log)| {
-                let changes = notes.keep(alter_system::since_last_start(files, log)).flatten()?;
+                let changes = notes.keep(alert_log::changes_since_start(files, log)).flatten()?;
                 let mut parameters = start.parameters.clone();
                 changes.iter().filter(|change| change.sid == "*" || change.sid == *sid).for_each(|change| {
                     parameters.change(change);

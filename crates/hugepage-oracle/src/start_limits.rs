@@ -1,7 +1,8 @@
 //! What the kernel refuses a start of an instance that does not run: huge pages to its owner, or any shared memory.
 
 use hugepage_assess::assessment::advisory::Advisories;
-use hugepage_assess::model::LockLimit;
+use hugepage_assess::model::{LockLimit, PoolFact};
+use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::host::mounts;
@@ -9,7 +10,7 @@ use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
-use hugepage_kernel::{Bytes, Notes, Root};
+use hugepage_kernel::{Bytes, Notes, PageSize, Root};
 
 use crate::readers::words::size;
 use crate::readers::{LastStart, OracleKind, limits_conf, sysvipc};
@@ -26,31 +27,66 @@ const UNITS: [&str; 4] =
 /// Packages have some hundreds.
 const MAX_UNITS: usize = 2000;
 
-/// An instance that does not run, as far as the kernel cares.
-pub(crate) struct StartLimits<'a> {
+/// What the host has for a start.
+#[derive(Clone, Copy)]
+pub struct HostOfStarts<'a> {
+    /// The host.
     pub root: &'a Root,
-    /// The owner of its program; `None` if unknown.
-    pub owner: Option<u32>,
-    pub kind: OracleKind,
-    pub start: Option<&'a LastStart>,
+    /// The host's memory; `None` if it could not be read.
+    pub meminfo: Option<&'a Meminfo>,
+    /// All pools.
+    pub pools: &'a [PoolRow],
     /// The memory in System V segments of huge pages that the running instances of a user have.
     pub held: &'a dyn Fn(u32) -> Bytes,
 }
 
-impl StartLimits<'_> {
-    /// What refuses a start with segments of at least `size` bytes; `None` if nothing is known to. What is unknown is a note.
-    pub fn lock_limit(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
-        of_host(self.root, size, Bytes(0)).or_else(|| self.permission(size, notes))
+impl HostOfStarts<'_> {
+    /// The size of the pages that an instance asks for.
+    pub(crate) fn page_size(&self) -> Option<PageSize> {
+        self.meminfo?.huge_page_size
     }
 
-    /// What the kernel requires for huge pages and the owner does not have (`can_do_hugetlb_shm` in fs/hugetlbfs/inode.c).
-    fn permission(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
-        let root = self.root;
+    /// The pool that a start finds.
+    pub(crate) fn pool(&self) -> PoolFact {
+        match (self.page_size(), self.meminfo) {
+            (Some(size), _) => {
+                pools::of_size(self.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()))
+            }
+            (None, Some(_)) => PoolFact::Unsupported(Vec::new()),
+            (None, None) => PoolFact::Unknown,
+        }
+    }
+
+    /// The size of /dev/shm, which has to hold MEMORY_TARGET; `None` if unknown. The kernel shows it where it is not its default.
+    pub(crate) fn dev_shm(&self) -> Option<Bytes> {
+        let mount = mounts::seen_at(self.root, "/dev/shm").filter(|mount| mount.kind == "tmpfs")?;
+        match mount.options.iter().find_map(|option| option.strip_prefix("size=")) {
+            Some("0k") => Some(Bytes(u64::MAX)),
+            Some(text) => size(text),
+            None => Some(Bytes(self.meminfo?.mem_total?.0 / 2)),
+        }
+    }
+}
+
+/// An instance that does not run, as far as the kernel cares.
+pub(crate) struct StartLimits<'a> {
+    pub host: &'a HostOfStarts<'a>,
+    /// The owner of its program; `None` if unknown.
+    pub owner: Option<u32>,
+    pub kind: OracleKind,
+    pub start: Option<&'a LastStart>,
+}
+
+impl StartLimits<'_> {
+    /// What the kernel requires for segments of at least `size` bytes in huge pages and the owner does not have (`can_do_hugetlb_shm` in
+    /// fs/hugetlbfs/inode.c); `None` if nothing is known to be missing. What is unknown is a note.
+    pub fn permission(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
+        let root = self.host.root;
         let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten().and_then(|gid| gid.parse().ok());
         let owner = self.owner();
         let is_member = group.zip(owner.as_ref()).and_then(|(gid, owner)| accounts::is_member(root, owner.uid, gid));
         let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
-        let others = owner.as_ref().map_or(Bytes(0), |owner| (self.held)(owner.uid));
+        let others = owner.as_ref().map_or(Bytes(0), |owner| (self.host.held)(owner.uid));
         // The kernel let the owner have huge pages.
         let was_let = others > Bytes(0) || self.was_let();
         // A tree may lack what its host has.
@@ -94,8 +130,8 @@ impl StartLimits<'_> {
 
     /// The account that owns its program. A tree has the owners of whoever made it, so there it is the one that manuals name.
     fn owner(&self) -> Option<Account> {
-        let all = accounts::accounts(self.root).ok()?;
-        if !self.root.is_tree() {
+        let all = accounts::accounts(self.host.root).ok()?;
+        if !self.host.root.is_tree() {
             return all.into_iter().find(|account| Some(account.uid) == self.owner);
         }
         let names: &[&str] = if self.kind == OracleKind::Database { &["oracle"] } else { &["grid", "oracle"] };
@@ -107,10 +143,10 @@ impl StartLimits<'_> {
     fn memlock(&self, owner: Option<&Account>, needed: Bytes) -> Result<Option<Rlimit>, String> {
         let of_log = self.start.and_then(|start| start.memlock);
         let bytes = |limit: Rlimit| limit.bytes().unwrap_or(Bytes(u64::MAX));
-        if self.root.exists(GRID_REGISTRY) {
+        if self.host.root.exists(GRID_REGISTRY) {
             return Ok(of_log);
         }
-        let of_conf = owner.map(|owner| limits_conf::memlock(self.root, owner));
+        let of_conf = owner.map(|owner| limits_conf::memlock(self.host.root, owner));
         let is_less = matches!(&of_conf, Some(Ok(Some(limit))) if bytes(*limit) < needed);
         match (of_log.is_some_and(|limit| bytes(limit) >= needed), owner) {
             (true, _) if is_less => {
@@ -118,7 +154,7 @@ impl StartLimits<'_> {
             }
             (true, _) => Ok(of_log),
             (false, None) => Err("the account of its owner, for limits.conf, is not in /etc/passwd".to_owned()),
-            (false, Some(owner)) => match service_of(self.root, owner) {
+            (false, Some(owner)) => match service_of(self.host.root, owner) {
                 Some(unit) => Err(format!("{unit} runs as its owner, with a memlock limit of systemd's")),
                 None => Ok(of_log.into_iter().chain(of_conf.transpose()?.flatten()).max_by_key(|limit| bytes(*limit))),
             },
@@ -151,16 +187,6 @@ fn service_of(root: &Root, owner: &Account) -> Option<String> {
         }
     }
     None
-}
-
-/// The size of /dev/shm, which has to hold MEMORY_TARGET; `None` if unknown. The kernel shows it where it is not its default.
-pub(crate) fn dev_shm(root: &Root, meminfo: Option<&Meminfo>) -> Option<Bytes> {
-    let mount = mounts::seen_at(root, "/dev/shm").filter(|mount| mount.kind == "tmpfs")?;
-    match mount.options.iter().find_map(|option| option.strip_prefix("size=")) {
-        Some("0k") => Some(Bytes(u64::MAX)),
-        Some(text) => size(text),
-        None => Some(Bytes(meminfo?.mem_total?.0 / 2)),
-    }
 }
 
 /// The limit of the host that a start with segments of at least `size` bytes exceeds; `own`: segments that end before.

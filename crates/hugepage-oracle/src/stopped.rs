@@ -3,11 +3,9 @@
 use std::fmt;
 
 use hugepage_assess::assessment::Forecast;
-use hugepage_assess::model::{PoolFact, PoolState};
-use hugepage_assess::pools::{self, PoolRow};
+use hugepage_assess::model::PoolState;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes};
 use hugepage_sizing::{StoppedDatabase, Wants};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +15,7 @@ use crate::readers::oratab::{self, OratabEntry};
 use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::running::RunningOracle;
 use crate::settings::Settings;
-use crate::start_limits::{self, StartLimits};
+use crate::start_limits::{self, HostOfStarts, StartLimits};
 
 /// Why an instance does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,37 +88,6 @@ impl StoppedOracle {
     }
 }
 
-/// What the host has for a start.
-#[derive(Clone, Copy)]
-pub struct HostOfStarts<'a> {
-    /// The host.
-    pub root: &'a Root,
-    /// The host's memory; `None` if it could not be read.
-    pub meminfo: Option<&'a Meminfo>,
-    /// All pools.
-    pub pools: &'a [PoolRow],
-    /// The memory in System V segments of huge pages that the running instances of a user have.
-    pub held: &'a dyn Fn(u32) -> Bytes,
-}
-
-impl HostOfStarts<'_> {
-    /// The size of the pages that an instance asks for.
-    fn page_size(&self) -> Option<PageSize> {
-        self.meminfo?.huge_page_size
-    }
-
-    /// The pool that a start finds.
-    fn pool(&self) -> PoolFact {
-        match (self.page_size(), self.meminfo) {
-            (Some(size), _) => {
-                pools::of_size(self.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()))
-            }
-            (None, Some(_)) => PoolFact::Unsupported(Vec::new()),
-            (None, None) => PoolFact::Unknown,
-        }
-    }
-}
-
 /// Whose files a process reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
@@ -157,7 +124,9 @@ pub fn stopped(
     let entries = listed.iter().cloned().enumerate();
     for (number, entry) in entries.filter(|(_, entry)| home.is_none_or(|home| entry.home == *home)) {
         let mut of_entry = Notes::default();
-        match is_mine(files.owner(&program(&entry.home)).ok()) {
+        // The owner of a home's program is that of its instances.
+        let owner = files.owner(&format!("{}/bin/oracle", entry.home)).ok();
+        match is_mine(owner) {
             Claim::Mine => {}
             Claim::OfAnother => continue,
             Claim::OfNobody => {
@@ -171,23 +140,16 @@ pub fn stopped(
         if running.iter().any(|one| stands_for(&listed, files, one, &entry)) {
             continue;
         }
-        let kind = OracleKind::of_sid(&entry.sid);
-        let listed = OracleInstance { kind, sid: entry.sid.clone() };
+        let listed = OracleInstance::new(&entry.sid);
         let search = Search { instance: &listed, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
         let sid = search.sid_of_database(files, &mut of_entry);
         // Clusters before 12.1 have both the database and its instance in oratab.
         if found.iter().any(|(_, other)| (&other.name, &other.home) == (&sid, &entry.home)) {
             continue;
         }
-        let instance = OracleInstance { kind, sid };
-        found.push((number, inspect(host, instance, entry, files, of_entry)));
+        found.push((number, inspect(host, OracleInstance::new(&sid), entry, owner, of_entry)));
     }
     found
-}
-
-/// The program of a home, whose owner is that of the home's instances.
-fn program(home: &str) -> String {
-    format!("{home}/bin/oracle")
 }
 
 /// Whether a running instance is the one that an entry names, by its SID or by its database.
@@ -212,18 +174,19 @@ fn inspect(
     host: &HostOfStarts<'_>,
     instance: OracleInstance,
     entry: OratabEntry,
-    files: &InstanceFiles,
+    owner: Option<u32>,
     mut notes: Notes,
 ) -> StoppedOracle {
-    let owner = files.owner(&program(&entry.home)).ok();
     let search = Search { instance: &instance, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
-    let settings = Settings::on_disk(&search, files, |_| true, &mut notes);
+    let settings = Settings::on_disk(&search, &InstanceFiles::own(host.root), |_| true, &mut notes);
     let request = NextRequest::new(&settings);
     let page_size = host.page_size();
     let wants = request.wants(page_size, instance.kind, &entry.home);
     let start = settings.start.as_ref();
-    let limits = StartLimits { root: host.root, owner, kind: instance.kind, start, held: host.held };
-    let lock_limit = request.least_segments(&wants, page_size).and_then(|size| limits.lock_limit(size, &mut notes));
+    let limits = StartLimits { host, owner, kind: instance.kind, start };
+    let lock_limit = request.least_segments(&wants, page_size).and_then(|size| {
+        start_limits::of_host(host.root, size, Bytes(0)).or_else(|| limits.permission(size, &mut notes))
+    });
     let limits = Some(CgroupLimits::default());
     let pool_state = PoolState { huge_page_size: page_size, pool: host.pool(), limits, nodes: None, lock_limit };
     let forecast = request.forecast(&wants, &pool_state);
@@ -242,7 +205,7 @@ fn inspect(
         wants,
         use_large_pages,
         memory_target,
-        dev_shm: start_limits::dev_shm(host.root, host.meminfo),
+        dev_shm: host.dev_shm(),
         forecast,
         pool_state,
         alert_log: settings.log,

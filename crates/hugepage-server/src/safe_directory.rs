@@ -124,8 +124,7 @@ impl SafeDirectory {
         created.next().unwrap_or_else(|| Err(Errno::EXIST.into()))
     }
 
-    /// Gives the file `from` the name `to`, in the place of what has it.
-    pub fn rename(&self, from: impl Arg, to: impl Arg) -> io::Result<()> {
+    fn rename(&self, from: impl Arg, to: impl Arg) -> io::Result<()> {
         Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
     }
 

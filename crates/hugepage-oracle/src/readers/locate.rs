@@ -45,14 +45,7 @@ impl Search<'_> {
             // Without ORACLE_BASE (Database Reference, DIAGNOSTIC_DEST).
             destinations.push(format!("{home}/log"));
         }
-        let mut logs = Vec::new();
-        for destination in destinations {
-            logs.extend(self.logs_below(files, &destination, notes));
-            if !logs.is_empty() {
-                break;
-            }
-        }
-        logs.into_iter().max().map(|(_, path)| path)
+        destinations.iter().find_map(|destination| self.log_below(files, destination, notes))
     }
 
     /// The last start in its alert log, and the path of that log. If it was cut, a rotated log still has the start. What cannot be read
@@ -99,13 +92,13 @@ impl Search<'_> {
         (path[sid..end] == self.instance.sid).then(|| path[..end].to_owned())
     }
 
-    /// The logs of the SID below one diagnostic destination, for any database name.
-    fn logs_below(&self, files: &InstanceFiles, destination: &str, notes: &mut Notes) -> Vec<(SystemTime, String)> {
+    /// The log of the SID below one diagnostic destination, for any database name; of several the one that was written last.
+    fn log_below(&self, files: &InstanceFiles, destination: &str, notes: &mut Notes) -> Option<String> {
         let sid = &self.instance.sid;
         let directory = format!("{destination}/diag/{}", self.product());
         let databases = notes.keep(if_there(files.list(&directory))).flatten().unwrap_or_default();
         let databases = databases.iter().take(MAX_DATABASES).map(|name| format!("{directory}/{name}"));
-        databases.filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid)).collect()
+        Some(databases.filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid)).max()?.1)
     }
 
     /// The SID on this host of the database that oratab has under this name. In a cluster that is the name with the
@@ -195,8 +188,7 @@ pub fn bases(files: &InstanceFiles, home: &str, notes: &mut Notes) -> Vec<String
         let beside = names.iter().take(MAX_DATABASES).map(|name| format!("{above}/{name}"));
         bases.extend(beside.filter(|base| files.root().exists(&format!("{base}/diag"))));
     }
-    bases.retain(|base| base.starts_with('/'));
     let mut seen = BTreeSet::new();
-    bases.retain(|base| seen.insert(base.clone()));
+    bases.retain(|base| base.starts_with('/') && seen.insert(base.clone()));
     bases
 }

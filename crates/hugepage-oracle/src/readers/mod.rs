@@ -4,7 +4,6 @@
 //! A file here can be of any kind, also a log of a terabyte: readers are bounded in time and memory, and never wait for a file.
 
 pub mod alert_log;
-pub mod alter_system;
 pub mod limits_conf;
 pub mod locate;
 pub mod oratab;

@@ -55,13 +55,6 @@ impl Parameters {
         if all.add_file(files, path, &mut Vec::new(), 0, notes) { all.of_instance(sid) } else { Self::default() }
     }
 
-    /// Parses the text of an init.ora, for the instance `sid`.
-    pub fn parse(text: &str, sid: &str) -> Self {
-        let mut all = Self::default();
-        all.add_text(text);
-        all.of_instance(sid)
-    }
-
     /// The effective value.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|parameter| parameter.name == name).map(|parameter| parameter.value.as_str())
@@ -72,12 +65,8 @@ impl Parameters {
         size(self.get(name)?)
     }
 
-    /// Whether Automatic Memory Management puts the SGA into files of /dev/shm, which rules out huge pages.
-    pub fn is_automatic_memory(&self) -> bool {
-        self.memory_target().is_some()
-    }
-
-    /// What /dev/shm has to hold at a start: MEMORY_MAX_TARGET, or MEMORY_TARGET if that is larger. `None` if neither is set.
+    /// What /dev/shm has to hold at a start: MEMORY_MAX_TARGET, or MEMORY_TARGET if that is larger. `None` if neither is set: with either
+    /// Automatic Memory Management puts the SGA into files there, which rules out huge pages.
     pub fn memory_target(&self) -> Option<Bytes> {
         self.size("memory_max_target").max(self.size("memory_target")).filter(|size| size.0 > 0)
     }
@@ -228,6 +217,12 @@ fn unquoted(value: &str) -> &str {
 mod tests {
     use super::*;
 
+    fn parse(text: &str, sid: &str) -> Parameters {
+        let mut all = Parameters::default();
+        all.add_text(text);
+        all.of_instance(sid)
+    }
+
     #[test]
     fn an_init_ora() {
         let text = "# comment\n\
@@ -240,15 +235,15 @@ mod tests {
                     *.pre_page_sga=TRUE\n\
                     *.control_files='/a/1.ctl','/a/2.ctl'\n\
                     nonsense\n= 5\n*.=7\nmemory_target=0\n";
-        let one = Parameters::parse(text, "TEST1");
+        let one = parse(text, "TEST1");
         assert_eq!(one.size("sga_target"), Some(Bytes(4 << 30)));
         assert_eq!(one.sga_max_size(), Some(Bytes(4 << 30)));
         assert_eq!((one.get("db_name"), one.get("use_large_pages")), (Some("test # no comment"), Some("only")));
-        assert!(!one.is_automatic_memory());
-        let third = Parameters::parse(text, "TEST3");
+        assert!(one.memory_target().is_none());
+        let third = parse(text, "TEST3");
         assert_eq!((third.size("sga_target"), third.sga_max_size()), (Some(Bytes(3 << 30)), Some(Bytes(3 << 30))));
-        assert!(Parameters::parse("memory_max_target=2G", "x").is_automatic_memory());
-        assert!(Parameters::parse("\0\u{1}garbage", "x").is_empty());
+        assert!(parse("memory_max_target=2G", "x").memory_target().is_some());
+        assert!(parse("\0\u{1}garbage", "x").is_empty());
     }
 
     /// A line that one block ends in goes on in the next.
@@ -265,7 +260,7 @@ mod tests {
             for (number, part) in (2..).zip(text.as_bytes().chunks(BLOCK_TEXT)) {
                 file.extend(block(number, part));
             }
-            let found = Parameters::parse(&text_of(&file).unwrap(), "TEST1");
+            let found = parse(&text_of(&file).unwrap(), "TEST1");
             assert_eq!(found.size("sga_target"), Some(Bytes(12345 << 20)), "{shift}");
             assert_eq!(found.size("sga_max_size"), Some(Bytes(5 << 30)), "{shift}");
             assert_eq!(found.get("_parameter_39"), Some("39"), "{shift}");

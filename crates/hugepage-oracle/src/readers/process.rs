@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::readers::words::is_name;
 
+/// The prefixes of the names of background processes.
+const PREFIXES: [&str; 7] = ["ora", "xe", "db", "asm", "mdb", "apx", "ios"];
+
 /// The kind of an instance: what it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OracleKind {
@@ -33,30 +36,6 @@ impl fmt::Display for OracleKind {
     }
 }
 
-impl OracleKind {
-    /// The prefixes of the names of background processes, each with its kind of instance.
-    const PREFIXES: [(&str, Self); 7] = [
-        ("ora", Self::Database),
-        ("xe", Self::Database),
-        ("db", Self::Database),
-        ("asm", Self::Asm),
-        ("mdb", Self::ManagementDatabase),
-        ("apx", Self::AsmProxy),
-        ("ios", Self::IoServer),
-    ];
-
-    /// The kind by the first characters of the SID: those of Grid Infrastructure are reserved.
-    pub fn of_sid(sid: &str) -> Self {
-        match sid {
-            _ if sid.starts_with("+ASM") => Self::Asm,
-            _ if sid.starts_with("+APX") => Self::AsmProxy,
-            _ if sid.starts_with("+IOS") => Self::IoServer,
-            _ if sid.starts_with("-MGMTDB") => Self::ManagementDatabase,
-            _ => Self::Database,
-        }
-    }
-}
-
 /// An instance: its SID, which is unique among the instances of one ORACLE_HOME.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OracleInstance {
@@ -64,6 +43,20 @@ pub struct OracleInstance {
     pub kind: OracleKind,
     /// `ORACLE_SID`, in its own case.
     pub sid: String,
+}
+
+impl OracleInstance {
+    /// The instance of that SID, whose first characters tell the kind: those of Grid Infrastructure are reserved.
+    pub fn new(sid: &str) -> Self {
+        let kind = match sid {
+            _ if sid.starts_with("+ASM") => OracleKind::Asm,
+            _ if sid.starts_with("+APX") => OracleKind::AsmProxy,
+            _ if sid.starts_with("+IOS") => OracleKind::IoServer,
+            _ if sid.starts_with("-MGMTDB") => OracleKind::ManagementDatabase,
+            _ => OracleKind::Database,
+        };
+        Self { kind, sid: sid.to_owned() }
+    }
 }
 
 /// A process of an instance.
@@ -86,12 +79,13 @@ impl OracleProcess {
         }
         let (prefix, rest) = name.split_once('_')?;
         let (function, sid) = rest.split_once('_')?;
-        let (_, kind) = OracleKind::PREFIXES.into_iter().find(|(known, _)| *known == prefix)?;
         // Others may be called db_backup_1, too.
         let is_long = prefix.len() < 3 && function.len() != 4 || function.is_empty();
-        let known = is_sid(sid) && !is_long && function.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let instance = || OracleInstance { kind, sid: sid.to_owned() };
-        known.then(|| Self { instance: instance(), is_pmon: function == "pmon" })
+        let known = PREFIXES.contains(&prefix)
+            && is_sid(sid)
+            && !is_long
+            && function.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        known.then(|| Self { instance: OracleInstance::new(sid), is_pmon: function == "pmon" })
     }
 }
 
@@ -102,8 +96,7 @@ fn server(name: &str) -> Option<OracleProcess> {
         _ if name.starts_with('+') => name.split('_').next().unwrap_or(name),
         _ => name,
     };
-    let instance = || OracleInstance { kind: OracleKind::of_sid(sid), sid: sid.to_owned() };
-    is_sid(sid).then(|| OracleProcess { instance: instance(), is_pmon: false })
+    is_sid(sid).then(|| OracleProcess { instance: OracleInstance::new(sid), is_pmon: false })
 }
 
 /// A name, after `+` or `-` for Grid Infrastructure's own.

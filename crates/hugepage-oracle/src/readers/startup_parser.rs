@@ -45,22 +45,14 @@ enum Section {
 impl StartupParser {
     /// Reads a line without its end.
     pub fn line(&mut self, line: &str) {
-        let line = line.trim();
-        match Timestamp::split(line) {
-            Some((time, rest)) => {
-                self.now = Some(time);
-                if !rest.is_empty() {
-                    self.content(rest);
-                }
-            }
-            None => self.content(line),
-        }
+        let (time, content) = Timestamp::split(line).map_or((None, line.trim()), |(time, rest)| (Some(time), rest));
+        self.now = time.or(self.now.take());
+        self.content(content);
     }
 
     /// Reads the last line of a log without its end: its numbers may be cut, so only the fact of a start counts.
     pub fn cut_line(&mut self, line: &str) {
-        let line = line.trim();
-        let content = Timestamp::split(line).map_or(line, |(_, rest)| rest);
+        let content = Timestamp::split(line).map_or(line.trim(), |(_, rest)| rest);
         if content.starts_with(START) {
             self.line(line);
         }
@@ -93,7 +85,9 @@ impl StartupParser {
 
     fn content(&mut self, line: &str) {
         if let Some(rest) = line.strip_prefix(START) {
-            self.begin(rest);
+            *self = Self { now: self.now.take(), ..Self::default() };
+            self.start.at.clone_from(&self.now);
+            self.start.mode = rest.split(')').next().map(str::to_owned);
             return;
         }
         if self.section == Section::Over || line.is_empty() {
@@ -105,17 +99,10 @@ impl StartupParser {
             Section::Error => self.error(line),
             Section::Text | Section::Over => false,
         };
-        if taken {
-            return;
+        if !taken {
+            self.section = Section::Text;
+            self.other(line);
         }
-        self.section = Section::Text;
-        self.other(line);
-    }
-
-    fn begin(&mut self, rest: &str) {
-        *self = Self { now: self.now.take(), ..Self::default() };
-        self.start.at.clone_from(&self.now);
-        self.start.mode = rest.split(')').next().map(str::to_owned);
     }
 
     fn other(&mut self, line: &str) {

@@ -16,8 +16,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::SafeDirectory;
-use crate::history::HistoryError;
-use crate::history::stored::{StoredRecords, read_line};
+use crate::history::stored::{StoredRecords, failed, read_line};
 
 /// A longer file is neither read nor written: this program did not write it.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -45,18 +44,18 @@ impl HistoryFile {
     }
 
     /// The records, one at a time; `None` if there is no file.
-    pub fn records(&self) -> Result<Option<StoredRecords>, HistoryError> {
+    pub fn records(&self) -> io::Result<Option<StoredRecords>> {
         let file = self.open(OFlags::RDONLY)?;
         Ok(file.map(|file| StoredRecords::of(&self.path, file)))
     }
 
     /// The last record for which `wanted` holds. Reads only so much of the end, for a start of the server waits for it.
-    pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
+    pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
         self.records()?.map_or(Ok(None), |records| records.last(limit::HISTORY, wanted))
     }
 
     /// Appends one record in one write. If it does not fit completely, the file is cut back.
-    pub fn append(&self, record: &Record) -> Result<(), HistoryError> {
+    pub fn append(&self, record: &Record) -> io::Result<()> {
         let Some(mut file) = self.open(OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)? else {
             return Err(self.error("create", io::ErrorKind::NotFound.into()));
         };
@@ -78,7 +77,7 @@ impl HistoryFile {
 
     /// Drops damaged lines and all others except the last `keep`, and makes the rest durable across a crash of the machine
     /// (fsync). Returns the number of damaged lines. Never holds more than one line: the caller may run for years.
-    pub fn trim(&self, keep: usize) -> Result<usize, HistoryError> {
+    pub fn trim(&self, keep: usize) -> io::Result<usize> {
         let Some(mut file) = self.open(OFlags::RDONLY)? else { return Ok(0) };
         let (mut whole, mut damaged) = (0_usize, 0);
         let counted = each_line(&file, |line| {
@@ -117,7 +116,7 @@ impl HistoryFile {
     }
 
     /// Opens it if it is a regular file of this user and not a link; `None` if it does not exist and is not to be created.
-    fn open(&self, flags: OFlags) -> Result<Option<File>, HistoryError> {
+    fn open(&self, flags: OFlags) -> io::Result<Option<File>> {
         let opened = SafeDirectory::open_above(&self.path, OFlags::PATH)
             .and_then(|(directory, name)| directory.open_file(name, flags, mode_in(&directory)?));
         let file = match opened {
@@ -138,12 +137,13 @@ impl HistoryFile {
         }
     }
 
-    fn error(&self, operation: &'static str, source: io::Error) -> HistoryError {
-        HistoryError::Io { operation, path: self.path.clone(), source }
+    fn error(&self, operation: &str, source: io::Error) -> io::Error {
+        failed(operation, &self.path, &source)
     }
 
-    fn refused(&self, found: &'static str) -> HistoryError {
-        HistoryError::Refused { path: self.path.clone(), found }
+    /// `found`: what the file is instead, a noun phrase.
+    fn refused(&self, found: &str) -> io::Error {
+        io::Error::other(format!("\"{}\" is {found}, not a history file of this server", self.path.display()))
     }
 }
 

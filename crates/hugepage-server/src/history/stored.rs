@@ -3,12 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::iter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hugepage_assess::history::record::{MAX_LINE_BYTES, Record};
 use serde::{Deserialize, Serialize};
-
-use crate::history::HistoryError;
 
 /// What was read.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +34,7 @@ impl StoredRecords {
     }
 
     /// Goes to the first line that is among the last `most` bytes.
-    pub fn rewind(&mut self, most: u64) -> Result<(), HistoryError> {
+    pub fn rewind(&mut self, most: u64) -> io::Result<()> {
         self.damaged = 0;
         let found = self.reader.get_ref().metadata().and_then(|file| {
             let first = file.len().saturating_sub(most);
@@ -47,7 +45,7 @@ impl StoredRecords {
     }
 
     /// The record of the next line, `None` if it has none that is known here; nothing at the end of the file.
-    pub fn line(&mut self) -> Option<Result<Option<Record>, HistoryError>> {
+    pub fn line(&mut self) -> Option<io::Result<Option<Record>>> {
         match read_line(&mut self.reader, &mut self.line) {
             Ok(false) => return None,
             Ok(true) => {}
@@ -63,14 +61,14 @@ impl StoredRecords {
     }
 
     /// All that is among the last `most` bytes.
-    pub fn read(mut self, most: u64) -> Result<History, HistoryError> {
+    pub fn read(mut self, most: u64) -> io::Result<History> {
         self.rewind(most)?;
         let records = self.by_ref().collect::<Result<_, _>>()?;
         Ok(History { records, damaged: self.damaged })
     }
 
     /// The last record for which `wanted` holds, among the last `most` bytes. Looks first at the end, for `watch` asks every minute.
-    pub fn last(mut self, most: u64, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, HistoryError> {
+    pub fn last(mut self, most: u64, wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
         for most in [most.min(2 * MAX_LINE_BYTES as u64), most] {
             self.rewind(most)?;
             let better = |last, record| if wanted(&record) { Some(record) } else { last };
@@ -81,13 +79,13 @@ impl StoredRecords {
         Ok(None)
     }
 
-    fn error(&self, source: io::Error) -> HistoryError {
-        HistoryError::Io { operation: "read", path: self.path.clone(), source }
+    fn error(&self, source: io::Error) -> io::Error {
+        failed("read", &self.path, &source)
     }
 }
 
 impl Iterator for StoredRecords {
-    type Item = Result<Record, HistoryError>;
+    type Item = io::Result<Record>;
 
     fn next(&mut self) -> Option<Self::Item> {
         iter::from_fn(|| self.line()).find_map(Result::transpose)
@@ -107,4 +105,9 @@ pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Re
         reader.skip_until(b'\n')?;
     }
     Ok(true)
+}
+
+/// The error of an operation on the history file at `path`.
+pub(super) fn failed(operation: &str, path: &Path, source: &io::Error) -> io::Error {
+    io::Error::new(source.kind(), format!("could not {operation} history file \"{}\": {source}", path.display()))
 }

@@ -1,6 +1,6 @@
 //! What was recorded of an instance: by the preloaded PostgreSQL extension, by `watch`, or in the alert logs of Oracle.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use hugepage_assess::history::Record;
@@ -9,9 +9,9 @@ use hugepage_host::{ServerIdentity, readers};
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, Pages, ReadError};
+use hugepage_server::history::History;
 use hugepage_server::history::file::path_of_server;
 use hugepage_server::history::stored::StoredRecords;
-use hugepage_server::history::{History, HistoryError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -100,7 +100,7 @@ impl HostHistory {
         &self,
         instance: &ServerIdentity,
         wanted: impl Fn(&Record) -> bool,
-    ) -> impl Fn(StoredRecords) -> Result<Option<Record>, HistoryError> {
+    ) -> impl Fn(StoredRecords) -> io::Result<Option<Record>> {
         let is_of_instance = self.is_of(instance);
         move |records| records.last(limit::HISTORY, |record| is_of_instance(record) && wanted(record))
     }
@@ -109,7 +109,7 @@ impl HostHistory {
     fn of_server<T: Default + Serialize + DeserializeOwned>(
         &self,
         instance: &ServerIdentity,
-        read: impl Fn(StoredRecords) -> Result<T, HistoryError>,
+        read: impl Fn(StoredRecords) -> io::Result<T>,
     ) -> Option<(String, Result<T, String>)> {
         let directory = instance.postgresql()?.directory.as_ref()?;
         let path = path_of_server(Path::new(directory)).to_string_lossy().into_owned();
@@ -123,7 +123,7 @@ impl HostHistory {
     pub(super) fn of_watch<T: Default>(
         &self,
         instance: &ServerIdentity,
-        read: impl Fn(StoredRecords) -> Result<T, HistoryError>,
+        read: impl Fn(StoredRecords) -> io::Result<T>,
     ) -> (String, Result<T, String>) {
         let path = state::history_file(&self.named, instance).to_string_lossy().into_owned();
         let found = opened(&InstanceFiles::own(&self.root), &path, read);
@@ -145,7 +145,7 @@ impl HostHistory {
 fn opened<T: Default>(
     files: &InstanceFiles,
     path: &str,
-    read: impl Fn(StoredRecords) -> Result<T, HistoryError>,
+    read: impl Fn(StoredRecords) -> io::Result<T>,
 ) -> Result<T, String> {
     // No writer makes one, and its target may not exist in a tree.
     if files.read_link(path).is_ok() {
