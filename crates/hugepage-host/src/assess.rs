@@ -130,7 +130,7 @@ impl InspectedServer {
 /// start: the next start is one with them and the running size, with a note. `pending`: without the past.
 fn requested_with_past(
     current: &CurrentStart<'_>,
-    pending: Pending,
+    mut pending: Pending,
     pool_state: &PoolState,
     past: &Past,
     notes: &mut Notes,
@@ -144,14 +144,11 @@ fn requested_with_past(
          shows what a restart would get",
     );
     let Some(segment) = current.segment else { return (requested, pending) };
-    let pending = match pending {
+    // Files that have changed may ask for another size as well, or for nothing that the server accepts.
+    if pending == Pending::Unchanged {
         // An assessment does not use the number of connections.
-        Pending::Unchanged => {
-            let demand = Demand { requested, max_connections: 0, shared_memory: segment.to_reserve };
-            Pending::Changed(demand, pool_state.clone())
-        }
-        // Files that have changed may ask for another size as well, or for nothing that the server accepts.
-        pending => pending,
-    };
+        let demand = Demand { requested, max_connections: 0, shared_memory: segment.to_reserve };
+        pending = Pending::Changed(demand, pool_state.clone());
+    }
     (Requested { huge_pages: HugePages::Off, ..requested }, pending)
 }

@@ -1,8 +1,5 @@
 //! What the inspection of every server of a host shares.
 
-use std::cell::OnceCell;
-use std::time::SystemTime;
-
 use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::host::mounts;
@@ -17,8 +14,6 @@ use super::service_accounts::ServiceAccounts;
 /// What is the same for all servers of a host.
 pub(super) struct InspectContext<'a> {
     pub(super) root: &'a Root,
-    /// [`boot_time`](hugepage_kernel::proc::process::boot_time); the error is a note.
-    pub(super) booted: OnceCell<Result<SystemTime, String>>,
     pub(super) default: Option<PageSize>,
     pub(super) base: Option<PageSize>,
     pub(super) devices: Devices,
@@ -53,7 +48,6 @@ impl<'a> InspectContext<'a> {
         }
         Self {
             root,
-            booted: OnceCell::new(),
             default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
             base: notes.keep(root.base_page_size()),
             accounts: ServiceAccounts::read(root, service_accounts, notes),

@@ -108,7 +108,6 @@ impl InspectContext<'_> {
         notes: &mut Notes,
     ) -> (ServerIdentity, ServerSettings) {
         let (root, pid) = (self.root, found.pid);
-        let service = control_group::service(root, pid);
         let (name, version, product, settings) = match &found.who {
             DiscoveredKind::PostgreSql(arguments) => {
                 let (server, version, settings) = postgresql::files(root, files, pid, arguments, notes);
@@ -127,7 +126,6 @@ impl InspectContext<'_> {
             ServerProduct::PostgreSql(server) => server.directory.as_deref(),
             ServerProduct::Oracle(oracle) => oracle.home.as_deref(),
         };
-        let uid = found.users.as_ref().map(|users| users.effective);
         let mappings = memory.shared.iter().flat_map(|memory| &memory.mappings);
         let identity = ServerIdentity {
             name,
@@ -135,12 +133,12 @@ impl InspectContext<'_> {
             started,
             allocation: mappings.max_by_key(|mapping| mapping.size()).map(|mapping| mapping.inode),
             place: InstancePlace {
-                uid,
+                uid: found.users.as_ref().map(|users| users.effective),
                 container: self.container(pid, files, directory),
                 host_name: identity::host_name_of(root, pid, files),
             },
             reader: Owner::default(),
-            service,
+            service: control_group::service(root, pid),
             version,
             product,
         };
@@ -157,8 +155,7 @@ impl InspectContext<'_> {
         let ours = directory.and_then(|directory| self.root.inode(directory));
         (its.is_none() || its != ours).then(|| match its {
             Some((device, inode)) => {
-                let device = (rustix::fs::major(device), rustix::fs::minor(device));
-                format!("{}.{}-{inode}", device.0, device.1)
+                format!("{}.{}-{inode}", rustix::fs::major(device), rustix::fs::minor(device))
             }
             None => namespace::number(self.root, pid).unwrap_or_default(),
         })

@@ -94,8 +94,7 @@ impl InspectContext<'_> {
     /// When the process started, by the clock now; `None` if it has ended, or a note says why it is unknown.
     fn started(&self, pid: i32, notes: &mut Notes) -> Option<SystemTime> {
         let stat = notes.keep(process::stat(self.root, pid)).flatten()?;
-        let booted = self.booted.get_or_init(|| process::boot_time(self.root).map_err(|error| error.to_string()));
-        notes.keep(booted.as_ref())?.checked_add(stat.start_after_boot())
+        notes.keep(process::boot_time(self.root))?.checked_add(stat.start_after_boot())
     }
 
     /// What the server asked for, and asks for at its next start.

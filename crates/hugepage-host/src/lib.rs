@@ -46,8 +46,6 @@ pub use memory::ObservedMemory;
 pub use next_start::{AskStart, ServerStart, StartProgram};
 pub use postgresql::PostgreSqlServer;
 pub use processes::is_postgresql;
-pub use service_accounts::{
-    FILE as SERVICE_ACCOUNTS, is_usual as is_usual_service_account, listed as listed_service_accounts,
-};
+pub use service_accounts::{SERVICE_ACCOUNTS, is_usual_service_account, listed_service_accounts};
 pub use snapshot::{HostFacts, RecallPast, Snapshot, StoppedClusters};
 pub use survey::{Survey, survey};

@@ -1,5 +1,7 @@
 //! The memory of one server, seen from another process: what its processes share, the kind of its pages, and their page tables.
 
+use std::collections::BTreeMap;
+
 use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::model::{Landing, RESIZABLE, Requested, Segment};
 use hugepage_assess::pools;
@@ -143,15 +145,12 @@ impl InspectContext<'_> {
 impl InstanceMemory {
     /// The bytes in pages of each size, ascending; pages of unknown size last, as `None`.
     pub fn by_page_size(&self) -> Vec<(Option<PageSize>, Bytes)> {
-        let mut sums: Vec<(Option<PageSize>, Bytes)> = Vec::new();
+        let mut sums: BTreeMap<(bool, Option<PageSize>), Bytes> = BTreeMap::new();
         for mapping in &self.mappings {
-            match sums.iter_mut().find(|(size, _)| *size == mapping.page_size) {
-                Some((_, sum)) => *sum = sum.saturating_add(mapping.memory()),
-                None => sums.push((mapping.page_size, mapping.memory())),
-            }
+            let sum = sums.entry((mapping.page_size.is_none(), mapping.page_size)).or_default();
+            *sum = sum.saturating_add(mapping.memory());
         }
-        sums.sort_by_key(|(size, _)| (size.is_none(), *size));
-        sums
+        sums.into_iter().map(|((_, size), sum)| (size, sum)).collect()
     }
 
     /// All of it as one segment, on a host with base pages of `base` and huge pages of `huge`. `None` if there is no mapping.

@@ -48,13 +48,11 @@ const MAX_FILES: usize = 2000;
 const MAX_CRONTAB: u64 = 1 << 20;
 /// The settings of a unit that name what it starts.
 const STARTS: [&str; 5] = ["Wants", "Requires", "BindsTo", "Upholds", "Unit"];
-/// A unit or another file, and a data directory or why it is unknown.
-pub(super) type UnitDirectory = (String, Result<String, String>);
-/// The path of a script, and its text or why that is unknown.
-pub(super) type StartScript = (String, Result<String, String>);
+/// A unit with a data directory, or another file with its text; or why that is unknown.
+pub(super) type NamedFile = (String, Result<String, String>);
 
 /// The scripts and crontabs of a host, as far as this process may read them.
-pub(super) fn scripts(root: &Root) -> Vec<StartScript> {
+pub(super) fn scripts(root: &Root) -> Vec<NamedFile> {
     let (mut files, mut found) = (RootFiles::new(root, MAX_FILES), Vec::new());
     let is_without_units = |place: &&str| *place != INIT || !root.exists(RUNTIME);
     let mut waiting: Vec<_> = SCRIPTS.into_iter().filter(is_without_units).map(str::to_owned).collect();
@@ -77,7 +75,7 @@ pub(super) fn scripts(root: &Root) -> Vec<StartScript> {
 }
 
 /// The crontabs of users, each read by its user: root finds them, and has no right to read them.
-fn crontabs(root: &Root) -> Vec<StartScript> {
+fn crontabs(root: &Root) -> Vec<NamedFile> {
     let names = |place| root.list(place).unwrap_or_default().into_iter().map(move |name| format!("{place}/{name}"));
     let file = |path: String| Some((root.find(&path, false).ok().filter(|file| file.metadata.is_file())?, path));
     let found: Vec<_> = CRONTABS.into_iter().flat_map(names).filter_map(file).collect();
@@ -90,13 +88,9 @@ fn crontabs(root: &Root) -> Vec<StartScript> {
     found.into_iter().map(|(_, path)| path).zip(texts).collect()
 }
 
-/// What may start PostgreSQL. `enabled` gets the units that others start; `scripts` is [`scripts`].
-pub(super) fn units(
-    root: &Root,
-    scripts: &[StartScript],
-    enabled: &mut Vec<String>,
-    notes: &mut Notes,
-) -> Vec<UnitDirectory> {
+/// What may start PostgreSQL: data directories, the units that others start, and notes. `scripts` is [`scripts`].
+pub(super) fn units(root: &Root, scripts: &[NamedFile]) -> (Vec<NamedFile>, Vec<String>, Vec<String>) {
+    let (mut enabled, mut notes) = (Vec::new(), Notes::default());
     let mut units = Units { files: RootFiles::new(root, MAX_FILES), names: BTreeMap::new() };
     for place in PLACES {
         let mut list = |path: &str| units.files.names(path).map_err(|why| notes.add(why)).unwrap_or_default();
@@ -105,7 +99,7 @@ pub(super) fn units(
         enabled.extend(names.iter().filter(pulls).flat_map(|name| list(&format!("{place}/{name}"))));
         units.names.insert(place, names);
     }
-    let all = units.names.values().flatten().chain(&*enabled).map(|name| name.strip_suffix(".d").unwrap_or(name));
+    let all = units.names.values().flatten().chain(&enabled).map(|name| name.strip_suffix(".d").unwrap_or(name));
     let mut waiting: BTreeSet<_> = all.flat_map(with_service).collect();
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
     while let Some(name) = waiting.pop_first() {
@@ -124,14 +118,14 @@ pub(super) fn units(
         }
         seen.insert(name);
     }
-    let of_script = |(path, text): &StartScript| match unit_of_quadlet(path) {
+    let of_script = |(path, text): &NamedFile| match unit_of_quadlet(path) {
         Some(unit) => Some((unit, Err(IN_CONTAINER.to_owned()))),
         None => Some((path.clone(), Err(why_of_script(path, text.as_ref())?))),
     };
     found.extend(scripts.iter().filter_map(of_script));
     found.sort();
     found.dedup();
-    found
+    (found, enabled, notes.into_vec())
 }
 
 /// Why a script or a crontab may start a server; `None` if no line of it does.
@@ -266,14 +260,13 @@ mod tests {
 
         /// `UNIT DIRECTORY`, or `UNIT: WHY`.
         fn units(&self) -> Vec<String> {
-            let mut notes = Notes::default();
             let root = Root::at(self.0.path());
-            let units = units(&root, &scripts(&root), &mut Vec::new(), &mut notes).into_iter();
-            let units = units.map(|(name, found)| match found {
+            let (units, _, notes) = units(&root, &scripts(&root));
+            let units = units.into_iter().map(|(name, found)| match found {
                 Ok(directory) => format!("{name} {directory}"),
                 Err(why) => format!("{name}: {why}"),
             });
-            units.chain(notes.into_vec()).collect()
+            units.chain(notes).collect()
         }
 
         /// With this file alone.

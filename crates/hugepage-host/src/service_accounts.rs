@@ -18,12 +18,12 @@ use super::processes::{Credentials, ProcessGlance};
 use crate::readers::Owner;
 
 /// Names and uids of more service accounts, one a line; `#` begins a comment.
-pub const FILE: &str = "/etc/hugepage-sidecar/service-accounts";
+pub const SERVICE_ACCOUNTS: &str = "/etc/hugepage-sidecar/service-accounts";
 /// Accounts of packages and manuals.
 const USUAL: [&str; 4] = ["enterprisedb", "grid", "oracle", "postgres"];
 
 /// Whether an account of this name is, or with others may be, a service account on every host.
-pub fn is_usual(name: &str) -> bool {
+pub fn is_usual_service_account(name: &str) -> bool {
     USUAL.contains(&name) || (name.len() == 6 && (name.starts_with("ora") || name.ends_with("adm")))
 }
 
@@ -40,7 +40,7 @@ pub(super) struct ServiceAccounts<'a> {
 impl<'a> ServiceAccounts<'a> {
     /// Those of the host, and `more`, which are names and uids. What can't be read is a note.
     pub(super) fn read(root: &'a Root, more: &[String], notes: &mut Notes) -> Self {
-        let file = notes.keep(listed(root)).unwrap_or_default();
+        let file = notes.keep(listed_service_accounts(root)).unwrap_or_default();
         let usual = USUAL.iter().map(|&name| name.to_owned());
         Self {
             root,
@@ -132,9 +132,9 @@ impl<'a> ServiceAccounts<'a> {
     }
 }
 
-/// The lines of [`FILE`] without comments; none if there is no such file.
-pub fn listed(root: &Root) -> Result<Vec<String>, ReadError> {
-    let text = if_there(root.read(FILE))?.unwrap_or_default();
+/// The lines of [`SERVICE_ACCOUNTS`] without comments; none if there is no such file.
+pub fn listed_service_accounts(root: &Root) -> Result<Vec<String>, ReadError> {
+    let text = if_there(root.read(SERVICE_ACCOUNTS))?.unwrap_or_default();
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
 }

@@ -19,7 +19,7 @@ use super::identify::ServerIdentity;
 use super::next_start::{AskStart, ServerFiles, StartProgram};
 use super::postgresql::{Configured, requested_by_settings};
 use super::postgresql_service::{IN_CONTAINER, NOT_KNOWN};
-use super::postgresql_units::{UnitDirectory, scripts, units};
+use super::postgresql_units::{NamedFile, scripts, units};
 use super::snapshot::{HostFacts, Snapshot, StoppedClusters};
 use super::stopped_readers::by_owners;
 use crate::readers::{self, Owner};
@@ -35,10 +35,7 @@ impl Snapshot {
         let (mut unread, mut notes) = (Vec::new(), Notes::default());
         let (host, running) = (&self.host, self.servers.iter().map(|server| &server.id).collect::<Vec<_>>());
         let scripts = scripts(root);
-        let read_units = || {
-            let (mut notes, mut enabled) = (Notes::default(), Vec::new());
-            (units(root, &scripts, &mut enabled, &mut notes), enabled, notes.into_vec())
-        };
+        let read_units = || units(root, &scripts);
         let (mut units, enabled, noted) = readers::read_as(&Owner::nobody(root), read_units).unwrap_or_else(|why| {
             why.add_to(&mut unread);
             Default::default()
@@ -60,11 +57,11 @@ impl Snapshot {
         let find = |place: Option<&String>, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| {
             search.find(place.map_or(&*places, slice::from_ref), is_mine, notes)
         };
-        for one in by_owners(&host.owners, || Some(places.clone()), &mut unread, &mut notes, find) {
+        for one in by_owners(&host.owners, || places.clone(), &mut unread, &mut notes, find) {
             clusters.entry(PathBuf::from(&one.name)).or_insert(one);
         }
         unread.iter().for_each(|unread| notes.add(unread.to_string()));
-        let of_unit = |(unit, directory): &UnitDirectory| {
+        let of_unit = |(unit, directory): &NamedFile| {
             let why = directory.as_ref().err()?.clone();
             Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
         };
@@ -74,7 +71,7 @@ impl Snapshot {
 }
 
 /// Whether what a unit or a script may start runs: one in which no server is seen runs something else.
-fn is_settled(root: &Root, running: &[&ServerIdentity], (unit, directory): &UnitDirectory) -> bool {
+fn is_settled(root: &Root, running: &[&ServerIdentity], (unit, directory): &NamedFile) -> bool {
     let Err(why) = directory else { return false };
     let events = format!("/sys/fs/cgroup/system.slice/{unit}/cgroup.events");
     let is_populated = || root.read_short(&events, |text| text.contains("populated 1")).unwrap_or(false);
@@ -91,7 +88,7 @@ struct Clusters<'a> {
     given: &'a [PathBuf],
     ask: Option<&'a AskStart<'a>>,
     /// The units that do not run, each with its directory or why that is unknown.
-    units: &'a [UnitDirectory],
+    units: &'a [NamedFile],
     /// The units that others start, as at boot.
     enabled: &'a [String],
 }

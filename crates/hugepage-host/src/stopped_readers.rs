@@ -38,7 +38,7 @@ impl InspectContext<'_> {
         let homes = || -> BTreeSet<String> {
             oratab::read(root, &mut Notes::default()).into_iter().map(|entry| entry.home).collect()
         };
-        let homes = || Some(readers::read_as(&Owner::nobody(root), homes).ok()?.into_iter().collect());
+        let homes = || Vec::from_iter(readers::read_as(&Owner::nobody(root), homes).unwrap_or_default());
         let find = |home: Option<&String>, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| {
             stopped::stopped(&host, &running, home, is_mine, notes)
         };
@@ -69,7 +69,7 @@ impl InspectContext<'_> {
 #[track_caller]
 pub(super) fn by_owners<T: Serialize + DeserializeOwned>(
     owners: &[Owner],
-    places: impl Fn() -> Option<Vec<String>>,
+    places: impl Fn() -> Vec<String>,
     unread: &mut Vec<Unread>,
     notes: &mut Notes,
     find: impl Fn(Option<&String>, &dyn Fn(Option<u32>) -> Claim, &mut Notes) -> Vec<T>,
@@ -87,8 +87,8 @@ pub(super) fn by_owners<T: Serialize + DeserializeOwned>(
         (found, notes.into_vec())
     };
     let mut answers = readers::read_each(owners, |number| read(number, None));
-    let is_silent = answers.iter().any(Result::is_err);
-    if let Some(places) = Some(places).filter(|_| is_silent).and_then(|places| places()).filter(|all| !all.is_empty()) {
+    let places = if answers.iter().any(Result::is_err) { places() } else { Vec::new() };
+    if !places.is_empty() {
         let at = |owner: &Owner, place: &String| Owner { place: place.clone(), ..owner.clone() };
         let asked: Vec<_> = owners.iter().flat_map(|owner| places.iter().map(|place| at(owner, place))).collect();
         answers = readers::read_each(&asked, |number| read(number / places.len(), Some(&asked[number].place)));

@@ -8,14 +8,14 @@ use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_oracle::stopped::{StoppedOracle, StoppedState};
 
-use super::{Families, InstanceMetrics, Measured, MetricsSnapshot};
+use super::{Families, InstanceMetrics, MetricsSnapshot};
 
 /// Metrics of one thing: how it is measured, the name, the HELP, and the value. `None` is unknown.
 macro_rules! gauges {
     ($of:ident: $($kind:ident $name:literal $help:literal = $($value:expr),+;)*) => { $($of.$kind($name, $help, $($value),+);)* };
 }
 
-fn of_instance(instance: &InstanceMetrics, of: &mut Measured<'_>) {
+fn of_instance(instance: &InstanceMetrics, of: &mut Families) {
     let (status, facts, tables) = (&instance.status, &instance.status.facts, &instance.page_tables);
     let limit = facts.pool_state.limits.as_ref().and_then(|limits| limits.tightest());
     let found = |name: &&str| (vec![("finding", (*name).to_owned())], status.severity_of(name) as u8);
@@ -59,7 +59,7 @@ fn of_instance(instance: &InstanceMetrics, of: &mut Measured<'_>) {
 }
 
 /// Names of their own: what is said of running instances has no samples of others.
-fn of_stopped(stopped: &StoppedOracle, of: &mut Measured<'_>) {
+fn of_stopped(stopped: &StoppedOracle, of: &mut Families) {
     let missing = stopped.forecast.as_ref().and_then(|forecast| forecast.missing);
     let missing = missing.or(stopped.wants.pages().filter(|pages| *pages == Pages(0)));
     gauges! { of:
@@ -71,7 +71,7 @@ fn of_stopped(stopped: &StoppedOracle, of: &mut Measured<'_>) {
     }
 }
 
-fn of_pool(row: &PoolRow, of: &mut Measured<'_>) {
+fn of_pool(row: &PoolRow, of: &mut Families) {
     let pool = &row.pool;
     gauges! { of:
         number "hugepage_pool_nr_hugepages" "Pages in the pool of the host, surplus included." = pages(Some(pool.nr));
@@ -84,7 +84,7 @@ fn of_pool(row: &PoolRow, of: &mut Measured<'_>) {
     }
 }
 
-fn of_host(host: &MetricsSnapshot, of: &mut Measured<'_>) {
+fn of_host(host: &MetricsSnapshot, of: &mut Families) {
     let meminfo = host.meminfo.clone().unwrap_or_default();
     gauges! { of:
         number "hugepage_host_page_tables_bytes" "Page tables of the whole host." = bytes(meminfo.page_tables);
@@ -103,15 +103,15 @@ pub(super) fn families(snapshot: &MetricsSnapshot) -> Families {
     let mut families = Families::default();
     let named = |kind: &str, name: &str| vec![("kind", kind.to_owned()), ("name", name.to_owned())];
     for one in &snapshot.instances {
-        of_instance(one, &mut families.of(named(&one.kind, &one.name)));
+        of_instance(one, families.of(named(&one.kind, &one.name)));
     }
     for one in &snapshot.stopped {
-        of_stopped(one, &mut families.of(named(&one.kind.to_string(), &one.name)));
+        of_stopped(one, families.of(named(&one.kind.to_string(), &one.name)));
     }
     for row in pools::of_host(&snapshot.pools) {
-        of_pool(row, &mut families.of(vec![("page_size", page_size(row.pool.page_size))]));
+        of_pool(row, families.of(vec![("page_size", page_size(row.pool.page_size))]));
     }
-    of_host(snapshot, &mut families.of(Vec::new()));
+    of_host(snapshot, families.of(Vec::new()));
     families
 }
 

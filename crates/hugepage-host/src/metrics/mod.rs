@@ -103,7 +103,11 @@ pub(super) type Labels = Vec<(Text, String)>;
 
 /// All metrics, in the order in which they were named first.
 #[derive(Default)]
-pub(super) struct Families(Vec<Family>);
+pub(super) struct Families {
+    /// Of the thing that is measured now: they are in each of its samples.
+    labels: Labels,
+    all: Vec<Family>,
+}
 
 /// All samples of one metric, a line each.
 struct Family {
@@ -112,13 +116,13 @@ struct Family {
     samples: String,
 }
 
-/// One thing: its labels are in each of its samples.
-pub(super) struct Measured<'a> {
-    labels: Labels,
-    families: &'a mut Families,
-}
+impl Families {
+    /// For the samples of one thing.
+    pub(super) fn of(&mut self, labels: Labels) -> &mut Self {
+        self.labels = labels;
+        self
+    }
 
-impl Measured<'_> {
     /// One number; `None` is unknown.
     pub(super) fn number<N: Display>(&mut self, name: Text, help: Text, value: Option<N>) {
         self.each(name, help, value.map(|value| (Vec::new(), value)));
@@ -132,39 +136,31 @@ impl Measured<'_> {
 
     /// A number for each of several labels.
     pub(super) fn each<N: Display>(&mut self, name: Text, help: Text, samples: impl IntoIterator<Item = (Labels, N)>) {
-        let families = &mut self.families.0;
-        if !families.iter().any(|family| family.name == name) {
-            families.push(Family { name, help, samples: String::new() });
+        if !self.all.iter().any(|family| family.name == name) {
+            self.all.push(Family { name, help, samples: String::new() });
         }
-        let Some(family) = families.iter_mut().find(|family| family.name == name) else { return };
+        let Some(family) = self.all.iter_mut().find(|family| family.name == name) else { return };
         for (more, value) in samples {
             let labels: Vec<_> = self.labels.iter().chain(&more).map(|(name, value)| label(name, value)).collect();
             let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
             family.samples += &format!("{name}{labels} {value}\n");
         }
     }
-}
-
-fn label(name: &str, value: &str) -> String {
-    let value = escape::lines(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    format!("{name}=\"{value}\"")
-}
-
-impl Families {
-    /// For the samples of one thing.
-    pub(super) fn of(&mut self, labels: Labels) -> Measured<'_> {
-        Measured { labels, families: self }
-    }
 
     /// The complete text, without metrics that have no sample.
     pub(super) fn text(self) -> String {
         let mut text = String::new();
-        for Family { name, help, samples } in self.0.iter().filter(|family| !family.samples.is_empty()) {
+        for Family { name, help, samples } in self.all.iter().filter(|family| !family.samples.is_empty()) {
             text += &format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
             text += samples;
         }
         text + "# EOF\n"
     }
+}
+
+fn label(name: &str, value: &str) -> String {
+    let value = escape::lines(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("{name}=\"{value}\"")
 }
 
 #[cfg(test)]

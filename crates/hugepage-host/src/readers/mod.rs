@@ -32,7 +32,7 @@ pub use self::owner::{Owner, Unread};
 /// So many read at the same time. Who waits for a file has one of these places.
 const MAX_READERS: usize = 64;
 /// What a reader may send, in bytes: a server has some kilobytes, and a history less than is read of it (`limit::HISTORY`).
-const MAX_ANSWER: usize = 8 << 20;
+const MAX_ANSWER: u64 = 8 << 20;
 /// The time that a reader has to end after it was killed.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -237,26 +237,17 @@ fn has_ended(pid: Pid, until: Instant) -> bool {
 }
 
 impl StartedReader {
-    /// Reads what is there; whether that is all.
+    /// Reads what is there; whether that is all, or more than is read.
     fn has_all(&mut self) -> bool {
-        let mut buffer = [0; 64 << 10];
-        loop {
-            match self.from.read(&mut buffer) {
-                Ok(0) => return true,
-                Ok(count) => self.bytes.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return error.kind() != io::ErrorKind::WouldBlock,
-            }
-            if self.bytes.len() > MAX_ANSWER {
-                return true;
-            }
-        }
+        let room = (MAX_ANSWER + 1).saturating_sub(self.bytes.len() as u64);
+        let read = self.from.by_ref().take(room).read_to_end(&mut self.bytes);
+        read.map_or_else(|error| error.kind() != io::ErrorKind::WouldBlock, |_| true)
     }
 
     /// The answer of a reader that has sent all.
     fn answer<T: DeserializeOwned>(self, owner: &Owner) -> Result<T, Unread> {
         let failed = |how: &str| Unread::new(owner, Some(self.pid), how);
-        if self.bytes.len() > MAX_ANSWER {
+        if self.bytes.len() as u64 > MAX_ANSWER {
             return Err(failed("sent more than 8 MB"));
         }
         match serde_json::from_slice::<Result<T, String>>(&self.bytes) {
