@@ -5,9 +5,8 @@
 //! [`status_row`] and [`columns`] give it the form in which every output prints it.
 //!
 //! ```
-//! use hugepage_assess::model::Landing;
 //! use hugepage_assess::history::regression::lost_pages;
-//! use hugepage_assess::model::PageKind;
+//! use hugepage_assess::model::{Landing, PageKind};
 //! use hugepage_kernel::PageSize;
 //!
 //! let was = PageKind { landing: Landing::Hugetlb, size: PageSize::new(2 << 20) };

@@ -29,22 +29,14 @@ impl AtBoot {
 impl Status {
     /// What a start after the next boot would land in; `None` if nobody has looked what sets the pool then.
     pub fn boot_outlook(&self) -> Option<Outlook> {
-        let set = self.facts.next_boot.as_ref()?;
+        self.facts.next_boot.as_ref()?;
         let requested = self.facts.requested_next();
-        if self.facts.pending == Pending::Unknown || matches!(self.facts.pending, Pending::Refused(_)) {
-            return Some(self.outlook);
-        }
-        if requested.huge_pages == HugePages::Off {
-            return Some(Outlook::Base);
-        }
         let lacks = if requested.huge_pages == HugePages::On { Outlook::Fails } else { Outlook::Base };
-        if requested.never_in_huge_pages() {
-            return Some(lacks);
-        }
-        if matches!(set, PoolAtBoot::Unknown(_)) {
-            return Some(Outlook::Unknown);
-        }
-        Some(self.at_boot().map_or(Outlook::Unknown, |boot| self.outlook_of(&boot, lacks)))
+        Some(match self.facts.pending {
+            Pending::Unknown | Pending::Refused(_) => self.outlook,
+            _ if requested.huge_pages == HugePages::Off || requested.never_in_huge_pages() => lacks,
+            _ => self.at_boot().map_or(Outlook::Unknown, |boot| self.outlook_of(&boot, lacks)),
+        })
     }
 
     /// `lacks`: what a pool without enough pages comes to.

@@ -2,66 +2,49 @@
 
 use crate::Bytes;
 
-/// `name = value`, `name value`, `Name = 'it''s' # comment`; `None` for comments, empty lines and invalid text.
-pub fn parse(line: &str) -> Option<(String, String)> {
-    let line = line.trim_start();
-    let end = line.find(|c: char| !is_name(c)).unwrap_or(line.len());
-    let (name, rest) = line.split_at(end);
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    let rest = rest.trim_start();
-    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
-    let value = match rest.strip_prefix('\'') {
-        Some(text) => quoted(text)?.0,
-        None => rest.split(|c: char| c.is_ascii_whitespace() || c == '#').next().unwrap_or_default().to_owned(),
-    };
-    Some((name.to_ascii_lowercase(), value))
-}
-
-fn is_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.') || !c.is_ascii()
-}
-
-/// Whether the line is certainly one of the server's grammar: empty, a comment, or a name with one value (guc-file.l). Values
-/// that are seldom written, such as hexadecimal numbers, are not certain.
-pub fn is_valid(line: &str) -> bool {
+/// What a line sets, its name in lower case: `name = value`, `name value`, `Name = 'it''s' # comment`; nothing if it is empty or a
+/// comment. `None` if it is not certainly one of the server's grammar: values that are seldom written, such as hexadecimal
+/// numbers, are not certain.
+pub fn parse(line: &str) -> Option<Option<(String, String)>> {
     let is_blank = |c: char| matches!(c, ' ' | '\t' | '\r');
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
     let is_end = |rest: &str| rest.is_empty() || rest.starts_with('#');
-    let end_of_name = |text: &str| {
-        let end = text.find(|c: char| !is_letter(c) && !c.is_ascii_digit()).unwrap_or(text.len());
-        text.starts_with(is_letter).then_some(end)
+    let after_name = |text: &str| {
+        let after = text.trim_start_matches(|c: char| is_letter(c) || c.is_ascii_digit());
+        text.starts_with(is_letter).then_some(after.len())
     };
     let line = line.trim_start_matches(is_blank);
     if is_end(line) {
-        return true;
+        return Some(None);
     }
-    let Some(end) = end_of_name(line) else { return false };
-    let mut rest = &line[end..];
+    let mut rest = &line[line.len() - after_name(line)?..];
     if let Some(second) = rest.strip_prefix('.') {
-        let Some(end) = end_of_name(second) else { return false };
-        rest = &second[end..];
+        rest = &second[second.len() - after_name(second)?..];
     }
+    let name = line[..line.len() - rest.len()].to_ascii_lowercase();
     let rest = rest.trim_start_matches(is_blank);
-    let value = rest.strip_prefix('=').unwrap_or(rest).trim_start_matches(is_blank);
-    let after = match value.chars().next() {
-        Some('\'') => quoted(&value[1..]).map(|(_, after)| after),
-        Some(first) if is_letter(first) => {
+    let text = rest.strip_prefix('=').unwrap_or(rest).trim_start_matches(is_blank);
+    let (value, after) = match text.strip_prefix('\'') {
+        Some(text) => quoted(text)?,
+        None => {
             let is_part = |c: char| is_letter(c) || c.is_ascii_digit() || matches!(c, '-' | '.' | ':' | '/');
-            Some(value.trim_start_matches(is_part))
-        }
-        _ => {
-            let number = value.strip_prefix(['-', '+']).unwrap_or(value);
-            let rest = number.trim_start_matches(|c: char| c.is_ascii_digit());
-            let after = match rest.strip_prefix('.') {
-                Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
-                None => rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
-            };
-            number.starts_with(|c: char| c.is_ascii_digit()).then_some(after)
+            let after =
+                if text.starts_with(is_letter) { text.trim_start_matches(is_part) } else { after_number(text)? };
+            (text[..text.len() - after.len()].to_owned(), after)
         }
     };
-    after.is_some_and(|after| is_end(after.trim_start_matches(is_blank)))
+    is_end(after.trim_start_matches(is_blank)).then_some(Some((name, value)))
+}
+
+/// What follows a number, which has a unit or a fraction.
+fn after_number(text: &str) -> Option<&str> {
+    let number = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let rest = number.trim_start_matches(|c: char| c.is_ascii_digit());
+    let after = match rest.strip_prefix('.') {
+        Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
+        None => rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
+    };
+    number.starts_with(|c: char| c.is_ascii_digit()).then_some(after)
 }
 
 /// The text up to the closing quote, and what follows: a doubled quote is one (`GUC_scanstr`). A backslash and what it escapes
@@ -138,7 +121,7 @@ mod tests {
             ("x = 'open", None),
         ] {
             let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            assert_eq!(parse(line), expected, "{line}");
+            assert_eq!(parse(line).flatten(), expected, "{line}");
         }
     }
 
@@ -156,7 +139,7 @@ mod tests {
             "a = C.UTF-8",
             "\ta\t=\tx:/y\r",
         ] {
-            assert!(is_valid(line), "{line}");
+            assert!(parse(line).is_some(), "{line}");
         }
         for line in [
             "a",
@@ -174,7 +157,7 @@ mod tests {
             "a == 1",
             "<<<<<<< HEAD",
         ] {
-            assert!(!is_valid(line), "{line}");
+            assert_eq!(parse(line), None, "{line}");
         }
     }
 }

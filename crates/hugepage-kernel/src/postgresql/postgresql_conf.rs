@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::postgresql::conf_line::{is_valid, parse};
+use crate::postgresql::conf_line::parse;
 use crate::source::root::if_there;
 use crate::stranger::limit;
 use crate::{InstanceFiles, Notes, ReadError};
@@ -73,10 +73,11 @@ impl Configuration {
         }
         let below = file.parent().unwrap_or(Path::new("/"));
         for (number, line) in text.lines().enumerate() {
-            if !is_valid(line) {
+            let Some(set) = parse(line) else {
                 self.is_unclear(format!("line {} of \"{}\" may be a syntax error", number + 1, file.display()));
-            }
-            let Some((name, value)) = parse(line) else { continue };
+                continue;
+            };
+            let Some((name, value)) = set else { continue };
             match name.as_str() {
                 // The server refuses the empty ones.
                 "include" | "include_if_exists" | "include_dir" if value.is_empty() || value.contains('\\') => {

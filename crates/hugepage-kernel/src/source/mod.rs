@@ -1,7 +1,7 @@
 //! Where files are read: the live host or a tree of files, with what is remembered of it.
 
 #[expect(clippy::disallowed_methods, reason = "the kernel's files, by name")]
-mod live_files;
+pub(crate) mod live_files;
 pub mod root;
 pub mod root_files;
 pub(crate) mod short_file;

@@ -16,6 +16,8 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{CWD, Dir, Mode, OFlags, fstatfs, openat, readlinkat};
 use rustix::io::Errno;
 
+use crate::source::live_files;
+
 /// The most symbolic links that are followed, as many as the kernel does (path_resolution(7)).
 const MAX_LINKS: usize = 40;
 /// The most steps of a path, links included: more than any path of a server has. Each directory keeps a descriptor until the end.
@@ -105,8 +107,7 @@ impl BeneathFile {
     /// Opens it for reading. It is what was looked at: the descriptor leads there whatever has been renamed since.
     /// Nothing waits: neither for the other end of a pipe nor for the end of a lease (fcntl(2)).
     pub fn open(&self) -> io::Result<File> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file: File = openat(CWD, self.link(), flags, Mode::empty())?.into();
+        let file = live_files::open(&self.link())?;
         let metadata = file.metadata()?;
         match (metadata.dev(), metadata.ino()) == (self.metadata.dev(), self.metadata.ino()) {
             true => Ok(file),

@@ -151,12 +151,8 @@ impl StatusText<'_> {
             None => format!("no setting that was found reserves pages of {size} at boot"),
         };
         let (requested, server) = (self.0.facts.requested_next(), self.terms().server);
-        let fails = match requested.huge_pages {
-            HugePages::On => {
-                format!(", and with {} the {server} does not start without them", ProductTerms::current(&requested))
-            }
-            _ => String::new(),
-        };
+        let with = format!(", and with {} the {server} does not start without them", ProductTerms::current(&requested));
+        let fails = if requested.huge_pages == HugePages::On { &*with } else { "" };
         match boot.server_lacks() {
             true if requested.asks_kernel() => {
                 format!(

@@ -110,10 +110,8 @@ impl PlannedStep<'_> {
                 let name = pool::setting(*size, *is_default);
                 let row = self.setting(Area::Kernel, &name, Some(now.to_string()), pages.to_string());
                 let saving = Some(size.times(now.saturating_sub(*pages))).filter(|saved| *saved > Bytes(0));
-                match shortfall(self.status, *size, now, *pages) {
-                    Some(reason) => Recommendation { reason, ..row },
-                    None => Recommendation { saving, ..row },
-                }
+                let reason = shortfall(self.status, *size, now, *pages).unwrap_or_else(|| row.reason.clone());
+                Recommendation { reason, saving, ..row }
             }
             Step::SetPoolAtBoot { size, is_default, pages, file } => {
                 let current = self.status.at_boot().filter(|_| file.is_some()).map(|boot| boot.pages.to_string());
