@@ -86,7 +86,7 @@ impl InspectContext<'_> {
         let request = self.request(files, &id, settings, &memory, &mut notes);
         let (past, notes_on_past) = Default::default();
         // Its number may be another process's by now.
-        let is_it = Credentials::read(self.root, found.pid).ok().flatten() == found.users;
+        let is_it = Credentials::read(self.root, found.pid) == found.users;
         let notes = notes.into_vec();
         is_it.then_some(InspectedServer { id, memory, request, notes, past, notes_on_past })
     }

@@ -2,8 +2,8 @@
 
 use hugepage_kernel::fields::value;
 use hugepage_kernel::postgresql::postmaster_opts;
-use hugepage_kernel::proc::process::{ProcessStatus, Processes, unless_gone};
-use hugepage_kernel::{Bytes, ReadError, Root};
+use hugepage_kernel::proc::process::{ProcessStatus, Processes};
+use hugepage_kernel::{Bytes, Root};
 use hugepage_oracle::readers::OracleProcess;
 
 /// What is kept of the arguments of a postmaster, in bytes.
@@ -25,9 +25,9 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// The user and groups of `pid`; `Ok(None)` if there is no such process, or a tree has nothing of it.
-    pub fn read(root: &Root, pid: i32) -> Result<Option<Self>, ReadError> {
-        Ok(unless_gone(root.read_short(&format!("/proc/{pid}/status"), Self::parse))?.flatten())
+    /// The user and groups of `pid`; `None` if there is no such process, or a tree has nothing of it.
+    pub fn read(root: &Root, pid: i32) -> Option<Self> {
+        root.read_short(&format!("/proc/{pid}/status"), Self::parse).ok()?
     }
 
     fn parse(text: &str) -> Option<Self> {

@@ -176,7 +176,7 @@ mod tests {
         let mut notes = Notes::default();
         let accounts = ServiceAccounts::read(root, &more, &mut notes);
         assert!(notes.into_vec().is_empty());
-        accounts.why_not(7, Credentials::read(root, 7).unwrap().as_ref())
+        accounts.why_not(7, Credentials::read(root, 7).as_ref())
     }
 
     fn of_uids(real: u32, effective: u32) -> String {
