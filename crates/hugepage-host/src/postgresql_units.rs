@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 use hugepage_kernel::{Notes, Root};
 
@@ -74,18 +75,24 @@ pub(super) fn scripts(root: &Root) -> Vec<NamedFile> {
     found
 }
 
-/// The crontabs of users, each read by its user: root finds them, and has no right to read them.
+/// The crontabs of users, each read by its user: root finds them, and has no right to read them. Others may not look for them.
 fn crontabs(root: &Root) -> Vec<NamedFile> {
-    let names = |place| root.list(place).unwrap_or_default().into_iter().map(move |name| format!("{place}/{name}"));
+    let (mut paths, mut closed) = (Vec::new(), Vec::new());
+    for place in CRONTABS {
+        match if_there(root.list(place)) {
+            Ok(names) => paths.extend(names.into_iter().flatten().map(|name| format!("{place}/{name}"))),
+            Err(error) => closed.push((place.to_owned(), Err(error.to_string()))),
+        }
+    }
     let file = |path: String| Some((root.find(&path, false).ok().filter(|file| file.metadata.is_file())?, path));
-    let found: Vec<_> = CRONTABS.into_iter().flat_map(names).filter_map(file).collect();
+    let found: Vec<_> = paths.into_iter().filter_map(file).collect();
     let owners: Vec<_> = found.iter().map(|(file, _)| Owner::of_account(root, file.metadata.uid())).collect();
     let texts = readers::read_each(&owners, |number| {
         let text = found[number].0.open().and_then(|file| io::read_to_string(file.take(MAX_CRONTAB)));
         text.map_err(|error| format!("it is not read: {error}"))
     });
     let texts = texts.into_iter().map(|text| text.map_err(|why| why.to_string()).flatten());
-    found.into_iter().map(|(_, path)| path).zip(texts).collect()
+    found.into_iter().map(|(_, path)| path).zip(texts).chain(closed).collect()
 }
 
 /// What may start PostgreSQL: data directories, the units that others start, and notes. `scripts` is [`scripts`].
@@ -480,6 +487,10 @@ mod tests {
         let linked = Host::new(&[("etc/sv/db/run", "exec pg_ctl start\n"), ("run/systemd/system/.keep", "")]);
         linked.link("etc/service/db", "/etc/sv/db");
         assert_eq!(linked.units(), ["/etc/service/db/run", "/etc/sv/db/run"].map(|path| format!("{path}: {NOT_READ}")));
+        let closed = Host::new(&[]);
+        fs::create_dir_all(closed.0.path().join("var/spool/cron")).unwrap();
+        closed.link("var/spool/cron/crontabs", "crontabs");
+        assert!(closed.units()[0].starts_with("/var/spool/cron/crontabs: could not"), "{:?}", closed.units());
     }
 
     #[test]
