@@ -107,10 +107,18 @@ def test_each_function_is_one_of_the_library_with_the_same_arguments():
         assert not types or nullable == [not strict] * len(types), f"{function.name}: STRICT, or Option<>"
 
 
+def source_of(view: str) -> str:
+    """The Rust of a view's function, with what stands below it up to the next one."""
+    files = (REPOSITORY / "src/views").glob("*.rs")
+    functions = [function for file in files for function in file.read_text().split("#[pg_extern(sql = false)]\n")]
+    [found] = [function for function in functions if function.startswith(f"fn hugepage_{view}(")]
+    return found
+
+
 @pytest.mark.parametrize("path", sql.views(), ids=lambda path: path.stem)
 def test_a_row_has_the_columns_that_are_declared(path):
     """What a value is taken from is named as its column, as far as it has the name of one."""
-    declared, source = [name for name, *_ in sql.COLUMN.findall(path.read_text())], path.with_suffix(".rs").read_text()
+    declared, source = [name for name, *_ in sql.COLUMN.findall(path.read_text())], source_of(path.stem)
     values = [value for row in ROW.findall(source) for value in VALUE.findall(row)]
     names = [name for name, _ in values]
     assert len({*names}) == len(names) and {*names} <= {*declared}

@@ -129,12 +129,11 @@ impl InspectContext<'_> {
         match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
             ServerSettings::Oracle(_, settings) => {
-                let start = id.oracle().and_then(|oracle| oracle.last_start.as_ref());
                 let current = unchanged.current_start();
                 let lacks = |segment: Option<&Segment>| lock_limit(self.root, id.pid, segment, memory.memlock);
                 let beyond = |size, own| start_limits::of_host(self.root, size, own);
                 let (lock_limit, pending) =
-                    next_start(&settings, start, &current, &unchanged.pool_state, lacks, beyond, notes);
+                    next_start(&settings, &current, &unchanged.pool_state, lacks, beyond, notes);
                 let pool_state = PoolState { lock_limit, ..unchanged.pool_state };
                 ServerRequest { pool_state, pending, ..unchanged }
             }

@@ -98,7 +98,14 @@ impl StoppedOracle {
         }
         let size = forecast.huge_page_size?;
         match forecast.cause {
-            Some(cause) if is_of_pool(cause) => self.hint_on_pool(Sizing::of_size(sizings, size)?),
+            Some(cause) if is_of_pool(cause) => {
+                let sizing = Sizing::of_size(sizings, size)?;
+                if let Some(misfit) = sizing.misfits.iter().find(|misfit| misfit.name == self.name) {
+                    return Some(format!("Reduce SGA_MAX_SIZE: the host cannot hold {} of these pages.", misfit.over));
+                }
+                let command = sizing.step(self.pool_state.pool.known()?, true)?.command()?;
+                Some(format!("Run \"{command}\" ({}) and start the instance.", counted(Some(Pages(0)))))
+            }
             Some(Cause::MemlockLimit) => {
                 let kb = size.times(forecast.needed?).0.div_ceil(1024);
                 Some(format!("Raise the memlock limit of the owner of the instance to at least {kb} kB, and start it."))
@@ -111,15 +118,6 @@ impl StoppedOracle {
             }
             _ => None,
         }
-    }
-
-    /// What to do where the pool lacks pages.
-    fn hint_on_pool(&self, sizing: &Sizing) -> Option<String> {
-        if let Some(misfit) = sizing.misfits.iter().find(|misfit| misfit.name == self.name) {
-            return Some(format!("Reduce SGA_MAX_SIZE: the host cannot hold {} of these pages.", misfit.over));
-        }
-        let command = sizing.step(self.pool_state.pool.known()?, true)?.command()?;
-        Some(format!("Run \"{command}\" ({}) and start the instance.", counted(Some(Pages(0)))))
     }
 
     /// What to do where the parameters exclude each other, whatever the pool has (Database Error Messages, ORA-27138 and ORA-27107).

@@ -11,7 +11,6 @@
 
 mod advice;
 pub mod log_history;
-mod next_request;
 pub mod next_start;
 pub mod readers;
 pub mod running;

@@ -8,9 +8,8 @@ use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, Notes, PageSize, Root};
 
-use crate::next_request::requested_by;
 use crate::readers::{LastStart, Parameters};
-use crate::settings::Settings;
+use crate::settings::{Settings, requested_by};
 use crate::sga::{EXTRA, rounded};
 
 /// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
@@ -44,16 +43,14 @@ pub fn lock_limit(root: &Root, pid: i32, segment: Option<&Segment>, memlock: Opt
 /// permission that it lacks. `beyond`: the limit of the host that a start with so much exceeds when so much has ended.
 pub fn next_start(
     settings: &Settings,
-    start: Option<&LastStart>,
     current: &CurrentStart<'_>,
     pool_state: &PoolState,
     lacks: impl Fn(Option<&Segment>) -> Option<LockLimit>,
     beyond: impl Fn(Bytes, Bytes) -> Option<LockLimit>,
     notes: &mut Notes,
 ) -> (Option<LockLimit>, Pending) {
-    let refused = || logged_refusal(start?, current.segment?);
     let missing = lacks(current.segment);
-    let lock_limit = missing.or_else(refused);
+    let lock_limit = missing.or_else(|| logged_refusal(settings.start.as_ref()?, current.segment?));
     if missing.is_none() && lock_limit == Some(LockLimit::Unexplained) {
         notes.add(
             "the start found enough huge pages and took none of them: compare kernel.shmall, the NUMA policy and the \
@@ -64,7 +61,7 @@ pub fn next_start(
         _ if current.requested.is_automatic_asm() => Pending::Unchanged,
         None if settings.is_unread => Pending::Unknown,
         None => Pending::Unchanged,
-        Some(next) => demand(next, start, current).map_or(Pending::Unchanged, |demand| {
+        Some(next) => demand(next, settings, current).map_or(Pending::Unchanged, |demand| {
             let own = current.segment.map_or(Bytes(0), |segment| segment.size);
             let of_host = beyond(next.sga_max_size().unwrap_or(own), own);
             let lock_limit = of_host.or_else(|| limit_beside(lacks(None)?, current.landing()));
@@ -89,10 +86,10 @@ fn logged_refusal(start: &LastStart, segment: &Segment) -> Option<LockLimit> {
 }
 
 /// What the next start asks for; `None` for what runs.
-fn demand(next: &Parameters, start: Option<&LastStart>, current: &CurrentStart<'_>) -> Option<Demand> {
+fn demand(next: &Parameters, settings: &Settings, current: &CurrentStart<'_>) -> Option<Demand> {
     let segment = current.segment?;
-    let requested = requested_next(next, &current.requested, start.and_then(|start| start.version.as_deref()));
-    let same_size = match (start, next.sga_max_size(), current.huge_page_size) {
+    let requested = requested_next(next, &current.requested, settings.version());
+    let same_size = match (&settings.start, next.sga_max_size(), current.huge_page_size) {
         (_, None, _) => true,
         (Some(start), size, _) if !start.parameters.is_empty() => start.parameters.sga_max_size() == size,
         (_, Some(size), Some(page)) => is_about(segment, size, page),

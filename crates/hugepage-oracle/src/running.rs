@@ -7,12 +7,11 @@ use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, Root};
 use serde::{Deserialize, Serialize};
 
-use crate::next_request::requested_by;
 use crate::readers::locate::Search;
 use crate::readers::oratab;
 use crate::readers::process::home_of;
 use crate::readers::{LastStart, OracleInstance, OracleKind, Parameters};
-use crate::settings::Settings;
+use crate::settings::{Settings, requested_by};
 
 /// The part of a running server that is Oracle's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,17 +46,14 @@ impl RunningOracle {
         notes: &mut Notes,
     ) -> (Self, Requested, Settings) {
         let exe = process::link(root, pid, "exe").ok().flatten();
-        let of_oratab = || {
-            let entries = oratab::read(files.root(), notes);
-            entries.iter().find(|entry| entry.sid == instance.sid).map(|entry| entry.home.clone())
-        };
-        let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(of_oratab);
+        let home = exe.as_deref().and_then(home_of).map(str::to_owned).or_else(|| {
+            Some(oratab::read(files.root(), notes).into_iter().find(|entry| entry.sid == instance.sid)?.home)
+        });
         let search = Search { instance, home: home.as_deref(), diagnostic_dest: None, pmon: Some((root, pid)) };
         let started = started.and_then(|at| i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok());
         let is_of = |start: &LastStart| started.is_some_and(|started| start.is_of(pid, started) == Some(true));
         let settings = Settings::on_disk(&search, files, is_of, notes);
-        let requested =
-            requested_at_start(settings.start.as_ref(), settings.parameters.as_ref(), is_in_shm, instance.kind);
+        let requested = requested_at_start(&settings, is_in_shm, instance.kind);
         if matches!(requested.product, Product::Oracle { use_large_pages: None, .. }) {
             notes.add(
                 "use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, \
@@ -79,21 +75,18 @@ impl RunningOracle {
 }
 
 /// What the start was asked for, by its log, else by the parameter file. `automatic`: whether the SGA was seen in files of /dev/shm.
-fn requested_at_start(
-    start: Option<&LastStart>,
-    on_disk: Option<&Parameters>,
-    automatic: Option<bool>,
-    kind: OracleKind,
-) -> Requested {
+fn requested_at_start(settings: &Settings, automatic: Option<bool>, kind: OracleKind) -> Requested {
+    let start = settings.start.as_ref();
     let of_parameters = start.and_then(|start| start.parameters.get("use_large_pages"));
     let of_log = of_parameters.or_else(|| start?.use_large_pages.as_deref());
     // A list of the parameters that were set shows that one is not among them.
     let is_default = start.is_some_and(|start| !start.parameters.is_empty());
-    let setting = of_log.or_else(|| if is_default { Some("TRUE") } else { on_disk?.get("use_large_pages") });
+    let setting =
+        of_log.or_else(|| if is_default { Some("TRUE") } else { settings.parameters.as_ref()?.get("use_large_pages") });
     let memory_target =
         automatic.unwrap_or_else(|| start.is_some_and(|start| start.parameters.memory_target().is_some()));
     let sga = start.and_then(|start| start.parameters.sga_max_size());
-    let mut requested = requested_by(setting, start.and_then(|start| start.version.as_deref()), memory_target, sga);
+    let mut requested = requested_by(setting, settings.version(), memory_target, sga);
     if let Product::Oracle { is_asm, .. } = &mut requested.product {
         *is_asm = kind == OracleKind::Asm;
     }

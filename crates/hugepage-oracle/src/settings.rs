@@ -1,9 +1,14 @@
-//! What the files of an Oracle instance say of its last start and of the next one.
+//! What the files of an Oracle instance say of its last start and of the next one, and what the next start of one that does not run
+//! asks for by that.
 
-use hugepage_kernel::{InstanceFiles, Notes};
+use hugepage_assess::assessment::Forecast;
+use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState, Product, Requested, UseLargePages};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages};
+use hugepage_sizing::Wants;
 
 use crate::readers::locate::{Search, database_of};
-use crate::readers::{LastStart, Parameters, alert_log};
+use crate::readers::{LastStart, OracleKind, Parameters, alert_log};
+use crate::sga::{EXTRA, rounded};
 use crate::start_limits::GRID_REGISTRY;
 
 /// The settings of an instance as its files have them.
@@ -85,5 +90,110 @@ impl Settings {
             );
         }
         Self { parameters, start, log, is_unread: is_unread || is_in_asm }
+    }
+}
+
+/// The settings of the next start that decide on its memory.
+pub(crate) struct NextRequest<'a> {
+    settings: &'a Settings,
+    /// The parameters that count first.
+    first: Option<&'a Parameters>,
+    /// `use_large_pages`; `None` if nothing shows it.
+    pub use_large_pages: Option<String>,
+    /// MEMORY_TARGET; `None` if it is not set.
+    pub memory_target: Option<Bytes>,
+    sga: Option<Bytes>,
+    requested: Requested,
+}
+
+impl<'a> NextRequest<'a> {
+    /// The files come first, and then the parameters of the last start.
+    pub fn new(settings: &'a Settings) -> Self {
+        let start = settings.start.as_ref();
+        let known = || settings.parameters.iter().chain(start.map(|start| &start.parameters));
+        let of_parameters = known().find_map(|parameters| parameters.get("use_large_pages"));
+        let use_large_pages = of_parameters.map(str::to_ascii_uppercase).or_else(|| start?.use_large_pages.clone());
+        let of_log = start.filter(|_| settings.parameters.is_none()).and_then(|start| start.dev_shm);
+        let first = known().next();
+        let memory_target = first.and_then(Parameters::memory_target).or(of_log);
+        let sga = known().find_map(Parameters::sga_max_size);
+        let requested = requested_by(use_large_pages.as_deref(), settings.version(), memory_target.is_some(), sga);
+        Self { settings, first, use_large_pages, memory_target, sga, requested }
+    }
+
+    /// The huge pages that it needs; `size`: that of the kernel's pages, `None` if it has none.
+    pub fn wants(&self, size: Option<PageSize>, kind: OracleKind, home: &str) -> Wants {
+        if self.settings.is_unread && self.settings.parameters.is_none() {
+            return Wants::Unknown("its parameter file is not read".into());
+        }
+        if self.requested.huge_pages == HugePages::Off {
+            return Wants::None("use_large_pages = FALSE".into());
+        }
+        let Some(size) = size else { return Wants::None("this kernel has no huge pages".into()) };
+        if self.memory_target.is_some() {
+            return Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm".into());
+        }
+        if self.sga.zip(self.first).is_some_and(|(sga, parameters)| parameters.components() > sga) {
+            return Wants::Unknown("its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into());
+        }
+        let expected = self.settings.start.as_ref().and_then(|start| start.pages_of(size)?.expected);
+        let configured = self.sga.map(|sga| size.pages_to_hold(rounded(sga)));
+        match expected.max(configured).filter(|pages| *pages > Pages(0)) {
+            Some(pages) => {
+                let by = if expected.is_some() { "its last start and parameters" } else { "its parameters" };
+                Wants::Pages(pages.saturating_add(EXTRA), by.into())
+            }
+            // Database Reference, MEMORY_TARGET: an ASM instance has a default of its own.
+            None if kind == OracleKind::Asm && self.first.is_some() => {
+                Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise".into())
+            }
+            None => Wants::Unknown(format!(
+                "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for {home}"
+            )),
+        }
+    }
+
+    /// The size of System V segments that it asks for at least; `None` if none is certain.
+    pub fn least_segments(&self, wants: &Wants, size: Option<PageSize>) -> Option<Bytes> {
+        match (wants.pages(), size) {
+            _ if self.memory_target.is_some() => None,
+            (Some(pages @ Pages(1..)), Some(size)) => Some(size.times(pages.saturating_sub(EXTRA))),
+            _ => self.sga.or_else(|| self.settings.start.as_ref()?.refused_segment),
+        }
+    }
+
+    /// What it would get; `None` if its need is unknown, or if it needs no huge pages and would start.
+    pub fn forecast(&self, wants: &Wants, pool_state: &PoolState) -> Option<Forecast> {
+        let needed = pool_state.huge_page_size.zip(wants.pages()).map(|(size, pages)| size.times(pages));
+        // On a kernel without huge pages ONLY fails, whatever the size is, and with MEMORY_TARGET on every kernel (ORA-27138).
+        let has_none = self.memory_target.is_some() || matches!(pool_state.pool, PoolFact::Unsupported(_));
+        let size = match wants {
+            _ if pool_state.lock_limit.is_some_and(LockLimit::prevents_start) => needed,
+            Wants::Pages(..) => Some(needed?),
+            Wants::None(_) if has_none && self.requested.huge_pages == HugePages::On => None,
+            _ => return None,
+        };
+        Some(Forecast::of_start(&self.requested, size, pool_state, Pages(0)))
+    }
+}
+
+/// What a start with `use_large_pages` = `setting` asks for; TRUE is assumed if it is `None`.
+pub(crate) fn requested_by(
+    setting: Option<&str>,
+    version: Option<&str>,
+    memory_target: bool,
+    sga: Option<Bytes>,
+) -> Requested {
+    let use_large_pages = setting.and_then(UseLargePages::parse);
+    let huge_pages = use_large_pages.unwrap_or(UseLargePages::True).huge_pages();
+    // 11.2.0.2 took huge pages for all of the SGA or for nothing; earlier releases had no such parameter.
+    let may_mix = !version.is_some_and(|version| version.starts_with("11.2.0.2"));
+    Requested {
+        product: Product::Oracle { memory_target, may_mix, use_large_pages, is_asm: false },
+        huge_pages,
+        huge_page_size: None,
+        sysv: false,
+        shared_buffers: sga.unwrap_or_default(),
+        io_uring: false,
     }
 }

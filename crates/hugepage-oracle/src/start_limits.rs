@@ -41,20 +41,12 @@ pub struct HostOfStarts<'a> {
 }
 
 impl HostOfStarts<'_> {
-    /// The size of the pages that an instance asks for.
-    pub(crate) fn page_size(&self) -> Option<PageSize> {
-        self.meminfo?.huge_page_size
-    }
-
-    /// The pool that a start finds.
-    pub(crate) fn pool(&self) -> PoolFact {
-        match (self.page_size(), self.meminfo) {
-            (Some(size), _) => {
-                pools::of_size(self.pools, size).map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone()))
-            }
-            (None, Some(_)) => PoolFact::Unsupported(Vec::new()),
-            (None, None) => PoolFact::Unknown,
-        }
+    /// The pool that a start finds, and the size of its pages; `None` if the kernel has no huge pages, or if that is unknown.
+    pub(crate) fn pool(&self) -> (Option<PageSize>, PoolFact) {
+        let Some(meminfo) = self.meminfo else { return (None, PoolFact::Unknown) };
+        let Some(size) = meminfo.huge_page_size else { return (None, PoolFact::Unsupported(Vec::new())) };
+        let pool = pools::of_size(self.pools, size);
+        (Some(size), pool.map_or(PoolFact::Unknown, |row| PoolFact::Known(row.pool.clone())))
     }
 
     /// The size of /dev/shm, which has to hold MEMORY_TARGET; `None` if unknown. The kernel shows it where it is not its default.

@@ -9,12 +9,11 @@ use hugepage_kernel::{Bytes, InstanceFiles, Notes};
 use hugepage_sizing::{StoppedDatabase, Wants};
 use serde::{Deserialize, Serialize};
 
-use crate::next_request::NextRequest;
 use crate::readers::locate::{Search, is_numbered};
 use crate::readers::oratab::{self, OratabEntry};
 use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::running::RunningOracle;
-use crate::settings::Settings;
+use crate::settings::{NextRequest, Settings};
 use crate::start_limits::{self, HostOfStarts, StartLimits};
 
 /// Why an instance does not run.
@@ -180,7 +179,7 @@ fn inspect(
     let search = Search { instance: &instance, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
     let settings = Settings::on_disk(&search, &InstanceFiles::own(host.root), |_| true, &mut notes);
     let request = NextRequest::new(&settings);
-    let page_size = host.page_size();
+    let (page_size, pool) = host.pool();
     let wants = request.wants(page_size, instance.kind, &entry.home);
     let start = settings.start.as_ref();
     let limits = StartLimits { host, owner, kind: instance.kind, start };
@@ -188,7 +187,7 @@ fn inspect(
         start_limits::of_host(host.root, size, Bytes(0)).or_else(|| limits.permission(size, &mut notes))
     });
     let limits = Some(CgroupLimits::default());
-    let pool_state = PoolState { huge_page_size: page_size, pool: host.pool(), limits, nodes: None, lock_limit };
+    let pool_state = PoolState { huge_page_size: page_size, pool, limits, nodes: None, lock_limit };
     let forecast = request.forecast(&wants, &pool_state);
     if let Wants::Unknown(why) = &wants {
         notes.add(why.clone());

@@ -88,17 +88,12 @@ fn is_dsm_file(mapping: &Mapping) -> bool {
 }
 
 fn role(mapping: &Mapping, main: u64, interlock: u64) -> SegmentRole {
-    if mapping.holds(main) {
-        SegmentRole::Main
-    } else if mapping.holds(interlock) {
-        SegmentRole::Interlock
-    } else if mapping.path.starts_with("/dev/shm/PostgreSQL.")
-        || mapping.path.starts_with("/SYSV")
-        || is_dsm_file(mapping)
-    {
-        SegmentRole::Dynamic
-    } else {
-        SegmentRole::Other
+    let is_in = |place: &str| mapping.path.starts_with(place);
+    match () {
+        () if mapping.holds(main) => SegmentRole::Main,
+        () if mapping.holds(interlock) => SegmentRole::Interlock,
+        () if is_in("/dev/shm/PostgreSQL.") || is_in("/SYSV") || is_dsm_file(mapping) => SegmentRole::Dynamic,
+        () => SegmentRole::Other,
     }
 }
 

@@ -60,12 +60,10 @@ fn iso_form(line: &str) -> Option<(i64, Option<i64>, &str)> {
     let rest = &rest[8..];
     let fraction = rest.strip_prefix('.').unwrap_or(rest).trim_start_matches(|c: char| c.is_ascii_digit());
     let zone = fraction.trim_start();
-    let (offset, rest) = match zone.strip_prefix('Z') {
-        Some(rest) => (Some(0), rest),
-        None => match offset(zone) {
-            Some(offset) => (Some(offset), &zone[6..]),
-            None => (None, zone),
-        },
+    let (offset, rest) = match (zone.strip_prefix('Z'), offset(zone)) {
+        (Some(rest), _) => (Some(0), rest),
+        (None, Some(offset)) => (Some(offset), &zone[6..]),
+        (None, None) => (None, zone),
     };
     Some((days * 86400 + seconds, offset, rest))
 }
