@@ -116,12 +116,9 @@ impl Status {
         let is_kept = matches!(self.outlook, Outlook::Hugetlb | Outlook::Unknown);
         let boot = self.at_boot().filter(|_| self.facts.landing() == Landing::Hugetlb && is_kept)?;
         let asks_on = self.facts.requested_next().huge_pages == HugePages::On;
-        match () {
-            () if boot.server_lacks() && asks_on && !self.may_get_more(&boot) => {
-                Some((Severity::Warning, Finding::BootLoses))
-            }
-            () => (boot.pages < boot.needed).then_some((Severity::Notice, Finding::BootLoses)),
-        }
+        let is_serious = boot.server_lacks() && asks_on && !self.may_get_more(&boot);
+        let severity = if is_serious { Severity::Warning } else { Severity::Notice };
+        (boot.pages < boot.needed).then_some((severity, Finding::BootLoses))
     }
 
     fn limit_hit(&self) -> Rated {

@@ -96,7 +96,7 @@ impl StatusText<'_> {
 
     /// A sentence on the limit that `finding` speaks of, which is checked when a page is touched.
     pub fn exceeds(&self, finding: &Finding) -> String {
-        let excess = self.0.excess_of(finding);
+        let excess = self.0.excesses().into_iter().find(|excess| excess.finding() == *finding);
         let Some(Excess { is_shared, limit, need, size, is_now, .. }) = excess else { return String::new() };
         let what = match (is_shared, is_now) {
             (false, true) => {
@@ -171,7 +171,9 @@ impl StatusText<'_> {
     }
 
     pub fn uncertainty(&self) -> String {
-        let (facts, falls_short) = (&self.0.facts, self.pool_falls_short());
+        let facts = &self.0.facts;
+        // Or else a cgroup.
+        let falls_short = self.0.share.is_none_or(|share| share.guaranteed < self.needed());
         let reason = match facts.pool_state.lock_limit {
             _ if self.0.share.is_none() => "the available pages of the pool, which are unknown",
             _ if falls_short && facts.requested.asks_kernel() => {

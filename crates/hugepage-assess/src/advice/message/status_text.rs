@@ -14,11 +14,6 @@ impl StatusText<'_> {
         ProductTerms::of_product(self.0.facts.requested.product)
     }
 
-    /// What allocates shared memory again and loses pages; the restart alone where a crash does not, or may not.
-    pub fn restart(&self) -> &'static str {
-        if self.0.crash.outlook == self.0.outlook { self.terms().restart } else { "a restart" }
-    }
-
     /// Behind a clause on the next start.
     pub fn next_start(&self) -> &'static str {
         if self.0.crash.outlook == self.0.outlook { self.terms().next_start } else { "" }
@@ -63,11 +58,6 @@ impl StatusText<'_> {
 
     pub fn current_pages(&self) -> String {
         if self.0.cause.is_none() { self.huge_pages() } else { self.base_pages() }
-    }
-
-    /// Whether the pool (or else a cgroup) has too few pages for a restart.
-    pub fn pool_falls_short(&self) -> bool {
-        self.0.share.is_none_or(|share| share.guaranteed < self.needed())
     }
 
     /// Whether a start would land in huge pages now, though the last one did not.
