@@ -69,15 +69,14 @@ impl Status {
     }
 
     fn crash_loses(&self) -> Rated {
-        match self.crash_outlook_apart()? {
-            Outlook::Fails => Some((Severity::Critical, Finding::CrashLoses)),
-            Outlook::Mixed | Outlook::Base => Some((Severity::Warning, Finding::CrashLoses)),
+        let severity = match self.crash_outlook_apart()? {
+            Outlook::Fails => Severity::Critical,
+            Outlook::Mixed | Outlook::Base => Severity::Warning,
             // It goes on in base pages with "try", and ends with "on": they are lost either way.
-            Outlook::Unknown if self.crash_by_start && self.of_pending => {
-                Some((Severity::Warning, Finding::CrashLoses))
-            }
-            _ => None,
-        }
+            Outlook::Unknown if self.crash_by_start && self.of_pending => Severity::Warning,
+            _ => return None,
+        };
+        Some((severity, Finding::CrashLoses))
     }
 
     fn page_tables(&self) -> Rated {

@@ -3,11 +3,9 @@
 pub mod pending;
 pub mod product;
 mod reason;
-mod shortfall;
 pub(super) mod status_text;
 
-pub use shortfall::shortfall;
-pub use status_text::is_of_pool;
+pub use status_text::{is_of_pool, shortfall};
 
 use crate::advice::message::status_text::StatusText;
 use crate::advice::plan::{Plan, Start, UNLESS};

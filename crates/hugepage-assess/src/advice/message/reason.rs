@@ -4,8 +4,7 @@ use hugepage_kernel::Pages;
 
 use crate::advice::message::pending::OF_RINGS;
 use crate::advice::message::product::ProductTerms;
-use crate::advice::message::shortfall::shortfall;
-use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
+use crate::advice::message::status_text::{StatusText, is_of_pool, page_size, shortfall};
 use crate::advice::pool;
 use crate::assessment::limits::Excess;
 use crate::assessment::{Finding, Forecast, NodeRoom, Outlook, Status};
@@ -61,10 +60,14 @@ impl StatusText<'_> {
                 let s = if nr == Pages(1) { "" } else { "s" };
                 format!("the pool has {nr} page{s} of {size}; {needed} {are} needed ({missing} missing)")
             }
-            Cause::PoolTooSmall | Cause::PoolTaken => format!(
-                "only {available} of the pool's {nr} pages of {size} are available; {needed} {are} needed ({missing} missing){}",
-                self.largest_holder()
-            ),
+            Cause::PoolTooSmall | Cause::PoolTaken => {
+                let others = self.0.share.map(|share| share.others).unwrap_or_default();
+                let holder =
+                    self.0.facts.largest_holder.as_ref().map(|holder| holder.clause(others)).unwrap_or_default();
+                format!(
+                    "only {available} of the pool's {nr} pages of {size} are available; {needed} {are} needed ({missing} missing){holder}"
+                )
+            }
             Cause::CgroupLimit => {
                 let room = self.0.facts.pool_state.room(self.0.own).unwrap_or_default();
                 format!("a cgroup allows only {room} of the {} needed", self.needed_bytes().unwrap_or_default())
@@ -86,12 +89,6 @@ impl StatusText<'_> {
         } else {
             format!(": {reason}")
         }
-    }
-
-    /// A clause on who has most of the pages that others hold; empty if that is unknown.
-    fn largest_holder(&self) -> String {
-        let others = self.0.share.map(|share| share.others).unwrap_or_default();
-        self.0.facts.largest_holder.as_ref().map(|holder| holder.clause(others)).unwrap_or_default()
     }
 
     /// A sentence on the limit that `finding` speaks of, which is checked when a page is touched.
