@@ -5,7 +5,7 @@
 //! [`status_row`] and [`columns`] give it the form in which every output prints it.
 //!
 //! ```
-//! use hugepage_assess::history::regression::lost_pages;
+//! use hugepage_assess::history::lost_pages;
 //! use hugepage_assess::model::{Landing, PageKind};
 //! use hugepage_kernel::PageSize;
 //!

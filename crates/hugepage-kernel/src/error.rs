@@ -43,9 +43,5 @@ impl ReadError {
 
 /// The system's text alone, without Rust's "(os error 2)", as PostgreSQL's %m prints it.
 fn os_message(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
+    error.to_string().split(" (os error").next().unwrap_or_default().to_owned()
 }

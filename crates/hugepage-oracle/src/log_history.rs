@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hugepage_assess::history::regression::lost_pages;
+use hugepage_assess::history::lost_pages;
 use hugepage_assess::model::{CurrentStart, HugePages, Landing, Lost, PageKind};
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize};

@@ -3,7 +3,6 @@
 use hugepage_kernel::{PageSize, Pages};
 
 use crate::assessment::{Capacity, Status};
-use crate::model::Facts;
 
 /// The name of a pool's setting.
 pub fn setting(size: PageSize, is_default: bool) -> String {
@@ -58,11 +57,4 @@ pub fn shortfall(
     format!(
         "{who} {needed} pages of {size}{of_which}, other processes hold {others}, and the pool's {now} pages are {missing} too few"
     )
-}
-
-impl Facts {
-    /// Whether mappings that request no size get huge pages of `size`.
-    pub fn is_default(&self, size: PageSize) -> bool {
-        self.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size) == Some(size)
-    }
 }

@@ -1,6 +1,5 @@
 //! What is known of kernel releases: a table of ranges with their source, `kernel-advisories.toml`.
 
-use std::fmt;
 use std::sync::LazyLock;
 
 use hugepage_kernel::host::kernel_release::KernelRelease;
@@ -98,12 +97,6 @@ pub struct KernelFinding {
     pub detail: Option<String>,
 }
 
-impl fmt::Display for KernelFinding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.detail.as_deref().unwrap_or("does not apply"))
-    }
-}
-
 impl Advisories {
     /// The advisories of this program, parsed once.
     pub fn known() -> &'static Self {
@@ -143,10 +136,7 @@ impl Advisory {
         let bounds = || self.ranges.iter().flat_map(|range| [range.from, range.before]).flatten();
         let exact = kernel.patch.map(|patch| Release(kernel.major, kernel.minor, patch));
         if kernel.has_backports {
-            let may_have_later = match self.backports_from {
-                Some(from) => exact.unwrap_or(lowest) >= from,
-                None => true,
-            };
+            let may_have_later = self.backports_from.is_none_or(|from| exact.unwrap_or(lowest) >= from);
             // Of a later release it may have what the ranges begin or end with.
             if may_have_later && bounds().any(|bound| bound > lowest) {
                 return None;

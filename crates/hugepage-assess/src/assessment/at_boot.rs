@@ -47,13 +47,12 @@ impl Status {
         // What limits the use of the pool now limits it then, too.
         let is_limited =
             !matches!(self.forecast.cause, None | Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken));
-        let is_hidden = self.outlook == Outlook::Unknown;
         match () {
             () if boot.server_lacks() && self.may_get_more(boot) => Outlook::Unknown,
             () if boot.server_lacks() => lacks,
             // Who starts first gets them.
             () if boot.pages < boot.needed || self.facts.others_beyond > Pages(0) => Outlook::Unknown,
-            () if !fits || is_limited || is_hidden => Outlook::Unknown,
+            () if !fits || is_limited || self.outlook == Outlook::Unknown => Outlook::Unknown,
             () => Outlook::Hugetlb,
         }
     }

@@ -69,15 +69,14 @@ impl Status {
     }
 
     fn crash_loses(&self) -> Rated {
-        match self.crash_outlook_apart()? {
-            Outlook::Fails => Some((Severity::Critical, Finding::CrashLoses)),
-            Outlook::Mixed | Outlook::Base => Some((Severity::Warning, Finding::CrashLoses)),
+        let severity = match self.crash_outlook_apart()? {
+            Outlook::Fails => Severity::Critical,
+            Outlook::Mixed | Outlook::Base => Severity::Warning,
             // It goes on in base pages with "try", and ends with "on": they are lost either way.
-            Outlook::Unknown if self.crash_by_start && self.of_pending => {
-                Some((Severity::Warning, Finding::CrashLoses))
-            }
-            _ => None,
-        }
+            Outlook::Unknown if self.crash_by_start && self.of_pending => Severity::Warning,
+            _ => return None,
+        };
+        Some((severity, Finding::CrashLoses))
     }
 
     fn page_tables(&self) -> Rated {
@@ -116,12 +115,9 @@ impl Status {
         let is_kept = matches!(self.outlook, Outlook::Hugetlb | Outlook::Unknown);
         let boot = self.at_boot().filter(|_| self.facts.landing() == Landing::Hugetlb && is_kept)?;
         let asks_on = self.facts.requested_next().huge_pages == HugePages::On;
-        match () {
-            () if boot.server_lacks() && asks_on && !self.may_get_more(&boot) => {
-                Some((Severity::Warning, Finding::BootLoses))
-            }
-            () => (boot.pages < boot.needed).then_some((Severity::Notice, Finding::BootLoses)),
-        }
+        let is_serious = boot.server_lacks() && asks_on && !self.may_get_more(&boot);
+        let severity = if is_serious { Severity::Warning } else { Severity::Notice };
+        (boot.pages < boot.needed).then_some((severity, Finding::BootLoses))
     }
 
     fn limit_hit(&self) -> Rated {

@@ -70,9 +70,4 @@ impl Status {
         }
         found
     }
-
-    /// The first limit that the finding of that kind speaks of.
-    pub fn excess_of(&self, finding: &Finding) -> Option<Excess> {
-        self.excesses().into_iter().find(|excess| excess.finding() == *finding)
-    }
 }

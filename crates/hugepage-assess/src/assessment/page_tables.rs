@@ -39,7 +39,10 @@ impl PageTables {
         let known = statuses.filter(|status| status.page_tables.is_some());
         let tables = || known.clone().filter_map(|status| status.page_tables);
         let Some(min) = tables().min() else { return Self::default() };
-        let mut parts = known.clone().map(|status| at_least(status, min, base));
+        // Of each process huge pages free as many as its shared pages fill, but the page tables of private memory stay.
+        let freed =
+            |status: &ProcessStatus| Some(table(status.rss_shmem?, base).min(status.page_tables?.saturating_sub(min)));
+        let mut parts = known.clone().map(freed);
         Self {
             processes: tables().map(|_| 1).sum(),
             total: Some(tables().fold(Bytes(0), Bytes::saturating_add)),
@@ -59,13 +62,6 @@ impl PageTables {
         let own = Bytes(self.min?.0.saturating_mul(connections));
         Some(own.saturating_add(tables(connections, segment, page_size)))
     }
-}
-
-/// What huge pages free of a process at least, if the smallest process of its server has page tables of `min`: as many as
-/// its shared pages fill, but the page tables of private memory stay. `None` if unknown.
-fn at_least(status: &ProcessStatus, min: Bytes, base: PageSize) -> Option<Bytes> {
-    let own = status.page_tables?;
-    status.rss_shmem.map(|rss| table(rss, base).min(own.saturating_sub(min)))
 }
 
 /// The page tables of `processes` that have each touched all of a segment. An upper bound: how many aligned ranges of 1 GB

@@ -52,9 +52,8 @@ pub struct InstanceIdentity {
 }
 
 impl InstanceIdentity {
-    /// Whether a record of `self` belongs to the history of `now`. That holds for the same cluster in the same
-    /// directory of the same machine, and for a cluster that pg_upgrade made from it (another system identifier, a
-    /// newer major) if the file was copied to it.
+    /// Whether a record of `self` belongs to the history of `now`: the same cluster in the same directory of the same machine, or
+    /// one that pg_upgrade made from it (another system identifier, a newer major), to which the file was copied.
     pub fn is_past_of(&self, now: &Self) -> bool {
         let same_cluster = self.system_identifier == now.system_identifier;
         let upgraded = !same_cluster && self.server_version_num / 10_000 < now.server_version_num / 10_000;
@@ -188,31 +187,26 @@ impl Record {
 
     /// The changes since `previous`, one phrase each. Counters that change on every busy host do not count.
     pub fn changes_since(&self, previous: &Self) -> Vec<String> {
-        let names = |threats: &[Threat]| threats.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+        let shown = |value: Option<String>| value.unwrap_or("none".to_owned());
         let state = |record: &Self| {
-            let number = |value: Option<u64>| value.map(|value| value.to_string());
+            let threats: Vec<_> = record.threats.iter().map(Threat::to_string).collect();
             [
-                ("landed_in", Some(record.landed_in.to_string())),
-                ("page_size", number(record.page_size)),
-                ("restart_outlook", Some(record.restart_outlook.to_string())),
-                ("cause", record.cause.map(|cause| cause.to_string())),
-                ("nr_hugepages", number(record.nr_hugepages)),
-                ("threats", Some(names(&record.threats)).filter(|threats| !threats.is_empty())),
+                ("landed_in", record.landed_in.to_string()),
+                ("page_size", shown(record.page_size.map(|size| size.to_string()))),
+                ("restart_outlook", record.restart_outlook.to_string()),
+                ("cause", shown(record.cause.map(|cause| cause.to_string()))),
+                ("nr_hugepages", shown(record.nr_hugepages.map(|pages| pages.to_string()))),
+                ("threats", shown(Some(threats.join(" and ")).filter(|threats| !threats.is_empty()))),
             ]
         };
-        let phrase = |name: &str, was: Option<String>, is: Option<String>| {
-            let shown = |value: Option<String>| value.unwrap_or("none".to_owned());
-            format!("{name} from {} to {}", shown(was), shown(is))
-        };
-        let pairs = state(previous).into_iter().zip(state(self));
-        pairs.filter(|(was, is)| was != is).map(|((name, was), (_, is))| phrase(name, was, is)).collect()
+        let changed = state(previous).into_iter().zip(state(self)).filter(|(was, is)| was != is);
+        changed.map(|((name, was), (_, is))| format!("{name} from {was} to {is}")).collect()
     }
 
     /// Appends the changes to what was lost.
     pub fn add_detail(&mut self, changes: &[String]) {
-        let lost = self.detail.take();
-        let parts: Vec<_> = lost.iter().chain(changes).map(String::as_str).collect();
-        self.detail = Some(parts.join("; ")).filter(|detail| !detail.is_empty());
+        let parts: Vec<_> = self.detail.iter().chain(changes).cloned().collect();
+        self.detail = (!parts.is_empty()).then(|| parts.join("; "));
     }
 
     /// The line, with its line feed: eight hexadecimal digits of CRC-32, a space, and JSON.

@@ -11,7 +11,6 @@ use crate::model::{
 };
 
 /// All that an assessment needs, gathered before it; `None` for what could not be read.
-///
 /// Nothing is written to it afterwards. What would be if something were different is a copy with the difference.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -115,6 +114,11 @@ impl Facts {
     /// Whether all servers that may need pages are seen, and what each asks for next.
     pub fn knows_all_needs(&self) -> bool {
         self.others_lack.is_some() && !self.others_may_ask_for_more && self.pending != Pending::Unknown
+    }
+
+    /// Whether mappings that request no size get huge pages of `size`.
+    pub fn is_default(&self, size: PageSize) -> bool {
+        self.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size) == Some(size)
     }
 
     /// The page size of the running segment.

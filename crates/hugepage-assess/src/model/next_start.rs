@@ -103,9 +103,7 @@ impl CurrentStart<'_> {
     /// `shared_memory_type = sysv` those that it asks for with `mmap`, which is what the advice says to set.
     pub fn lack(&self, pending: &Pending, pool: &PoolFact) -> Pages {
         let size = match pending {
-            Pending::Changed(demand, pool_state) if pool_state.huge_page_size == self.huge_page_size => {
-                demand.shared_memory
-            }
+            Pending::Changed(demand, found) if found.huge_page_size == self.huge_page_size => demand.shared_memory,
             _ => Bytes(0),
         };
         let wants = pending.may_request_next(self.requested) && !pending.requested_next(self.requested).is_in_files();

@@ -99,7 +99,8 @@ fn a_new_row_needs_no_code() {
     let facts = Server::default().facts();
     let last = |release| table.concerning(&facts, Some(release)).pop().unwrap();
     let shown = last("6.18.44");
-    assert_eq!(shown.to_string(), "kernel_example: Pages are blue on this kernel. Source: an example.");
+    assert_eq!(shown.name, "kernel_example");
+    assert_eq!(shown.detail.unwrap(), "Pages are blue on this kernel. Source: an example.");
     for (release, applies) in [
         ("6.18.39", Some(false)),
         ("6.18.50", Some(false)),

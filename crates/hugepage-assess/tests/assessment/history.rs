@@ -3,7 +3,7 @@
 use hugepage_assess::advice::events;
 use hugepage_assess::assessment::{Outlook, Status, Threat};
 use hugepage_assess::history::record::{Before, InstanceIdentity, MAX_LINE_BYTES, VERSION};
-use hugepage_assess::history::regression::regression;
+use hugepage_assess::history::regression;
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::{Cause, Facts, HugePages, Landing, Pending};
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::kernel_release::KernelRelease;
 use crate::proc::process::unless_gone;
-use crate::{Notes, ReadError, Root};
+use crate::{Notes, ReadError, Root, fields};
 
 /// More nodes than any kernel has (`CONFIG_NODES_SHIFT` is 10 at most).
 const MAX_NODES: usize = 1 << 10;
@@ -25,8 +25,8 @@ pub enum MemoryPolicy {
 pub fn allowed_nodes(root: &Root, pid: &str) -> Result<Option<Vec<u32>>, ReadError> {
     let path = format!("/proc/{pid}/status");
     let line = |text: &str| {
-        let list = text.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"))?;
-        Some(node_list(list.trim()).ok_or_else(|| root.content(&path, format!("\"{}\" is not a list", list.trim()))))
+        let list = fields::value(text, "Mems_allowed_list")?.trim();
+        Some(node_list(list).ok_or_else(|| root.content(&path, format!("\"{list}\" is not a list"))))
     };
     unless_gone(root.read_short(&path, line))?.flatten().transpose()
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fields::first_number;
 use crate::memory::meminfo::Meminfo;
 use crate::source::root::if_there;
 use crate::{Bytes, PageSize, Pages, ReadError, Root};
@@ -134,7 +135,7 @@ pub fn has_single_node(root: &Root) -> bool {
 pub fn node_memory(root: &Root, node: u32) -> Result<Option<Bytes>, ReadError> {
     let take = |text: &str| {
         let value = text.lines().find_map(|line| line.split_once("MemTotal:"))?.1;
-        value.split_ascii_whitespace().next()?.parse().ok().map(Bytes::from_kib)
+        first_number(value.as_bytes()).map(Bytes::from_kib)
     };
     Ok(if_there(root.read_short(&format!("{NODES}/node{node}/meminfo"), take))?.flatten())
 }

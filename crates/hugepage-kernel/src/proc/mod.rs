@@ -1,7 +1,6 @@
 //! Files of one process in /proc (proc(5)): its status, limits, user and namespaces.
 
 pub(crate) mod auxv;
-mod counters;
 pub mod namespace;
 pub mod process;
 pub mod program;

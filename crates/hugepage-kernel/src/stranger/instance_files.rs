@@ -151,14 +151,12 @@ impl InstanceFiles {
     }
 
     /// Why this is not to be opened; `None` if it is.
-    fn refusal(&self, found: &BeneathFile) -> Option<String> {
-        if !found.metadata.is_file() {
-            return Some("it is not a regular file".to_owned());
+    fn refusal(&self, found: &BeneathFile) -> Option<&'static str> {
+        match () {
+            () if !found.metadata.is_file() => Some("it is not a regular file"),
+            () if found.is_of_kernel() => Some("it is the kernel's"),
+            () => self.root.of_another(found).unwrap_or(Some("its tree can't be opened")),
         }
-        if found.is_of_kernel() {
-            return Some("it is the kernel's".to_owned());
-        }
-        self.root.of_another(found).unwrap_or(Some("its tree can't be opened")).map(str::to_owned)
     }
 
     fn some_of(&self, path: &str, file: &File, count: u64) -> Result<Vec<u8>, ReadError> {

@@ -3,7 +3,7 @@
 use hugepage_assess::assessment::{Outlook, Threat};
 use hugepage_assess::history::Record;
 use hugepage_assess::history::record::Before;
-use hugepage_assess::history::regression::regression;
+use hugepage_assess::history::regression;
 use hugepage_assess::model::{Cause, Landing};
 
 use super::record;

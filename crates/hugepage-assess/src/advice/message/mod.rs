@@ -3,11 +3,9 @@
 pub mod pending;
 pub mod product;
 mod reason;
-mod shortfall;
 pub(super) mod status_text;
 
-pub use shortfall::shortfall;
-pub use status_text::is_of_pool;
+pub use status_text::{is_of_pool, shortfall};
 
 use crate::advice::message::status_text::StatusText;
 use crate::advice::plan::{Plan, Start, UNLESS};
@@ -70,7 +68,9 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
         Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => pending::message(status),
         Finding::RestartLoses => {
             let them = if status.outlook == Outlook::Mixed { "a part of them" } else { "them" };
-            format!("{memory} is in huge pages, but {} would lose {them}: {}.", text.restart(), text.shortfall())
+            // The restart alone where a crash does not lose them, or may not.
+            let restart = if status.crash.outlook == status.outlook { text.terms().restart } else { "a restart" };
+            format!("{memory} is in huge pages, but {restart} would lose {them}: {}.", text.shortfall())
         }
         Finding::Regressed(loss) => text.regressed(loss),
         Finding::BasePages(cause) => format!("{memory} is in {}{}.", text.base_pages(), text.reason(*cause)),

@@ -15,7 +15,7 @@ pub struct ProductTerms {
     pub restart: &'static str,
     /// Behind a clause on the next start.
     pub next_start: &'static str,
-    /// The settings for base pages, for huge pages or no start, and for huge pages if available.
+    /// The settings in the order of [`HugePages`].
     settings: [&'static str; 3],
     /// The setting to reduce, before the largest size of shared memory that fits.
     pub reduce: &'static str,
@@ -87,10 +87,6 @@ impl ProductTerms {
 
     /// The setting, as written in the configuration.
     pub const fn setting(&self, huge_pages: HugePages) -> &'static str {
-        match huge_pages {
-            HugePages::Off => self.settings[0],
-            HugePages::On => self.settings[1],
-            HugePages::Try => self.settings[2],
-        }
+        self.settings[huge_pages as usize]
     }
 }

@@ -4,8 +4,7 @@ use hugepage_kernel::Pages;
 
 use crate::advice::message::pending::OF_RINGS;
 use crate::advice::message::product::ProductTerms;
-use crate::advice::message::shortfall::shortfall;
-use crate::advice::message::status_text::{StatusText, is_of_pool, page_size};
+use crate::advice::message::status_text::{StatusText, is_of_pool, page_size, shortfall};
 use crate::advice::pool;
 use crate::assessment::limits::Excess;
 use crate::assessment::{Finding, Forecast, NodeRoom, Outlook, Status};
@@ -61,10 +60,14 @@ impl StatusText<'_> {
                 let s = if nr == Pages(1) { "" } else { "s" };
                 format!("the pool has {nr} page{s} of {size}; {needed} {are} needed ({missing} missing)")
             }
-            Cause::PoolTooSmall | Cause::PoolTaken => format!(
-                "only {available} of the pool's {nr} pages of {size} are available; {needed} {are} needed ({missing} missing){}",
-                self.largest_holder()
-            ),
+            Cause::PoolTooSmall | Cause::PoolTaken => {
+                let others = self.0.share.map(|share| share.others).unwrap_or_default();
+                let holder =
+                    self.0.facts.largest_holder.as_ref().map(|holder| holder.clause(others)).unwrap_or_default();
+                format!(
+                    "only {available} of the pool's {nr} pages of {size} are available; {needed} {are} needed ({missing} missing){holder}"
+                )
+            }
             Cause::CgroupLimit => {
                 let room = self.0.facts.pool_state.room(self.0.own).unwrap_or_default();
                 format!("a cgroup allows only {room} of the {} needed", self.needed_bytes().unwrap_or_default())
@@ -88,15 +91,9 @@ impl StatusText<'_> {
         }
     }
 
-    /// A clause on who has most of the pages that others hold; empty if that is unknown.
-    fn largest_holder(&self) -> String {
-        let others = self.0.share.map(|share| share.others).unwrap_or_default();
-        self.0.facts.largest_holder.as_ref().map(|holder| holder.clause(others)).unwrap_or_default()
-    }
-
     /// A sentence on the limit that `finding` speaks of, which is checked when a page is touched.
     pub fn exceeds(&self, finding: &Finding) -> String {
-        let excess = self.0.excess_of(finding);
+        let excess = self.0.excesses().into_iter().find(|excess| excess.finding() == *finding);
         let Some(Excess { is_shared, limit, need, size, is_now, .. }) = excess else { return String::new() };
         let what = match (is_shared, is_now) {
             (false, true) => {
@@ -171,7 +168,9 @@ impl StatusText<'_> {
     }
 
     pub fn uncertainty(&self) -> String {
-        let (facts, falls_short) = (&self.0.facts, self.pool_falls_short());
+        let facts = &self.0.facts;
+        // Or else a cgroup.
+        let falls_short = self.0.share.is_none_or(|share| share.guaranteed < self.needed());
         let reason = match facts.pool_state.lock_limit {
             _ if self.0.share.is_none() => "the available pages of the pool, which are unknown",
             _ if falls_short && facts.requested.asks_kernel() => {

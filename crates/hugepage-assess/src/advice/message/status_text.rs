@@ -1,10 +1,10 @@
-//! The quantities and noun phrases of one status, from which its sentences are made.
+//! What sentences are made of: the quantities and noun phrases of one status, and what a start lacks to be in huge pages.
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::advice::message::product::ProductTerms;
-use crate::assessment::Status;
-use crate::model::{Cause, HugePages, Landing};
+use crate::assessment::{Forecast, Status};
+use crate::model::{Cause, HugePages, Landing, LockLimit, NodePools, PoolFact, PoolState, Product};
 
 /// The text of one status.
 pub struct StatusText<'a>(pub &'a Status);
@@ -12,11 +12,6 @@ pub struct StatusText<'a>(pub &'a Status);
 impl StatusText<'_> {
     pub fn terms(&self) -> &'static ProductTerms {
         ProductTerms::of_product(self.0.facts.requested.product)
-    }
-
-    /// What allocates shared memory again and loses pages; the restart alone where a crash does not, or may not.
-    pub fn restart(&self) -> &'static str {
-        if self.0.crash.outlook == self.0.outlook { self.terms().restart } else { "a restart" }
     }
 
     /// Behind a clause on the next start.
@@ -65,18 +60,11 @@ impl StatusText<'_> {
         if self.0.cause.is_none() { self.huge_pages() } else { self.base_pages() }
     }
 
-    /// Whether the pool (or else a cgroup) has too few pages for a restart.
-    pub fn pool_falls_short(&self) -> bool {
-        self.0.share.is_none_or(|share| share.guaranteed < self.needed())
-    }
-
     /// Whether a start would land in huge pages now, though the last one did not.
     pub fn could_land_now(&self) -> bool {
-        let is_of_host = matches!(
-            self.0.cause,
-            Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken | Cause::CgroupLimit | Cause::NodeLimit)
-                | Some(Cause::MemlockLimit | Cause::ShmGroup | Cause::ShmLimit | Cause::Unknown)
-        );
+        use Cause::{Disabled, MemoryTarget, PageSizeUnsupported, SysvSharedMemory};
+        let is_of_host =
+            !matches!(self.0.cause, None | Some(Disabled | MemoryTarget | SysvSharedMemory | PageSizeUnsupported));
         let lock = self.0.facts.pool_state.lock_limit.zip(self.needed_bytes());
         is_of_host
             && self.0.missing == Some(Pages(0))
@@ -91,4 +79,90 @@ pub const fn is_of_pool(cause: Cause) -> bool {
 
 pub fn page_size(size: Option<PageSize>) -> String {
     size.map_or("unknown size".to_owned(), |size| size.to_string())
+}
+
+/// What a start lacks to be in huge pages, as a clause. `pool_state`: what it finds; `None` if that was not read.
+pub fn shortfall(forecast: &Forecast, pool_state: Option<&PoolState>, product: Product) -> String {
+    let Forecast { cause, huge_page_size, needed, guaranteed, .. } = *forecast;
+    let (size, needed, guaranteed) =
+        (page_size(huge_page_size), needed.unwrap_or_default(), guaranteed.unwrap_or_default());
+    let text = match (cause, pool_state.map(|found| &found.pool)) {
+        (None, _) => "no page is missing",
+        (Some(Cause::Disabled), _) => ProductTerms::of_product(product).setting(HugePages::Off),
+        (Some(Cause::MemoryTarget), _) => {
+            "MEMORY_TARGET puts the SGA into files in /dev/shm, which cannot use huge pages"
+        }
+        (Some(Cause::SysvSharedMemory), _) => "PostgreSQL does not use huge pages with shared_memory_type = sysv",
+        (Some(Cause::PageSizeUnsupported), Some(PoolFact::Unsupported(sizes))) if sizes.is_empty() => {
+            "this kernel has no huge pages"
+        }
+        (Some(Cause::PageSizeUnsupported), Some(PoolFact::Unsupported(sizes))) => {
+            let sizes: Vec<_> = sizes.iter().map(PageSize::to_string).collect();
+            return format!("this machine has no pages of {size}, only of {}", sizes.join(", "));
+        }
+        (Some(Cause::PageSizeUnsupported), _) => "this machine has no huge pages of huge_page_size",
+        (Some(Cause::CgroupLimit), _) => {
+            return format!("a cgroup allows only {guaranteed} of the {needed} pages of {size} needed");
+        }
+        (Some(Cause::NodeLimit), _) => {
+            let nodes = pool_state.and_then(|found| found.nodes.as_ref()).map(by_node).unwrap_or_default();
+            return format!(
+                "the NUMA nodes that it may use have only {guaranteed} of the {needed} pages of {size} needed{nodes}"
+            );
+        }
+        (Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken), _) => {
+            let s = if needed == Pages(1) { "" } else { "s" };
+            return format!("only {guaranteed} of the {needed} page{s} of {size} needed are guaranteed");
+        }
+        (Some(cause), _) => {
+            let needed = huge_page_size.map_or(Bytes(0), |size| size.times(needed));
+            return of_permission(cause, pool_state.and_then(|found| found.lock_limit), needed);
+        }
+    };
+    text.to_owned()
+}
+
+/// The permission for System V segments that a start lacks, or may lack.
+fn of_permission(cause: Cause, lock_limit: Option<LockLimit>, needed: Bytes) -> String {
+    match (cause, lock_limit) {
+        (Cause::ShmGroup, _) => "its owner is not in the group of vm.hugetlb_shm_group".to_owned(),
+        (Cause::ShmLimit, Some(LockLimit::Shmall { limit, others, .. })) => {
+            let others = if others > Bytes(0) { format!(", and others have {others}") } else { String::new() };
+            format!("kernel.shmall allows {limit} of System V shared memory in all, huge pages included{others}")
+        }
+        (Cause::ShmLimit, Some(LockLimit::Shmmni { limit })) => {
+            format!("kernel.shmmni allows {limit} shared memory segments")
+        }
+        (Cause::ShmLimit, _) => "the kernel allows no more System V shared memory".to_owned(),
+        (Cause::MemlockLimit, lock_limit) => {
+            let (limit, others) = match lock_limit {
+                Some(LockLimit::Memlock { limit, others }) => (limit, others),
+                Some(LockLimit::Either { limit: Some(limit), .. }) => (limit, Bytes(0)),
+                _ => (Bytes(0), Bytes(0)),
+            };
+            let beside = match others {
+                Bytes(0) => String::new(),
+                others => format!(", beside {others} of other instances of its owner"),
+            };
+            format!("its memlock limit is {limit}; {needed} is needed{beside}")
+        }
+        (_, Some(LockLimit::Either { .. })) => {
+            "if this distribution's kernel has the change of Linux 5.18, its owner must be in \
+                                                the group of vm.hugetlb_shm_group, else memlock is enough"
+                .to_owned()
+        }
+        (_, Some(LockLimit::Unexplained)) => "the kernel may refuse them to its owner".to_owned(),
+        _ => "the number of available pages is unknown".to_owned(),
+    }
+}
+
+/// The figures of each node, of the usable ones first: ` (node 0: 0 of 0 free; not allowed: node 1: 200 of 200 free)`.
+fn by_node(nodes: &NodePools) -> String {
+    let usable: Vec<_> = nodes.usable().iter().map(|share| share.node).collect();
+    let list = |is_usable: bool| {
+        let shares = nodes.pools.iter().filter(|share| usable.contains(&share.node) == is_usable);
+        let figures = shares.map(|share| format!("node {}: {} of {} free", share.node, share.pool.free, share.pool.nr));
+        figures.collect::<Vec<_>>().join(", ")
+    };
+    format!(" ({}; not allowed: {})", list(true), list(false))
 }

@@ -196,14 +196,12 @@ fn shortfall(status: &Status, size: PageSize, now: Pages, pages: Pages) -> Optio
 
 /// What the pool of `size` keeps now; `None` if unknown.
 fn known_pool(status: &Status, size: PageSize) -> Option<Pages> {
-    let of_pending = status.facts.pending.pool_state().and_then(|pool_state| pool_state.pool.known());
-    let pools = [status.facts.pool_state.pool.known(), of_pending];
+    let pools = [&status.facts.pool_state, status.facts.next_pool_state()].map(|found| found.pool.known());
     pools.into_iter().flatten().find(|pool| pool.page_size == size).map(|pool| pool.persistent())
 }
 
 /// What the limit in the file `path` is now.
 fn limit_of(status: &Status, path: &str) -> Option<Bytes> {
     let limits = status.facts.pool_state.limits.as_ref()?;
-    let mut pages = limits.fault.iter().chain(&limits.reservation).map(|level| (&level.path, level.limit));
-    pages.find(|(of, _)| *of == path).map(|(_, limit)| limit)
+    limits.fault.iter().chain(&limits.reservation).find(|level| level.path == path).map(|level| level.limit)
 }

@@ -1,6 +1,6 @@
 //! A plan as one sentence.
 
-use hugepage_kernel::{Bytes, Pages};
+use hugepage_kernel::Pages;
 
 use super::{Plan, Step, UNLESS};
 use crate::advice::command;
@@ -32,7 +32,8 @@ impl Plan {
         if let Finding::PoolWasted { .. } = finding {
             text += UNLESS;
         }
-        if let Some((left, percent)) = self.steps.iter().find_map(Step::leaves) {
+        let leaves = |step: &Step| if let Step::SetPool { leaves, .. } = step { *leaves } else { None };
+        if let Some((left, percent)) = self.steps.iter().find_map(leaves) {
             text += &format!("; this leaves {left} of memory to base pages, less than {percent}%");
         }
         if let Some(first) = text.get_mut(..1) {
@@ -98,13 +99,6 @@ impl Step {
             Self::RaiseLimit { path, to } => format!("echo {} > {}", to.0, command::quoted(path)),
             _ => return None,
         })
-    }
-
-    const fn leaves(&self) -> Option<(Bytes, u32)> {
-        match self {
-            Self::SetPool { leaves, .. } => *leaves,
-            _ => None,
-        }
     }
 
     const fn waits(&self) -> bool {
