@@ -1,6 +1,5 @@
 //! What stands between one start of a server and huge pages, and the step that removes it.
 
-use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::Step;
@@ -144,7 +143,7 @@ impl Start {
     }
 
     fn capacity(&self, status: &Status) -> Option<Capacity> {
-        let pool: &Pool = self.pool_state.pool.known()?;
+        let pool = self.pool_state.pool.known()?;
         let is_own = status.facts.pool_state.huge_page_size == Some(pool.page_size);
         if is_own { status.capacity } else { status.facts.capacity(pool) }
     }
