@@ -135,10 +135,13 @@ fn check(random: &RandomHost) -> Result<(), TestCaseError> {
         let boot_loses = finding[&*format!("{labels},finding=\"boot_loses\"")] != "0";
         let is_kept = instance["landed_in"] == "hugetlb" && instance["restart_outlook"] == "hugetlb";
         if is_kept {
-            // One that does not fit takes nothing from those that do.
-            let needed =
-                instance["recommended_nr_hugepages"].as_u64().map_or(random.needed(), |of| of.min(random.needed()));
-            prop_assert_eq!(boot_loses, random.at_boot.unwrap_or(0) < needed, "{}", instance);
+            let at_boot = random.at_boot.unwrap_or(0);
+            let all_fit = instance["recommended_nr_hugepages"].as_u64().is_none_or(|of| of >= random.needed());
+            match all_fit {
+                true => prop_assert_eq!(boot_loses, at_boot < random.needed(), "{}", instance),
+                // One that does not fit is to take nothing from those that do.
+                false => prop_assert!(boot_loses || at_boot >= instance["pages_held"].as_u64().unwrap(), "{instance}"),
+            }
         } else {
             prop_assert!(!boot_loses || instance["landed_in"] == "hugetlb", "{instance}");
         }
@@ -186,6 +189,14 @@ fn every_face_counts_what_fits() {
     let database = |pages, setting| Database { pages, huge: 0, setting };
     let databases = vec![database(5574, "TRUE"), database(4911, "ONLY")];
     check(&RandomHost { kernel: 0, memory_gib: 32, spare: 0, at_boot: None, databases }).unwrap();
+}
+
+/// A pool that is larger than what fits needs, and one at boot between both.
+#[test]
+fn every_face_knows_a_boot_for_what_fits() {
+    let database = |pages, huge, setting| Database { pages, huge, setting };
+    let databases = vec![database(1152, 0, "TRUE"), database(3710, 3710, "ONLY"), database(8736, 0, "TRUE")];
+    check(&RandomHost { kernel: 0, memory_gib: 32, spare: 6528, at_boot: Some(8128), databases }).unwrap();
 }
 
 /// A sentence that is longer than its column in Oracle.
