@@ -96,8 +96,9 @@ impl Status {
             facts,
         };
         status.refuse_beyond_capacity();
-        // Whoever has a page, it is not unused.
-        status.findings = status.find(needed_by_all.map(|needed| needed.saturating_add(strangers)));
+        // Whoever has a page, it is not unused, nor is it while another server lacks what does not fit.
+        let not_unused = strangers.saturating_add(status.facts.others_beyond);
+        status.findings = status.find(needed_by_all.map(|needed| needed.saturating_add(not_unused)));
         status
     }
 
