@@ -118,7 +118,8 @@ def test_the_caller_may_ignore_its_children():
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_readers_too(home, number):
     with silent_include(home):
-        process = sidecar.start("status")
+        # Tests that run in the background of a shell ignore SIGINT.
+        process = sidecar.start("status", preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
         readers = until("the reader", Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text).split()
         process.send_signal(number)
         process.wait(10)

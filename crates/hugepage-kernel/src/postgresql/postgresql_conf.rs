@@ -79,9 +79,11 @@ impl Configuration {
             };
             let Some((name, value)) = set else { continue };
             match name.as_str() {
-                // The server refuses the empty ones.
+                // The server refuses an empty name, and reads the file whose name has escapes.
                 "include" | "include_if_exists" | "include_dir" if value.is_empty() || value.contains('\\') => {
-                    self.is_unclear(format!("{name} in \"{}\" names nothing that is read here", file.display()));
+                    let what = format!("{name} in \"{}\" names nothing that is read here", file.display());
+                    notes.add(what.clone());
+                    self.is_unclear(what);
                 }
                 "include" => self.add_file(files, &below.join(value), true, depth + 1, notes),
                 "include_if_exists" => self.add_file(files, &below.join(value), false, depth + 1, notes),
