@@ -9,11 +9,12 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    let _ = (sysvipc::parse(&text), memlock(&text));
+    let _ = memlock(&text);
     for mapping in text.lines().filter_map(maps::parse) {
         assert!(mapping.size().0 > 0 && !mapping.name().contains('/'));
     }
-    with_files(&[(maps::SELF, bytes)], |root| {
+    with_files(&[(maps::SELF, bytes), ("/proc/sysvipc/shm", bytes)], |root| {
+        let _ = sysvipc::read(root);
         for mapping in maps::read(root, maps::SELF, |mapping| mapping.shared).unwrap_or_default() {
             assert!(mapping.size().0 > 0);
         }
