@@ -96,17 +96,17 @@ impl NextRestart {
     }
 
     fn look_at(&mut self, file: &ConfigurationFile, (reloaded, started): (i64, i64), hasher: &mut DefaultHasher) {
-        let name = file.name.display();
-        let seen = file.stamp();
+        let (name, seen) = (file.name.display(), file.stamp());
+        // Files are written right before a start, not while it reads them.
+        let loaded = reloaded - if reloaded > started { file_clock() } else { 0 };
         (&file.name, seen.as_ref().ok()).hash(hasher);
         let changed = seen.as_ref().ok().and_then(|stamp| Some(stamp.as_ref()?.changed_at()));
-        self.has_changed |= changed.is_some_and(|changed| changed > started);
+        self.has_changed |= changed > Some(started);
         match &seen {
             Err(error) => _ = self.not_seen.get_or_insert(format!("could not look at \"{name}\": {error}")),
-            Ok(None) if file.is_needed => {
-                self.not_loaded.get_or_insert(format!("\"{name}\" is gone since the last reload"));
-            }
-            Ok(_) if changed.is_some_and(|changed| changed > reloaded - file_clock()) => {
+            Ok(None) if !file.is_needed => {}
+            Ok(None) => _ = self.not_loaded.get_or_insert(format!("\"{name}\" is gone since the last reload")),
+            Ok(_) if changed > Some(loaded) => {
                 let age = if changed > Some(reloaded) { "newer than" } else { "as new as" };
                 self.not_loaded.get_or_insert(format!("\"{name}\" is {age} the last reload: SELECT pg_reload_conf()"));
             }
@@ -193,14 +193,14 @@ impl NextRestart {
     }
 }
 
-/// Microseconds by which the time of a change may be earlier than that of a reload before it: the first is that of a tick
-/// (`current_time()`, fs/inode.c), and a reload has its own about a millisecond after it has read the files (guc-file.l).
+/// Microseconds by which the time of a change may be earlier than that of a reload before it: the first is that of a coarse clock, which
+/// is up to two ticks late (`current_time()`, fs/inode.c), and a reload has its own a moment after it has read the files (guc-file.l).
 #[allow(unsafe_code)]
 fn file_clock() -> i64 {
     let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
     // SAFETY: a clock of Linux, of which the kernel writes the resolution; an error leaves that of the slowest kernels.
     unsafe { libc::clock_getres(libc::CLOCK_REALTIME_COARSE, &raw mut tick) };
-    tick.tv_nsec / 1000 + 1000
+    tick.tv_nsec * 3 / 1000 + 1000
 }
 
 /// An answer as the current user may see it, unless a standby of `primary` would refuse its own settings, `recovery`.

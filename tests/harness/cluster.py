@@ -27,7 +27,7 @@ SUPERUSER = "postgres"
 STOPS = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 """The signals of pg_ctl's modes (pg_ctl.c, set_mode)."""
 
-FILE_CLOCK = 0.03
+FILE_CLOCK = 0.04
 """Seconds after which the time of a file's change is certainly earlier than now (src/next_start.rs)."""
 
 REFUSED_RECOVERY = "FATAL:  recovery aborted"

@@ -113,7 +113,7 @@ def test_a_directory_without_files(server):
 
 
 def test_a_change_right_after_a_reload(server):
-    """Its time is that of the kernel's last tick, up to 10 ms before (current_time(), fs/inode.c)."""
+    """Its time may be that of a coarse clock, some milliseconds before (current_time(), fs/inode.c)."""
     loaded = "SELECT pg_conf_load_time() AS at"
     with server.connect() as session:
         for megabytes in range(5, 25):
