@@ -137,9 +137,10 @@ impl<'a> Pass<'a> {
             let who = DiscoveredKind::Oracle(instance);
             let mut owners: Vec<_> = found.iter_mut().filter(|server| server.who == who).collect();
             // In containers, or in several Oracle homes.
-            let is_alike = |server: &&mut DiscoveredServer| may_be_beside(accounts.root, process.pid, server.pid);
-            if owners.len() > 1 && owners.iter().filter(|server| is_alike(server)).count() == 1 {
-                owners.retain(is_alike);
+            let is_alike = |at: &usize| owners.len() > 1 && may_be_beside(accounts.root, process.pid, owners[*at].pid);
+            let alike: Vec<_> = (0..owners.len()).filter(is_alike).collect();
+            if let [only] = alike[..] {
+                owners = vec![owners.swap_remove(only)];
             }
             let is_decided = owners.len() == 1;
             for server in owners.into_iter().filter(|server| server.has_member(accounts, process)) {
@@ -157,10 +158,9 @@ impl<'a> Pass<'a> {
 /// (namespaces(7)), and their program.
 fn may_be_beside(root: &Root, one: i32, other: i32) -> bool {
     let is_same = |name: &str| {
-        let link = |pid| process::link(root, pid, name).ok().flatten();
         // A program that was replaced by a patch is in the same home.
-        let trimmed = |link: String| link.trim_end_matches(" (deleted)").to_owned();
-        link(one).map(trimmed).zip(link(other).map(trimmed)).is_none_or(|(one, other)| one == other)
+        let link = |pid| Some(process::link(root, pid, name).ok()??.trim_end_matches(" (deleted)").to_owned());
+        link(one).zip(link(other)).is_none_or(|(one, other)| one == other)
     };
     ["ns/pid", "ns/ipc", "ns/mnt", "exe"].into_iter().all(is_same)
 }
