@@ -91,7 +91,7 @@ columns! {
         /// A clause on servers that do not run, which other outputs may not count.
         #[serde(skip)]
         by_stopped: Option<String> = sizing.by_stopped(),
-        /// The command that gives the pool the pages that servers lack: of a NUMA node where a server may use no others.
+        /// The command that gives the pool the pages that servers lack.
         command: Option<String> = pool_step(survey, sizing).and_then(|step| step.command()),
     }
 }
