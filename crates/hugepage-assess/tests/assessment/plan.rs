@@ -225,7 +225,7 @@ fn a_pool_of_another_size_is_enough() {
     ] {
         let status = Status::assess(facts);
         assert_eq!(advice::hint(&status).as_deref(), expected, "{what}");
-        check(status.facts);
+        check(&status);
     }
     let small = other(2, |_| {});
     let segment =
@@ -251,9 +251,8 @@ fn pages_set(text: &str) -> Option<u64> {
 
 /// Whatever the kernel says: no pages below those in use or promised, none that the host can't hold, and a hint is better
 /// than none.
-pub fn check(facts: Facts) {
-    let status = Status::assess(facts);
-    let text = advice::hint(&status).unwrap_or_default();
+pub fn check(status: &Status) {
+    let text = advice::hint(status).unwrap_or_default();
     if let Some(pages) = pages_set(&text) {
         let in_use = status.facts.pool_state.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         assert!(Pages(pages) >= in_use, "{text} {status:?}");
@@ -263,9 +262,9 @@ pub fn check(facts: Facts) {
         let in_use = status.facts.pool_state.pool.known().and_then(|pool| pool.in_use()).unwrap_or_default();
         assert!(recommended >= in_use && recommended <= status.capacity.unwrap().most, "{status:?}");
     }
-    if let Some(plan) = Plan::of_finding(&status, status.verdict().1).filter(|_| is_of_a_kernel(&status.facts)) {
+    if let Some(plan) = Plan::of_finding(status, status.verdict().1).filter(|_| is_of_a_kernel(&status.facts)) {
         let after = effect::after(&plan, &status.facts);
-        assert!(effect::gravity(&after) < effect::gravity(&status), "{plan:?} {after:?}");
+        assert!(effect::gravity(&after) < effect::gravity(status), "{plan:?} {after:?}");
         let all_seen = status.facts.pool_state.limits.as_ref().is_some_and(|limits| !limits.hidden_levels);
         if status.facts.landing() == Landing::Base && all_seen && plan.steps.contains(&Step::Restart) {
             assert_eq!(after.facts.landing(), Landing::Hugetlb, "{plan:?} {after:?}");
@@ -294,7 +293,7 @@ fn facts_of_pending_sizes() {
     for size in [1, GIB / 2, GIB, 2 * GIB, 15 * GIB, 40 * GIB] {
         for huge_pages in [HugePages::Off, HugePages::Try, HugePages::On] {
             for server in [Server::default(), Server::in_base_pages()] {
-                check(pending(server, huge_pages, size));
+                check(&Status::assess(pending(server, huge_pages, size)));
             }
         }
     }

@@ -135,68 +135,26 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases: config.cases * 8, failure_persistence: None, ..config }
 }
 
-fn severity(status: &Status) -> Severity {
-    status.verdict().0
-}
-
 proptest! {
     #![proptest_config(config())]
 
+    /// All that must hold of any status, of one server and of one that asks for more.
     #[test]
-    fn never_recommends_more_than_the_host_holds(server in servers()) {
-        let status = server.status();
-        if let Some(recommended) = status.recommended {
-            prop_assert!(recommended <= status.capacity.unwrap().most);
-        }
-    }
-
-    /// With free and available memory, shared memory in base pages, and without a view of others.
-    #[test]
-    fn no_number_is_below_what_is_held_or_above_what_the_host_holds(
-        server in servers(), available in prop::option::of(0..256 * GIB), shmem in 0..64 * GIB, sees_others: bool,
-    ) {
-        super::plan::check(Server { available, shmem, sees_others, ..server }.facts());
-    }
-
-    #[test]
-    fn recommends_what_is_needed_if_it_fits(server in servers()) {
-        let status = server.status();
-        if let (Some(recommended), Some(needed)) = (status.recommended, status.needed)
-            && status.facts.requested.huge_pages != HugePages::Off
-            && !status.does_not_fit()
-        {
-            prop_assert!(recommended >= needed);
-            let pool = status.facts.pool_state.pool.known().unwrap();
-            prop_assert_eq!(Some(recommended), status.to_land.map(|pages| pages.max(pool.persistent())));
-        }
-    }
-
-    #[test]
-    fn a_larger_segment_never_needs_less(server in servers(), more in 0..GIB) {
-        let larger = Server { size: server.size + more, ..server.clone() }.status();
-        let status = server.status();
-        prop_assert!(larger.needed >= status.needed);
-        // Who does not fit counts with what it has.
-        prop_assert!(larger.does_not_fit() || larger.recommended >= status.recommended);
-        if let (Some(larger), Some(missing)) = (larger.missing, status.missing) {
-            prop_assert!(larger >= missing);
-        }
-    }
-
-    #[test]
-    fn an_outlook_of_huge_pages_is_guaranteed(server in servers()) {
-        let status = server.status();
-        if status.outlook == Outlook::Hugetlb {
-            let needed = status.needed.unwrap();
-            prop_assert!(status.share.unwrap().guaranteed >= needed);
-            let limits = status.facts.pool_state.limits.as_ref().unwrap();
-            prop_assert!(!limits.hidden_levels);
-            let size = status.facts.pool_state.huge_page_size.unwrap();
-            for limit in &limits.reservation {
-                prop_assert!(limit.room_without(size.times(status.own)) >= size.times(needed));
-            }
-            prop_assert!(!status.facts.requested.sysv && status.facts.requested.huge_pages != HugePages::Off);
-        }
+    fn of_any_server(server in servers(), available in prop::option::of(0..256 * GIB), shmem in 0..64 * GIB,
+                     sees_others: bool, more in 0..GIB) {
+        let status = server.clone().status();
+        never_recommends_more_than_the_host_holds(&status)?;
+        recommends_what_is_needed_if_it_fits(&status)?;
+        a_larger_segment_never_needs_less(&status, &Server { size: server.size + more, ..server.clone() }.status())?;
+        an_outlook_of_huge_pages_is_guaranteed(&status)?;
+        a_cause_where_and_only_where_it_is_not_in_huge_pages(&status)?;
+        ok_means_as_requested_and_kept(&status)?;
+        the_gravest_comes_first(&status)?;
+        one_sentence_of_each(&status)?;
+        // With free and available memory, shared memory in base pages, and with a view of others or without.
+        let other = Server { available, shmem, sees_others, ..server }.status();
+        all_findings_speak(&other)?;
+        super::plan::check(&other);
     }
 
     /// The recommendation is true, and the least: with that pool the server lands, with one page less it does not.
@@ -214,57 +172,98 @@ proptest! {
     }
 
     #[test]
-    fn a_cause_where_and_only_where_it_is_not_in_huge_pages(server in servers()) {
-        let status = server.status();
-        prop_assert_eq!(status.cause.is_none(), status.facts.landing() == Landing::Hugetlb);
-        if status.facts.landing() == Landing::Hugetlb && status.needed.is_some() {
-            prop_assert_eq!(status.missing, Some(Pages(0)));
-        }
-    }
-
-    #[test]
-    fn ok_means_as_requested_and_kept(server in servers()) {
-        let status = server.status();
-        if severity(&status) == Severity::Ok {
-            prop_assert_eq!(status.facts.landing(), Landing::Hugetlb);
-            prop_assert_eq!(status.outlook, Outlook::Hugetlb);
-            prop_assert!(advice::hint(&status).is_none());
-            prop_assert_eq!(status.verdict().1, &Finding::AsRequested);
-        }
-    }
-
-    #[test]
-    fn the_gravest_comes_first(server in servers()) {
-        let status = server.status();
-        prop_assert!(status.findings.iter().map(|(severity, _)| *severity).is_sorted_by(|a, b| a >= b));
-    }
-
-    #[test]
-    fn one_sentence_of_each(server in servers()) {
-        let status = server.status();
-        for text in [Some(advice::message(&status)), advice::hint(&status)].into_iter().flatten() {
-            prop_assert!(text.ends_with('.') && !text.contains(". ") && !text.contains("  "), "{}", text);
-            prop_assert!(text.starts_with(|first: char| first.is_ascii_uppercase()), "{}", text);
-        }
-    }
-
-    /// Each finding has its own sentence, and a warning says what to do.
-    #[test]
-    fn all_findings_speak(server in servers(), sees_others: bool) {
-        let status = Server { sees_others, ..server }.status();
-        let texts = advice::findings(&status);
-        prop_assert_eq!(texts.len(), status.findings.len());
-        for text in texts {
-            prop_assert!(text.message.ends_with('.') && text.message.len() > 20, "{:?}", text);
-            prop_assert!(text.severity < Severity::Warning || text.hint.is_some(), "{:?} {:?}", text, status);
-        }
-    }
-
-    #[test]
     fn pages_hold_what_they_are_asked_to(size in sizes_of_huge_pages(), bytes in any::<u64>()) {
         let pages = size.pages_to_hold(Bytes(bytes));
         prop_assert!(size.times(pages) >= Bytes(bytes));
         prop_assert!(size.times(pages.saturating_sub(Pages(1))) < Bytes(bytes) || bytes == 0);
         prop_assert!(size.times(size.pages_within(Bytes(bytes))) <= Bytes(bytes));
     }
+}
+
+type Checked = Result<(), TestCaseError>;
+
+fn never_recommends_more_than_the_host_holds(status: &Status) -> Checked {
+    if let Some(recommended) = status.recommended {
+        prop_assert!(recommended <= status.capacity.unwrap().most);
+    }
+    Ok(())
+}
+
+fn recommends_what_is_needed_if_it_fits(status: &Status) -> Checked {
+    if let (Some(recommended), Some(needed)) = (status.recommended, status.needed)
+        && status.facts.requested.huge_pages != HugePages::Off
+        && !status.does_not_fit()
+    {
+        prop_assert!(recommended >= needed);
+        let pool = status.facts.pool_state.pool.known().unwrap();
+        prop_assert_eq!(Some(recommended), status.to_land.map(|pages| pages.max(pool.persistent())));
+    }
+    Ok(())
+}
+
+fn a_larger_segment_never_needs_less(status: &Status, larger: &Status) -> Checked {
+    prop_assert!(larger.needed >= status.needed);
+    // Who does not fit counts with what it has.
+    prop_assert!(larger.does_not_fit() || larger.recommended >= status.recommended);
+    if let (Some(larger), Some(missing)) = (larger.missing, status.missing) {
+        prop_assert!(larger >= missing);
+    }
+    Ok(())
+}
+
+fn an_outlook_of_huge_pages_is_guaranteed(status: &Status) -> Checked {
+    if status.outlook == Outlook::Hugetlb {
+        let needed = status.needed.unwrap();
+        prop_assert!(status.share.unwrap().guaranteed >= needed);
+        let limits = status.facts.pool_state.limits.as_ref().unwrap();
+        prop_assert!(!limits.hidden_levels);
+        let size = status.facts.pool_state.huge_page_size.unwrap();
+        for limit in &limits.reservation {
+            prop_assert!(limit.room_without(size.times(status.own)) >= size.times(needed));
+        }
+        prop_assert!(!status.facts.requested.sysv && status.facts.requested.huge_pages != HugePages::Off);
+    }
+    Ok(())
+}
+
+fn a_cause_where_and_only_where_it_is_not_in_huge_pages(status: &Status) -> Checked {
+    prop_assert_eq!(status.cause.is_none(), status.facts.landing() == Landing::Hugetlb);
+    if status.facts.landing() == Landing::Hugetlb && status.needed.is_some() {
+        prop_assert_eq!(status.missing, Some(Pages(0)));
+    }
+    Ok(())
+}
+
+fn ok_means_as_requested_and_kept(status: &Status) -> Checked {
+    if status.verdict().0 == Severity::Ok {
+        prop_assert_eq!(status.facts.landing(), Landing::Hugetlb);
+        prop_assert_eq!(status.outlook, Outlook::Hugetlb);
+        prop_assert!(advice::hint(status).is_none());
+        prop_assert_eq!(status.verdict().1, &Finding::AsRequested);
+    }
+    Ok(())
+}
+
+fn the_gravest_comes_first(status: &Status) -> Checked {
+    prop_assert!(status.findings.iter().map(|(severity, _)| *severity).is_sorted_by(|a, b| a >= b));
+    Ok(())
+}
+
+fn one_sentence_of_each(status: &Status) -> Checked {
+    for text in [Some(advice::message(status)), advice::hint(status)].into_iter().flatten() {
+        prop_assert!(text.ends_with('.') && !text.contains(". ") && !text.contains("  "), "{}", text);
+        prop_assert!(text.starts_with(|first: char| first.is_ascii_uppercase()), "{}", text);
+    }
+    Ok(())
+}
+
+/// Each finding has its own sentence, and a warning says what to do.
+fn all_findings_speak(status: &Status) -> Checked {
+    let texts = advice::findings(status);
+    prop_assert_eq!(texts.len(), status.findings.len());
+    for text in texts {
+        prop_assert!(text.message.ends_with('.') && text.message.len() > 20, "{:?}", text);
+        prop_assert!(text.severity < Severity::Warning || text.hint.is_some(), "{:?} {:?}", text, status);
+    }
+    Ok(())
 }
