@@ -4,7 +4,7 @@ use crate::Bytes;
 
 /// What a line sets, its name in lower case: `name = value`, `name value`, `Name = 'it''s' # comment`; nothing if it is empty or a
 /// comment. `None` if it is not certainly one of the server's grammar: values that are seldom written, such as hexadecimal
-/// numbers, are not certain.
+/// numbers and octal escapes, are not certain.
 pub fn parse(line: &str) -> Option<Option<(String, String)>> {
     let is_blank = |c: char| matches!(c, ' ' | '\t' | '\r');
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
@@ -47,8 +47,8 @@ fn after_number(text: &str) -> Option<&str> {
     number.starts_with(|c: char| c.is_ascii_digit()).then_some(after)
 }
 
-/// The text up to the closing quote, and what follows: a doubled quote is one (`GUC_scanstr`). A backslash and what it escapes
-/// stay as they are, but for a quote or another backslash: no value that is read here has one.
+/// The text up to the closing quote, and what follows: a doubled quote is one, and so is what a backslash escapes (`GUC_scanstr`).
+/// Control characters keep their backslash, because no value that is read here has one, and an octal number is not certain.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut plain = String::new();
     let mut rest = text.chars();
@@ -62,8 +62,9 @@ fn quoted(text: &str) -> Option<(String, &str)> {
                 None => return Some((plain, rest.as_str())),
             },
             '\\' => match rest.next()? {
-                escaped @ ('\'' | '\\') => plain.push(escaped),
-                escaped => plain.extend(['\\', escaped]),
+                '0'..='7' => return None,
+                control @ ('b' | 'f' | 'n' | 'r' | 't') => plain.extend(['\\', control]),
+                escaped => plain.push(escaped),
             },
             other => plain.push(other),
         }
@@ -113,7 +114,8 @@ mod tests {
             ("huge_page_size=2MB#x", Some(("huge_page_size", "2MB"))),
             ("search_path = '\"$user\", public'", Some(("search_path", "\"$user\", public"))),
             ("x = 'it''s \\'so\\' # no comment' # comment", Some(("x", "it's 'so' # no comment"))),
-            ("x = 'a\\101\\n'", Some(("x", "a\\101\\n"))),
+            ("x = '\\o\\n\\''", Some(("x", "o\\n'"))),
+            ("huge_pages = 'o\\156'", None),
             ("pg_stat_statements.max = 10", Some(("pg_stat_statements.max", "10"))),
             ("# huge_pages = on", None),
             ("", None),

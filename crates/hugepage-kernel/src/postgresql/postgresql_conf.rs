@@ -74,7 +74,7 @@ impl Configuration {
         let below = file.parent().unwrap_or(Path::new("/"));
         for (number, line) in text.lines().enumerate() {
             let Some(set) = parse(line) else {
-                self.is_unclear(format!("line {} of \"{}\" may be a syntax error", number + 1, file.display()));
+                self.is_unclear(format!("line {} of \"{}\" is not understood", number + 1, file.display()));
                 continue;
             };
             let Some((name, value)) = set else { continue };
