@@ -16,5 +16,6 @@ pub mod readers;
 pub mod running;
 pub mod settings;
 pub mod sga;
+pub mod shm_devices;
 pub mod start_limits;
 pub mod stopped;

@@ -1,8 +1,9 @@
 //! The SGA of an Oracle instance: which memory it is, by the mappings of its processes, and the huge pages that one needs.
 
 use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::mapping::shm_devices::Devices;
 use hugepage_kernel::{Bytes, PageSize, Pages};
+
+use crate::shm_devices::Devices;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;

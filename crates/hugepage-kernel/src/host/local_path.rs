@@ -122,6 +122,7 @@ mod tests {
         std::fs::create_dir_all(directory.join("conf")).unwrap();
         let directory = std::fs::canonicalize(&directory).unwrap();
         let mount = |point: &str, kind: &str| Mount {
+            device: (0, 26),
             root: "/".to_owned(),
             point: point.to_owned(),
             kind: kind.to_owned(),

@@ -8,6 +8,8 @@ pub const PATH: &str = "/proc/self/mountinfo";
 /// A mount, one line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
+    /// The device number, major and minor.
+    pub device: (u32, u32),
     /// The part of the file system that stands at `point`.
     pub root: String,
     /// The mount point.
@@ -22,9 +24,11 @@ impl Mount {
     /// Takes one line; `None` if it is none of mountinfo.
     pub fn parse(line: &str) -> Option<Self> {
         let (own, file_system) = line.split_once(" - ")?;
-        let mut own = own.split(' ').skip(3);
+        let mut own = own.split(' ').skip(2);
         let mut file_system = file_system.split(' ');
+        let (major, minor) = own.next()?.split_once(':')?;
         Some(Self {
+            device: (major.parse().ok()?, minor.parse().ok()?),
             root: unescape(own.next()?),
             point: unescape(own.next()?),
             kind: file_system.next()?.to_owned(),
@@ -66,6 +70,7 @@ mod tests {
         let mount =
             Mount::parse("29 23 0:26 / /sys/fs/cgroup/a\\040b rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate");
         let mount = mount.unwrap();
+        assert_eq!(mount.device, (0, 26));
         assert_eq!(
             (mount.root.as_str(), mount.point.as_str(), mount.kind.as_str()),
             ("/", "/sys/fs/cgroup/a b", "cgroup2")

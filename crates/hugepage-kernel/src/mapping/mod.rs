@@ -5,5 +5,4 @@ pub mod memory_policy;
 pub mod own_mapping;
 pub mod page_nodes;
 pub mod procmap_query;
-pub mod shm_devices;
 pub mod smaps;

@@ -1,14 +1,16 @@
-//! The page size by device number. The kernel keeps memory without a file on internal file systems, one for base pages
-//! and one for each huge page size, and /proc/PID/maps shows their device numbers.
+//! The page size of an SGA by its device number. The kernel keeps memory without a file on internal file systems, one for base
+//! pages and one for each huge page size, and /proc/PID/maps shows their device numbers.
 //!
 //! The numbers differ from boot to boot. This maps memory, neither touched nor reserved, and reads its device in /proc/self/maps.
 
 use std::ptr;
 
-use crate::mapping::maps;
-use crate::memory::pool;
-use crate::source::root::if_there;
-use crate::{PageSize, ReadError, Root};
+use hugepage_kernel::host::mounts::{self, Mount};
+use hugepage_kernel::mapping::maps;
+use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::memory::pool;
+use hugepage_kernel::source::root::if_there;
+use hugepage_kernel::{PageSize, ReadError, Root};
 
 /// A device number, major and minor.
 type Device = (u32, u32);
@@ -29,7 +31,7 @@ impl Devices {
             }
         }
         let mut found = Self(found);
-        found.add_mounts(root, "/proc/self/mountinfo")?;
+        found.add_mounts(root, mounts::PATH)?;
         Ok(found)
     }
 
@@ -41,9 +43,9 @@ impl Devices {
     }
 
     fn add_mounts(&mut self, root: &Root, path: &str) -> Result<(), ReadError> {
-        let default = crate::memory::meminfo::Meminfo::read(root)?.huge_page_size;
+        let default = Meminfo::read(root)?.huge_page_size;
         let mounts = if_there(root.read(path))?.unwrap_or_default();
-        self.0.extend(mounts.lines().filter_map(|line| hugetlbfs(line, default)));
+        self.0.extend(mounts::parse(&mounts).filter_map(|mount| hugetlbfs(&mount, default)));
         Ok(())
     }
 
@@ -74,20 +76,11 @@ fn probe(root: &Root, size: PageSize, huge: bool) -> Result<Option<Device>, Read
     Ok(found?.first().map(|mapping| mapping.device))
 }
 
-/// The device of a hugetlbfs and its page size from one line of /proc/self/mountinfo (proc(5)).
-fn hugetlbfs(line: &str, default: Option<PageSize>) -> Option<(Device, PageSize)> {
-    let (own, file_system) = line.split_once(" - ")?;
-    let mut file_system = file_system.split(' ');
-    if file_system.next()? != "hugetlbfs" {
-        return None;
-    }
-    let (major, minor) = own.split(' ').nth(2)?.split_once(':')?;
-    let option = file_system.nth(1)?.split(',').find_map(|option| option.strip_prefix("pagesize="));
-    let size = match option {
-        Some(text) => PageSize::of_kernel_text(text)?,
-        None => default?,
-    };
-    Some(((major.parse().ok()?, minor.parse().ok()?), size))
+/// The device of a hugetlbfs and its page size; `None` for another file system.
+fn hugetlbfs(mount: &Mount, default: Option<PageSize>) -> Option<(Device, PageSize)> {
+    let option = mount.options.iter().find_map(|option| option.strip_prefix("pagesize="));
+    let size = option.map_or(default, PageSize::of_kernel_text)?;
+    (mount.kind == "hugetlbfs").then_some((mount.device, size))
 }
 
 #[cfg(test)]
@@ -104,7 +97,8 @@ mod tests {
             ("30 23 0:26 / /dev/shm rw - tmpfs tmpfs rw", None),
             ("garbage", None),
         ] {
-            assert_eq!(hugetlbfs(line, huge), expected.map(|size| ((0, 26), size)), "{line}");
+            let found = Mount::parse(line).and_then(|mount| hugetlbfs(&mount, huge));
+            assert_eq!(found, expected.map(|size| ((0, 26), size)), "{line}");
         }
     }
 
