@@ -103,7 +103,8 @@ fn each_thing_has_one_name() {
     }
 }
 
-/// The columns that a view and a document have in common, in the order and of the types that SQL declares.
+/// The columns that a view and a document have in common, of the types that SQL declares. The order is not the same: a view only
+/// appends.
 #[test]
 fn documents_have_the_columns_as_sql_declares_them() {
     let sidecar = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -117,10 +118,7 @@ fn documents_have_the_columns_as_sql_declares_them() {
             let document: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
             for row in document[list].as_array().unwrap() {
                 let row = row.as_object().unwrap();
-                let common: Vec<_> = declared.iter().filter(|(name, _)| row.contains_key(*name)).collect();
-                let names = row.keys().filter(|name| declared.iter().any(|(found, _)| found == name));
-                assert!(names.eq(common.iter().map(|(name, _)| name)), "{view}: {}", path.display());
-                for (name, kind) in common {
+                for (name, kind) in declared.iter().filter(|(name, _)| row.contains_key(*name)) {
                     let is_it = match (&row[*name], *kind) {
                         (Value::Null, _) => true,
                         (value, "bigint") => value.is_u64(),
