@@ -422,8 +422,7 @@ CREATE FUNCTION hugepage_status() RETURNS TABLE (
     generation bigint, -- number of allocations of shared memory by this postmaster; NULL if the library is not preloaded
     notes text[], -- what could not be read, and why
     crash_outlook text, -- what the restart after a crash of one process would get, with the running settings: hugetlb, base, fails or unknown
-    boot_outlook text, -- what the first start after the next boot would get: hugetlb, base, fails or unknown; NULL if nobody has looked
-    swap_free bigint -- swap of the host that nothing uses, in bytes
+    boot_outlook text -- what the first start after the next boot would get: hugetlb, base, fails or unknown; NULL if nobody has looked
 )
     STRICT VOLATILE PARALLEL RESTRICTED ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_status_wrapper';
@@ -465,4 +464,3 @@ COMMENT ON COLUMN hugepage_status.generation IS 'number of allocations of shared
 COMMENT ON COLUMN hugepage_status.notes IS 'what could not be read, and why';
 COMMENT ON COLUMN hugepage_status.crash_outlook IS 'what the restart after a crash of one process would get, with the running settings: hugetlb, base, fails or unknown';
 COMMENT ON COLUMN hugepage_status.boot_outlook IS 'what the first start after the next boot would get: hugetlb, base, fails or unknown; NULL if nobody has looked';
-COMMENT ON COLUMN hugepage_status.swap_free IS 'swap of the host that nothing uses, in bytes';

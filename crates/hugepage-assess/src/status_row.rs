@@ -51,8 +51,6 @@ columns! {
         restart_outlook: Outlook = status.outlook,
         /// The pool that the host should have.
         recommended_nr_hugepages: Option<Pages> = status.recommended,
-        /// Swap of the host that nothing uses.
-        swap_free: Option<Bytes> = facts.meminfo.as_ref().and_then(|meminfo| meminfo.swap_free),
     }
 }
 

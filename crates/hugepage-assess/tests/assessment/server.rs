@@ -93,7 +93,6 @@ impl Server {
         let meminfo = Meminfo {
             mem_total: Some(Bytes(self.memory)),
             page_tables: Some(Bytes(self.page_tables)),
-            swap_free: Some(Bytes(MIB)),
             hugetlb: self.hugetlb.map(Bytes),
             mem_available: self.available.map(Bytes),
             shmem: Some(Bytes(self.shmem)),

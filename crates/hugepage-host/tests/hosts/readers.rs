@@ -65,7 +65,6 @@ fn meminfo_of_2_6_9_has_what_was_published_and_no_reservations() {
         mem_total: Some(Bytes(20_549_012 * KIB)),
         mem_free: Some(Bytes(236_668 * KIB)),
         page_tables: Some(Bytes(5_007_924 * KIB)),
-        swap_free: Some(Bytes(14_220_416 * KIB)),
         huge_page_size: Some(page_size(2 * MIB)),
         huge_pages_total: Some(Pages(0)),
         huge_pages_free: Some(Pages(0)),

@@ -20,8 +20,6 @@ pub struct Meminfo {
     pub page_tables: Option<Bytes>,
     /// `ShmemPmdMapped`: shared memory that is mapped by whole huge pages.
     pub shmem_pmd_mapped: Option<Bytes>,
-    /// `SwapFree`: swap that nothing uses.
-    pub swap_free: Option<Bytes>,
     /// `Hugetlb` (since 4.19): the memory of all huge page pools, of every size.
     pub hugetlb: Option<Bytes>,
     /// `Hugepagesize`: the default huge page size.
@@ -77,7 +75,7 @@ impl Meminfo {
         let mut meminfo = Self::default();
         let (mut limit, mut committed) = (None, None);
         let wanted =
-            |start: &[u8; 4]| matches!(start, b"Comm" | b"MemT" | b"MemF" | b"MemA" | b"Shme" | b"Page" | b"Swap" | b"Huge");
+            |start: &[u8; 4]| matches!(start, b"Comm" | b"MemT" | b"MemF" | b"MemA" | b"Shme" | b"Page" | b"Huge");
         for (name, value) in fields(text.as_bytes(), wanted) {
             let number = || first_number(value);
             let bytes = || number().map(Bytes::from_kib);
@@ -91,7 +89,6 @@ impl Meminfo {
                 b"Shmem" => meminfo.shmem = bytes(),
                 b"PageTables" => meminfo.page_tables = bytes(),
                 b"ShmemPmdMapped" => meminfo.shmem_pmd_mapped = bytes(),
-                b"SwapFree" => meminfo.swap_free = bytes(),
                 b"Hugetlb" => meminfo.hugetlb = bytes(),
                 b"Hugepagesize" => meminfo.huge_page_size = number().and_then(PageSize::from_kib),
                 b"HugePages_Total" => meminfo.huge_pages_total = pages(),
@@ -143,11 +140,6 @@ mod tests {
         };
         assert_eq!([left(Some("2\n"), 30), left(Some("2\n"), 40)], [Some(Bytes(2048)), Some(Bytes(0))]);
         assert_eq!([left(Some("0\n"), 30), left(Some("1\n"), 30), left(None, 30)], [None; 3]);
-    }
-
-    #[test]
-    fn swap() {
-        assert_eq!(Meminfo::parse("SwapCached: 4 kB\nSwapTotal: 8 kB\nSwapFree: 6 kB\n").swap_free, Some(Bytes(6144)));
     }
 
     #[test]
