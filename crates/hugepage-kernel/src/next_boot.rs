@@ -84,7 +84,11 @@ impl RootFiles<'_> {
         let command_line = self.root.read(COMMAND_LINE).map_err(|_| "the kernel's command line is not there")?;
         let mut pools = on_command_line(&command_line, default)?;
         self.check_boot_loaders()?;
-        if let Some((pages, file)) = self.sysctl()?
+        let sysctl = self.sysctl(&SYSCTL.replace("/run/sysctl.d ", ""))?;
+        if !self.names("/run/sysctl.d")?.is_empty() && self.sysctl(SYSCTL)? != sysctl {
+            return Err("/run/sysctl.d, which a boot empties, changes what sysctl.d sets".to_owned());
+        }
+        if let Some((pages, file)) = sysctl
             && pools.insert(default, (pages, file.clone())).is_some_and(|(other, _)| other != pages)
         {
             return Err(format!("{COMMAND_LINE} and {file} set different numbers"));
@@ -105,9 +109,9 @@ impl RootFiles<'_> {
     }
 
     /// The last `vm.nr_hugepages`; an error if `vm.nr_overcommit_hugepages` may let a start have surplus pages.
-    fn sysctl(&mut self) -> Result<Option<(Pages, String)>, String> {
+    fn sysctl(&mut self, directories: &str) -> Result<Option<(Pages, String)>, String> {
         let (mut count, mut is_read, mut files) = (None, false, BTreeMap::new());
-        for directory in SYSCTL.split(' ') {
+        for directory in directories.split(' ') {
             files.extend(self.inside(directory)?.into_iter().map(|path| (file_name(&path).to_owned(), path)));
         }
         for mut path in files.into_values().filter(|path| path.ends_with(".conf")) {

@@ -27,7 +27,7 @@ impl PoolState {
     /// The memory that cgroups let a server reserve that gives its `own` pages back first; `None` if no visible limit says.
     pub fn room(&self, own: Pages) -> Option<Bytes> {
         let own = self.huge_page_size?.times(own);
-        Some(self.limits.as_ref()?.tightest_reservation_without(own)?.room_without(own))
+        self.limits.as_ref()?.reservation.iter().map(|limit| limit.room_without(own)).min()
     }
 
     /// [`PoolState::room`] in pages, as far as limits are visible.

@@ -103,11 +103,6 @@ pub struct CgroupLimits {
 }
 
 impl CgroupLimits {
-    /// The reservation limit with the least room once `own` of the usage is released.
-    pub fn tightest_reservation_without(&self, own: Bytes) -> Option<&CgroupLimit> {
-        self.reservation.iter().min_by_key(|limit| limit.room_without(own))
-    }
-
     /// The limit of either kind with the least room.
     pub fn tightest(&self) -> Option<&CgroupLimit> {
         self.fault.iter().chain(&self.reservation).min_by_key(|limit| limit.room_without(Bytes(0)))

@@ -24,16 +24,12 @@ pub fn by_text(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> 
     else {
         return Ok(None);
     };
-    mapping.page_size = match may_be_hugetlb(&mapping) {
+    // Private mappings, ordinary files and `/dev/zero` are never in huge pages.
+    mapping.page_size = match mapping.shared && mapping.path != "/dev/zero (deleted)" {
         true => if_there(smaps::usage_of(root, &mapping))?.flatten().and_then(|usage| usage.kernel_page_size),
         false => if_there(root.base_page_size())?,
     };
     Ok(Some(mapping))
-}
-
-/// Whether a mapping may be in huge pages by its name: `/dev/zero`, private mappings and ordinary files are not.
-fn may_be_hugetlb(mapping: &Mapping) -> bool {
-    mapping.shared && mapping.path != "/dev/zero (deleted)"
 }
 
 #[cfg(test)]

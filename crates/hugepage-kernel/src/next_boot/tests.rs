@@ -107,6 +107,28 @@ fn the_last_file_of_sysctl_d() {
     assert_eq!(host.why(), "/etc/systemd/system/systemd-sysctl.service decides whether sysctl.d is read");
 }
 
+/// A boot empties /run, and something may write it again.
+#[test]
+fn run_sysctl_d_may_be_gone() {
+    const VENDOR: &str = "usr/lib/sysctl.d/50-db.conf";
+    for (vendor, run) in
+        [("", "vm.nr_hugepages = 5\n"), ("vm.nr_hugepages = 7\n", ""), ("vm.nr_hugepages = 7\n", "*=5\n")]
+    {
+        let host = Host::new();
+        host.write(VENDOR, vendor);
+        host.write("run/sysctl.d/50-db.conf", run);
+        assert!(host.why().starts_with("/run/sysctl.d"), "{vendor}{run}: {}", host.why());
+    }
+    let host = Host::new();
+    host.write(VENDOR, "vm.nr_hugepages = 7\n");
+    host.write("run/sysctl.d/60-other.conf", "vm.swappiness = 1\n");
+    assert_eq!(host.pool(2), set(7, "/usr/lib/sysctl.d/50-db.conf"));
+    host.link("run/sysctl.d/50-db.conf", "/dev/null");
+    assert!(host.why().starts_with("/run/sysctl.d"), "{}", host.why());
+    host.write("etc/sysctl.d/50-db.conf", "vm.nr_hugepages = 8\n");
+    assert_eq!(host.pool(2), set(8, "/etc/sysctl.d/50-db.conf"));
+}
+
 #[test]
 fn a_count_on_the_command_line() {
     let host = Host::new();
