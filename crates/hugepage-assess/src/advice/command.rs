@@ -20,14 +20,17 @@ pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
 /// Sets the pool of `size` at each boot: in a file of sysctl.d for the default size, on the kernel's command line for others. `file`:
 /// what sets it now. `None` for a size of the command line that something sets already: of two counts the first counts.
 pub fn set_pool_at_boot(size: PageSize, is_default: bool, pages: Pages, file: Option<&str>) -> Option<String> {
-    // A later file of /etc takes precedence, so it has to be changed itself.
-    let is_later =
-        |file: &&str| file.starts_with("/etc/sysctl") && file.rsplit('/').next() > SYSCTL_FILE.rsplit('/').next();
+    // A later file takes precedence, so it has to be changed itself, a package's by a copy in /etc, which hides it.
+    let is_later = |file: &&str| file.contains("/sysctl") && file.rsplit('/').next() > SYSCTL_FILE.rsplit('/').next();
     Some(match file.filter(is_later) {
         _ if !is_default => return file.is_none().then(|| reserve_at_boot(size, pages)),
         Some(file) => {
-            let file = quoted(file);
-            format!("sed -i -E 's#^[- ]*vm[./]nr_hugepages *=.*#vm.nr_hugepages = {pages}#' {file}")
+            let pattern = "^[-[:space:]]*vm[./]nr_hugepages[[:space:]]*=.*";
+            let (option, copy) = match file.rsplit_once("/sysctl.d/").filter(|_| !file.starts_with("/etc/")) {
+                Some((_, name)) => ("-E", format!(" > {}", quoted(&format!("/etc/sysctl.d/{name}")))),
+                None => ("-i -E", String::new()),
+            };
+            format!("sed {option} 's#{pattern}#vm.nr_hugepages = {pages}#' {}{copy}", quoted(file))
         }
         None => format!("echo 'vm.nr_hugepages = {pages}' > {SYSCTL_FILE}"),
     })
@@ -128,6 +131,16 @@ mod tests {
         for command in commands {
             assert!(is_shown_as_it_is(&command), "{command}");
         }
+    }
+
+    #[test]
+    fn a_file_of_a_package_is_copied_with_the_new_number() {
+        let size = PageSize::new(2 << 20).unwrap();
+        let command = set_pool_at_boot(size, true, Pages(7), Some("/usr/lib/sysctl.d/99-a.conf")).unwrap();
+        let command = command.replace("/usr/lib/sysctl.d/99-a.conf", "/dev/stdin");
+        let command = command.replace("/etc/sysctl.d/99-a.conf", "/dev/stdout");
+        let lines = "x = 1\\n\\t- \\tvm/nr_hugepages\\t=\\t5\\r\\nvm.nr_hugepages=5\\n";
+        assert_eq!(said(&format!("printf '{lines}' | {command}")), "x = 1\nvm.nr_hugepages = 7\nvm.nr_hugepages = 7\n");
     }
 
     /// Where grubby is missing or fails, the file of update-grub gets the words.

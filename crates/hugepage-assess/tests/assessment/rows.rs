@@ -17,19 +17,21 @@ use super::{GIB, MIB, Server, page_size, pool};
 #[test]
 fn commands_for_root() {
     let (huge, gigantic) = (page_size(2 * MIB), page_size(GIB));
-    for (file, is_changed_itself) in [
-        (None, false),
-        (Some("/etc/sysctl.d/10-huge.conf"), false),
-        (Some("/etc/sysctl.d/90-postgresql-hugepages.conf"), false),
-        (Some("/etc/sysctl.d/99-sysctl.conf"), true),
-        (Some("/usr/lib/sysctl.d/99-vendor.conf"), false),
+    let own = "echo 'vm.nr_hugepages = 7' > /etc/sysctl.d/90-postgresql-hugepages.conf";
+    let edit = "'s#^[-[:space:]]*vm[./]nr_hugepages[[:space:]]*=.*#vm.nr_hugepages = 7#'";
+    let copied = |from: &str, name: &str| format!("sed -E {edit} {from}/{name} > /etc/sysctl.d/{name}");
+    for (file, expected) in [
+        (None, own.to_owned()),
+        (Some("/proc/cmdline"), own.to_owned()),
+        (Some("/etc/sysctl.d/10-huge.conf"), own.to_owned()),
+        (Some("/usr/lib/sysctl.d/50-vendor.conf"), own.to_owned()),
+        (Some("/etc/sysctl.d/90-postgresql-hugepages.conf"), own.to_owned()),
+        (Some("/etc/sysctl.d/99-sysctl.conf"), format!("sed -i -E {edit} /etc/sysctl.d/99-sysctl.conf")),
+        (Some("/etc/sysctl.conf"), format!("sed -i -E {edit} /etc/sysctl.conf")),
+        (Some("/usr/lib/sysctl.d/99-vendor.conf"), copied("/usr/lib/sysctl.d", "99-vendor.conf")),
+        (Some("/usr/local/lib/sysctl.d/zz.conf"), copied("/usr/local/lib/sysctl.d", "zz.conf")),
     ] {
-        let command = set_pool_at_boot(huge, true, Pages(7), file).unwrap();
-        let expected = match file.filter(|_| is_changed_itself) {
-            Some(file) => format!("sed -i -E 's#^[- ]*vm[./]nr_hugepages *=.*#vm.nr_hugepages = 7#' {file}"),
-            None => "echo 'vm.nr_hugepages = 7' > /etc/sysctl.d/90-postgresql-hugepages.conf".to_owned(),
-        };
-        assert_eq!(command, expected, "{file:?}");
+        assert_eq!(set_pool_at_boot(huge, true, Pages(7), file).unwrap(), expected, "{file:?}");
     }
     assert!(set_pool_at_boot(gigantic, false, Pages(7), None).unwrap().contains("hugepagesz=1G hugepages=7"));
     assert_eq!(set_pool_at_boot(gigantic, false, Pages(7), Some("/boot/grub/grub.cfg")), None);

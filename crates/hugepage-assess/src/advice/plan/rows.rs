@@ -101,7 +101,10 @@ impl PlannedStep<'_> {
     fn row(&self) -> Option<Recommendation> {
         Some(match self.step {
             Step::RaiseLimit { path, to } => {
-                let current = limit_of(self.status, path).map(|Bytes(limit)| limit.to_string());
+                let limits = self.status.facts.pool_state.limits.as_ref();
+                let level =
+                    limits.and_then(|all| all.fault.iter().chain(&all.reservation).find(|level| level.path == *path));
+                let current = level.map(|level| level.limit.0.to_string());
                 let row = self.setting(Area::Cgroup, path, current, to.0.to_string());
                 Recommendation { takes_effect: Effect::Now, ..row }
             }
@@ -198,10 +201,4 @@ fn shortfall(status: &Status, size: PageSize, now: Pages, pages: Pages) -> Optio
 fn known_pool(status: &Status, size: PageSize) -> Option<Pages> {
     let pools = [&status.facts.pool_state, status.facts.next_pool_state()].map(|found| found.pool.known());
     pools.into_iter().flatten().find(|pool| pool.page_size == size).map(|pool| pool.persistent())
-}
-
-/// What the limit in the file `path` is now.
-fn limit_of(status: &Status, path: &str) -> Option<Bytes> {
-    let limits = status.facts.pool_state.limits.as_ref()?;
-    limits.fault.iter().chain(&limits.reservation).find(|level| level.path == path).map(|level| level.limit)
 }
