@@ -18,25 +18,33 @@ const SYSCTL: &str = "/lib/sysctl.d /usr/lib/sysctl.d /usr/local/lib/sysctl.d /r
 const SYSCTL_CONF: &str = "/etc/sysctl.conf";
 /// Directories of files that may set a pool at boot, and such files, which not everybody sees.
 const WRITERS: &str = "/etc/tmpfiles.d /run/tmpfiles.d /usr/local/lib/tmpfiles.d /usr/lib/tmpfiles.d /etc/init.d /etc/cron.d \
-                       /etc/cron.hourly /etc/cron.daily /etc/udev/rules.d /run/udev/rules.d /etc/network/if-up.d /etc/network/interfaces.d \
-                       /etc/NetworkManager/dispatcher.d /etc/NetworkManager/dispatcher.d/pre-up.d /etc/networkd-dispatcher/routable.d \
-                       /etc/cloud/cloud.cfg.d /var/lib/cloud/scripts/per-boot /etc/saptune/extra /etc/systemd/system-generators \
-                       /etc/systemd/system.attached /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system";
-const WRITER_FILES: &str = "/etc/rc.local /etc/rc.d/rc.local /etc/crontab /etc/anacrontab /etc/cloud/cloud.cfg /etc/network/interfaces \
-     /var/spool/cron/root /var/spool/cron/crontabs/root /etc/credstore/sysctl.extra /run/credstore/sysctl.extra";
+                       /etc/cron.hourly /etc/cron.daily /etc/cron.weekly /etc/cron.monthly /etc/udev/rules.d /run/udev/rules.d \
+                       /usr/local/lib/udev/rules.d /etc/network /etc/NetworkManager/dispatcher.d /usr/lib/NetworkManager/dispatcher.d \
+                       /etc/networkd-dispatcher /etc/cloud/cloud.cfg.d /var/lib/cloud/scripts/per-boot /etc/saptune /etc/sysfs.d \
+                       /etc/systemd/system-generators /usr/local/lib/systemd/system-generators /etc/systemd/system.attached \
+                       /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system";
+const WRITER_FILES: &str = "/etc/rc.local /etc/rc.d/rc.local /etc/crontab /etc/anacrontab /etc/cloud/cloud.cfg /etc/sysfs.conf \
+     /etc/dpdk/dpdk.conf /sbin/ifup-local /var/spool/cron/root /var/spool/cron/tabs/root /var/spool/cron/crontabs/root \
+     /etc/credstore/sysctl.extra /run/credstore/sysctl.extra /usr/lib/credstore/sysctl.extra /etc/credstore/tmpfiles.extra";
 /// The files that are opened in all.
 const MAX_FILES: usize = 200;
-const USER_DATA: &str = "/var/lib/cloud/instance/user-data.txt";
+const USER_DATA: &str = "/var/lib/cloud/instance/user-data.txt /var/lib/cloud/instance/vendor-data.txt \
+                         /var/lib/cloud/instance/vendor-data2.txt";
 const VENDOR_UNITS: &str = "/usr/lib/systemd/system";
 const TUNED: &str = "/etc/tuned/profiles /etc/tuned /usr/lib/tuned/profiles /usr/lib/tuned";
 /// The configuration of boot loaders, files and directories.
-const BOOT_LOADERS: &str = "/boot/grub/grub.cfg /boot/grub/grubenv /boot/grub2/grub.cfg /boot/grub2/grubenv /boot/loader \
-                            /boot/loader/entries /boot/efi/loader /boot/efi/loader/entries /efi/loader /efi/loader/entries \
-                            /etc/default/grub /etc/default/grub.d /etc/kernel /boot/extlinux /boot/syslinux /boot/cmdline.txt \
-                            /boot/firmware/cmdline.txt /boot/refind_linux.conf /etc/lilo.conf /etc/zipl.conf";
+const BOOT_LOADERS: &str = "/boot/grub/grub.cfg /boot/grub/grubenv /boot/grub/custom.cfg /boot/grub/menu.lst /boot/grub2/grub.cfg \
+                            /boot/grub2/grubenv /boot/grub2/custom.cfg /boot/efi/EFI /boot/efi/EFI/Linux /efi/EFI /efi/EFI/Linux \
+                            /boot/EFI /boot/EFI/Linux /boot/loader /boot/loader/entries /boot/efi/loader /boot/efi/loader/entries \
+                            /efi/loader /efi/loader/entries /etc/default/grub /etc/default/grub.d /etc/grub.d /etc/kernel \
+                            /boot/extlinux /boot/syslinux /boot/cmdline.txt /boot/firmware/cmdline.txt /boot/armbianEnv.txt \
+                            /boot/refind_linux.conf /etc/lilo.conf /etc/zipl.conf";
 /// What texts that set a pool have in common, in lower case, and what has one of these and sets none.
-const WORDS: [&str; 6] = ["nr_h", "hugepages", "hugeadm", "hugetlb", "allocpages", "hugepage-sidecar apply"];
+const WORDS: [&str; 8] =
+    ["nr_h", "hugepages", "hugeadm", "hugetlb", "allocpages", "hugepage-sidecar apply", "nr_2m_pages", "nr_1g_pages"];
 const OTHERS: [&str; 4] = ["transparent_hugepage", "/dev/hugepages", "-hugepages.mount", "hugetlbfs"];
+/// How sysctl(8) and systemd-sysctl(8) get the name of a file.
+const LOADS: [&str; 6] = ["-p /", "-p/", "-p $", "-p \"", "--load=", "sysctl /"];
 
 /// What a pool has after the next boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,11 +136,11 @@ impl RootFiles<'_> {
             };
             for (name, value) in text.lines().filter_map(sysctl::parse) {
                 let pattern = name.split_once(['*', '?', '[']).map(|(known, _)| known);
-                let may_be_of_vm = pattern.is_some_and(|known| known.starts_with("vm.") || "vm.".starts_with(known));
+                let may_be_vm = pattern.is_some_and(|known| known.starts_with("vm.") || "vm.".starts_with(known));
                 match (name.as_str(), plain(&value)) {
                     ("vm.nr_hugepages", Some(pages)) => count = Some((Pages(pages), path.clone())),
                     ("vm.nr_overcommit_hugepages", Some(0)) => {}
-                    _ if mentions(&name) || may_be_of_vm => return Err(format!("{path} sets {name} = {value}")),
+                    _ if mention(&name).is_some() || may_be_vm => return Err(format!("{path} sets {name} = {value}")),
                     _ => {}
                 }
             }
@@ -147,7 +155,7 @@ impl RootFiles<'_> {
     fn check_writers(&mut self) -> Result<(), String> {
         let files = WRITER_FILES.split(' ').filter(|path| self.root.exists(path));
         let (mut links, mut paths) = (Vec::new(), files.map(str::to_owned).collect::<Vec<_>>());
-        paths.extend(self.read(USER_DATA).is_ok().then(|| USER_DATA.to_owned()));
+        paths.extend(USER_DATA.split(' ').filter(|path| self.read(path).is_ok()).map(str::to_owned));
         for directory in WRITERS.split(' ') {
             paths.extend(self.inside(directory)?);
         }
@@ -163,7 +171,7 @@ impl RootFiles<'_> {
                     return Err(format!("{path} decides whether sysctl.d is read"));
                 }
                 Some(RootEntry::Link(target)) => links.push((path, target)),
-                Some(RootEntry::Directory) if path.contains("/systemd/system") => paths.extend(self.inside(&path)?),
+                Some(RootEntry::Directory) => paths.extend(self.inside(&path)?),
                 Some(RootEntry::Text(_)) => drop(units.insert(file_name(&path).to_owned())),
                 _ => {}
             }
@@ -183,14 +191,15 @@ impl RootFiles<'_> {
         wanted.iter().try_for_each(|name| self.check(&format!("{VENDOR_UNITS}/{name}")).map(drop))
     }
 
-    /// An error if the active profile of tuned, or one that it includes, mentions huge pages.
+    /// An error if an active profile of tuned, or one that it includes, mentions huge pages.
     fn check_tuned(&mut self) -> Result<(), String> {
-        let Some(RootEntry::Text(active)) = self.read("/etc/tuned/active_profile")? else { return Ok(()) };
-        let mut profiles: Vec<_> = active.split_whitespace().map(str::to_owned).collect();
-        let mut places = Vec::new();
-        for directory in TUNED.split(' ') {
-            places.extend(self.inside(directory)?);
+        let mut profiles = Vec::new();
+        for file in ["/etc/tuned/active_profile", "/etc/tuned/post_loaded_profile"] {
+            if let Some(RootEntry::Text(active)) = self.read(file)? {
+                profiles.extend(active.split_whitespace().map(str::to_owned));
+            }
         }
+        let places = TUNED.split(' ').map(|directory| self.inside(directory)).collect::<Result<Vec<_>, _>>()?.concat();
         while let Some(profile) = profiles.pop() {
             let place = places.iter().find(|place| file_name(place) == profile);
             for path in self.inside(place.ok_or(format!("the profile {profile} of tuned is not found"))?)? {
@@ -210,7 +219,7 @@ impl RootFiles<'_> {
         Ok(self.names(directory)?.iter().map(|name| format!("{directory}/{name}")).collect())
     }
 
-    /// What is at `path`; an error if it mentions huge pages.
+    /// What is at `path`; an error if it mentions huge pages, or has sysctl load another file.
     fn check(&mut self, path: &str) -> Result<Option<RootEntry>, String> {
         let found = self.read(path)?;
         let text = match &found {
@@ -218,7 +227,8 @@ impl RootFiles<'_> {
             Some(RootEntry::Link(target)) if target != "/dev/null" => file_name(path),
             _ => "",
         };
-        if mentions(text) { Err(format!("{path} mentions huge pages")) } else { Ok(found) }
+        mention(text).map_or(Ok(()), |what| Err(format!("{path} {what}")))?;
+        Ok(found)
     }
 }
 
@@ -250,11 +260,15 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Whether a line of a text may set a pool, which is no comment.
-fn mentions(text: &str) -> bool {
+/// What a line of a text, which is no comment, may do to a pool; `None` if nothing.
+fn mention(text: &str) -> Option<&'static str> {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
     let without = |line: &str| OTHERS.iter().fold(line.to_ascii_lowercase(), |rest, other| rest.replace(other, ""));
-    lines.map(without).any(|line| WORDS.iter().any(|word| line.contains(word)))
+    lines.map(without).find_map(|line| match line.find("sysctl ") {
+        _ if WORDS.iter().any(|word| line.contains(word)) => Some("mentions huge pages"),
+        Some(at) if LOADS.iter().any(|form| line[at..].contains(form)) => Some("has sysctl load another file"),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

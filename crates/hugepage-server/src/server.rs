@@ -1,7 +1,6 @@
 //! The facts on one PostgreSQL server, seen from one of its own processes.
 
 use hugepage_assess::model::{Facts, Landing, NodePools, PoolFact, PoolState, RESIZABLE, Requested, Segment};
-use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::memory_policy::{self, MemoryPolicy, allowed_nodes};
 use hugepage_kernel::mapping::smaps;
@@ -61,7 +60,7 @@ pub fn pool_state(
     let pool = pool_of_size(root, size, meminfo, notes);
     let limits = size.and_then(|size| limits(root, view, size, notes));
     // The server's processes inherit their policy from the postmaster, and nothing else may ask for the postmaster's.
-    let process = view.and_then(Option::as_ref).map_or("self", Hierarchy::process);
+    let process = view.and_then(Option::as_ref).map_or("self", |hierarchy| &hierarchy.process);
     let nodes = nodes_of_process(root, &pool, process, |notes| memory_policy::own(root, notes), notes);
     PoolState { huge_page_size: size, pool, limits, nodes, lock_limit: None }
 }

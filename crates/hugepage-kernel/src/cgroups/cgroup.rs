@@ -28,7 +28,7 @@ pub struct Hierarchy {
     /// Whether levels above `mount_point` may have limits that are not visible.
     hidden_levels: bool,
     /// The process whose cgroup counts, by its name below /proc.
-    process: String,
+    pub process: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,11 +135,6 @@ impl Hierarchy {
             None if path == "/" && !namespaced => Ok(None),
             None => Err(root.content(mounts::PATH, "no cgroup file system with the hugetlb controller is mounted")),
         }
-    }
-
-    /// The process of [`Hierarchy::find_of`].
-    pub fn process(&self) -> &str {
-        &self.process
     }
 
     /// The limits on `page_size` for the process of [`Hierarchy::find_of`]. What cannot be read is a note, and counts as hidden.

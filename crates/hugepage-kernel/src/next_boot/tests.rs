@@ -189,6 +189,18 @@ fn what_else_may_set_it() {
         "var/spool/cron/crontabs/root",
         "usr/local/lib/systemd/system/a.service",
         "usr/lib/systemd/system/a.service.d/b.conf",
+        "var/lib/cloud/instance/vendor-data.txt",
+        "etc/sysfs.conf",
+        "etc/sysfs.d/a.conf",
+        "var/spool/cron/tabs/root",
+        "usr/local/lib/udev/rules.d/a.rules",
+        "etc/network/interfaces",
+        "etc/network/if-pre-up.d/a",
+        "etc/networkd-dispatcher/carrier.d/a",
+        "etc/NetworkManager/dispatcher.d/no-wait.d/a",
+        "usr/lib/NetworkManager/dispatcher.d/a",
+        "etc/saptune/override/a",
+        "etc/credstore/tmpfiles.extra",
     ] {
         let host = Host::new();
         host.write(path, "echo never > /sys/kernel/mm/transparent_hugepage/enabled\n# nr_hugepages\n");
@@ -196,6 +208,11 @@ fn what_else_may_set_it() {
         host.write(path, mentions);
         assert_eq!(host.why(), format!("/{path} mentions huge pages"));
     }
+    let host = Host::new();
+    host.write("etc/dpdk/dpdk.conf", "#NR_2M_PAGES=64\n");
+    assert_eq!(host.pool(2), PoolAtBoot::Unset);
+    host.write("etc/dpdk/dpdk.conf", "NR_1G_PAGES=64\n");
+    assert_eq!(host.why(), "/etc/dpdk/dpdk.conf mentions huge pages");
     // A unit of the administrator's own that is enabled.
     let host = Host::new();
     host.write("etc/systemd/system/own.service", "ExecStart=/bin/true\n");
@@ -225,6 +242,34 @@ fn what_else_may_set_it() {
     assert_eq!(host.why(), "/etc/systemd/system/x.service leads to a place that is not read");
 }
 
+/// A file that sysctl loads may have any name, and is not read.
+#[test]
+fn another_file_for_sysctl() {
+    for path in ["etc/rc.local", "etc/systemd/system/a.service"] {
+        let host = Host::new();
+        for line in [
+            "sysctl -p",
+            "sysctl --system",
+            "sysctl -q -p >/dev/null",
+            "mkdir -p /etc/sysctl.d",
+            "systemd-sysctl --prefix=/net",
+        ] {
+            host.write(path, line);
+            assert_eq!(host.pool(2), PoolAtBoot::Unset, "{line}");
+        }
+        for line in [
+            "/sbin/sysctl -q -p /opt/a",
+            "sysctl -p/opt/a",
+            "sysctl --load=/opt/a",
+            "sysctl -p $a",
+            "/usr/lib/systemd/systemd-sysctl /opt/a",
+        ] {
+            host.write(path, line);
+            assert_eq!(host.why(), format!("/{path} has sysctl load another file"), "{line}");
+        }
+    }
+}
+
 #[test]
 fn the_active_profile_of_tuned() {
     let host = Host::new();
@@ -236,6 +281,10 @@ fn the_active_profile_of_tuned() {
     host.write("etc/tuned/base/tuned.conf", "[vm]\n");
     assert_eq!(host.pool(2), PoolAtBoot::Unset);
     host.write("etc/tuned/base/own.sh", "sysctl -w vm.nr_hugepages=5\n");
+    assert_eq!(host.why(), "/etc/tuned/base/own.sh mentions huge pages");
+    host.write("etc/tuned/active_profile", "\n");
+    assert_eq!(host.pool(2), PoolAtBoot::Unset);
+    host.write("etc/tuned/post_loaded_profile", "base\n");
     assert_eq!(host.why(), "/etc/tuned/base/own.sh mentions huge pages");
     fs::remove_file(host.path("etc/tuned/base/own.sh")).unwrap();
     host.write("etc/tuned/active_profile", "../../home/user\n");
@@ -251,6 +300,23 @@ fn a_boot_loader_that_was_changed() {
     assert_eq!(host.pool(2), PoolAtBoot::Unset);
     host.write("etc/default/grub.d/a.cfg", "");
     assert_eq!(host.why(), "/etc/default/grub.d/a.cfg is newer than the boot");
+    for (directory, name) in
+        [("boot/efi/EFI", "redhat"), ("boot/efi/EFI/Linux", "a.efi"), ("efi/EFI/Linux", "a.efi.extra.d")]
+    {
+        let host = Host::new();
+        host.write(&format!("{directory}/{name}/own"), "");
+        host.age(directory);
+        host.age(directory.trim_end_matches("/Linux"));
+        host.age(&format!("{directory}/{name}"));
+        assert_eq!(host.pool(2), PoolAtBoot::Unset);
+        fs::remove_file(host.path(&format!("{directory}/{name}/own"))).unwrap();
+        assert_eq!(host.why(), format!("/{directory}/{name} is newer than the boot"));
+    }
+    for path in ["boot/grub/custom.cfg", "boot/grub2/custom.cfg", "boot/grub/menu.lst"] {
+        let host = Host::new();
+        host.write(path, "");
+        assert_eq!(host.why(), format!("/{path} is newer than the boot"));
+    }
     let host = Host::new();
     host.write("sys/kernel/kexec_loaded", "1\n");
     assert_eq!(host.why(), "another kernel or deployment is loaded for the next start");

@@ -45,7 +45,7 @@ impl Root {
 
     /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
     pub fn below(&self, path: &str) -> Self {
-        Self { prefix: self.full(path), ..self.clone() }
+        Self { prefix: [&self.prefix, path].concat(), ..self.clone() }
     }
 
     /// Whether this is the running machine, so that system calls may answer instead of files.
@@ -178,18 +178,13 @@ impl Root {
         }
     }
 
-    /// The path from the top to `path`.
-    fn full(&self, path: &str) -> String {
-        [&self.prefix, path].concat()
-    }
-
     /// The real place of `path`, which is absolute as the kernel names it.
     pub fn path(&self, path: &str) -> PathBuf {
         if self.is_live() {
             return PathBuf::from(path);
         }
         let top = self.tree.as_deref().unwrap_or(Path::new("/"));
-        top.join(self.full(path).trim_start_matches('/'))
+        top.join([&self.prefix, path].concat().trim_start_matches('/'))
     }
 
     /// The real place of what `path` names, without links; `None` if that is nothing.
