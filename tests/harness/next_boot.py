@@ -8,8 +8,9 @@ from pathlib import Path
 
 SYSCTL = ("/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/etc/tmpfiles.d", "/etc/tuned")
 
-LOADERS = ("/boot/grub", "/boot/grub2", "/boot/loader", "/boot/efi/loader", "/efi/loader", "/etc/default/grub", "/etc/default/grub.d",
-           "/etc/kernel", "/boot/extlinux", "/boot/syslinux", "/boot/cmdline.txt", "/boot/firmware/cmdline.txt")
+LOADERS = ("/boot/grub", "/boot/grub2", "/boot/loader", "/boot/efi/EFI", "/boot/efi/loader", "/efi/EFI", "/efi/loader", "/boot/EFI",
+           "/etc/default/grub", "/etc/default/grub.d", "/etc/grub.d", "/etc/kernel", "/boot/extlinux", "/boot/syslinux",
+           "/boot/cmdline.txt", "/boot/firmware/cmdline.txt")
 
 
 @cache
