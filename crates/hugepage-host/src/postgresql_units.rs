@@ -20,28 +20,21 @@ const PLACES: [&str; 7] = [
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
-    "/run/systemd/generator.late",
+    LATE,
     RUNTIME,
 ];
 const RUNTIME: &str = "/run/systemd/system";
+/// Units made of the scripts in `INIT` of which there is no other unit (systemd-sysv-generator(8)).
+const LATE: &str = "/run/systemd/generator.late";
+const INIT: &str = "/etc/init.d/";
 /// Scripts and crontabs, and directories of them, of directories with a script `run`, and of quadlets (podman-systemd.unit(5)).
-const SCRIPTS: [&str; 13] = [
-    INIT,
-    "/etc/rc.local",
-    "/etc/rc.d/rc.local",
-    "/etc/crontab",
-    "/etc/anacrontab",
-    "/etc/cron.d",
-    "/etc/inittab",
-    "/etc/service",
-    "/etc/sv",
-    "/var/service",
-    "/etc/supervisor/conf.d",
-    "/etc/supervisord.d",
+const SCRIPTS: [&str; 5] = [
+    "/etc/init.d /etc/rc.local /etc/rc.d/rc.local /etc/inittab",
+    "/etc/crontab /etc/anacrontab /etc/cron.d",
+    "/etc/service /etc/sv /var/service",
+    "/etc/supervisor/conf.d /etc/supervisord.d",
     "/etc/containers/systemd",
 ];
-/// If systemd runs, it has made units of these scripts.
-const INIT: &str = "/etc/init.d";
 /// Where the crontabs of users are, which are named after them (crontab(1)): only root and cron may look into these.
 const CRONTABS: [&str; 3] = ["/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"];
 /// Packages have some hundreds of units.
@@ -55,12 +48,12 @@ pub(super) type NamedFile = (String, Result<String, String>);
 /// The scripts and crontabs of a host, as far as this process may read them.
 pub(super) fn scripts(root: &Root) -> Vec<NamedFile> {
     let (mut files, mut found) = (RootFiles::new(root, MAX_FILES), Vec::new());
-    let is_without_units = |place: &&str| *place != INIT || !root.exists(RUNTIME);
-    let mut waiting: Vec<_> = SCRIPTS.into_iter().filter(is_without_units).map(str::to_owned).collect();
+    let places: Vec<_> = SCRIPTS.iter().flat_map(|places| places.split(' ')).collect();
+    let mut waiting: Vec<_> = places.iter().copied().map(str::to_owned).collect();
     while let Some(path) = waiting.pop() {
         match files.read(&path) {
             Ok(Some(RootEntry::Text(text))) => found.push((path, Ok(text))),
-            Ok(Some(_)) if !SCRIPTS.contains(&&*path) => waiting.push(format!("{path}/run")),
+            Ok(Some(_)) if !places.contains(&&*path) => waiting.push(format!("{path}/run")),
             Ok(Some(entry)) => match files.names(&path) {
                 Ok(names) => waiting.extend(names.iter().map(|name| format!("{path}/{name}"))),
                 // A link to another place of scripts.
@@ -125,18 +118,24 @@ pub(super) fn units(root: &Root, scripts: &[NamedFile]) -> (Vec<NamedFile>, Vec<
         }
         seen.insert(name);
     }
-    let of_script = |(path, text): &NamedFile| match unit_of_quadlet(path) {
-        Some(unit) => Some((unit, Err(IN_CONTAINER.to_owned()))),
-        None => Some((path.clone(), Err(why_of_script(path, text.as_ref())?))),
+    let of_script = |(path, text): &NamedFile| {
+        if let Some(unit) = unit_of_quadlet(path) {
+            return Some((unit, Err(IN_CONTAINER.to_owned())));
+        }
+        let unit = path.strip_prefix(INIT).filter(|_| root.exists(RUNTIME)).map(|name| format!("{name}.service"));
+        let is_unused = unit.as_ref().and_then(|unit| units.place(unit)).is_some_and(|place| place != LATE);
+        let why = why_of_script(path, text.as_ref(), !is_unused)?;
+        Some((unit.unwrap_or_else(|| path.clone()), Err(why)))
     };
     found.extend(scripts.iter().filter_map(of_script));
     found.sort();
-    found.dedup();
+    // One reason of each.
+    found.dedup_by_key(|(name, one)| (name.clone(), one.clone().ok()));
     (found, enabled, notes.into_vec())
 }
 
-/// Why a script or a crontab may start a server; `None` if no line of it does.
-fn why_of_script(path: &str, text: Result<&String, &String>) -> Option<String> {
+/// Why a script or a crontab may start a server; `None` if no line of it does. `stays`: what it starts is not meant to end.
+fn why_of_script(path: &str, text: Result<&String, &String>, stays: bool) -> Option<String> {
     let text = match text {
         // What Debian's script starts is in /etc/postgresql.
         Ok(text) if text.contains("postgresql-common") => return None,
@@ -145,7 +144,7 @@ fn why_of_script(path: &str, text: Result<&String, &String>) -> Option<String> {
         Ok(text) => text.replace("\\\n", " "),
         Err(why) => return Some(why.clone()),
     };
-    let stays = |line: &str| !path.contains("cron") || line.starts_with("@reboot");
+    let stays = |line: &str| stays && !path.contains("cron") || line.starts_with("@reboot");
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| may_start(path, line, stays(line))).next().map(str::to_owned)
 }
@@ -186,13 +185,17 @@ impl Units<'_> {
         self.names[place].iter().any(|found| found == name)
     }
 
+    fn place(&self, name: &str) -> Option<&'static str> {
+        PLACES.into_iter().find(|place| self.has(place, name))
+    }
+
     /// The texts of the unit `name` and of its drop-ins, in the order in which they count; none of a unit that is masked or not there.
     /// `file`: the name of its file, which is another one where it is an alias.
     fn texts(&mut self, name: &str, file: &str) -> Result<Vec<String>, String> {
         let end = name.rsplit('.').next().unwrap_or_default();
         let template = file.split_once('@').map(|(prefix, _)| format!("{prefix}@.{end}"));
-        let of_name = |name: &String| Some(format!("{}/{name}", PLACES.iter().find(|place| self.has(place, name))?));
-        let Some(path) = of_name(&file.to_owned()).or_else(|| of_name(template.as_ref()?)) else { return Ok(vec![]) };
+        let of_name = |name: &str| Some(format!("{}/{name}", self.place(name)?));
+        let Some(path) = of_name(file).or_else(|| of_name(template.as_ref()?)) else { return Ok(vec![]) };
         let dashes = name.match_indices('-').map(|(at, _)| format!("{}.{end}", &name[..=at]));
         let all = [end.to_owned()].into_iter().chain(dashes).chain(template);
         let mut drop_ins = BTreeMap::new();
@@ -210,7 +213,7 @@ impl Units<'_> {
                 Some(RootEntry::Link(target)) if target == "/dev/null" => texts.push(String::new()),
                 Some(RootEntry::Link(target)) if part == path => {
                     let other = target.rsplit('/').next().unwrap_or_default();
-                    if other != file && PLACES.iter().any(|place| self.has(place, other)) {
+                    if other != file && self.place(other).is_some() {
                         return self.texts(name, other);
                     }
                     texts.push(self.named(&target)?.unwrap_or_default());
@@ -473,7 +476,6 @@ mod tests {
             supervisord.d/web.ini: [program:web]\nuser=www\ncommand=/opt/web --port 5 => -
             service/pg/run: #!/bin/sh\nexec chpst -u postgres /opt/postgres -D "$PGDATA" => NOT_READ
             inittab: pg:345:respawn:/bin/su postgres -c '/opt/postgres -D /srv/a' => NOT_READ
-            init.d/postgresql: systemd has made a unit of it, pg_ctl start => -
         "##;
         for (row, why) in rows(table) {
             let (path, text) = row.split_once(": ").unwrap();
@@ -483,7 +485,18 @@ mod tests {
         }
         let of_init = |text: &str| Host::new(&[("etc/init.d/postgresql", text)]).units();
         assert_eq!(of_init("#!/sbin/openrc-run\nstart() {\n"), [format!("/etc/init.d/postgresql: {NOT_KNOWN}")]);
-        assert_eq!(of_init(". /usr/share/postgresql-common/init.d-functions\n"), [""; 0], "Debian's");
+        let debian = ". /usr/share/postgresql-common/init.d-functions\n";
+        assert_eq!(of_init(debian), [""; 0], "Debian's");
+        assert_eq!(Host::units_of("etc/init.d/postgresql", debian), [""; 0], "Debian's, which systemd does not use");
+        let of_unit = [format!("db.service: {NOT_READ}")];
+        let own = "su - postgres -c 'pg_ctl start -D /a'\n";
+        assert_eq!(Host::units_of("etc/init.d/db", own), of_unit, "no unit is made yet");
+        let made = Host::new(&[("etc/init.d/db", own), ("run/systemd/system/.keep", "")]);
+        made.write("run/systemd/generator.late/db.service", "[Service]\nExecStart=/etc/init.d/db start\n");
+        assert_eq!(made.units(), of_unit);
+        let pooler = Host::new(&[("etc/init.d/pgbouncer", "RUNASUSER=postgres\n"), ("run/systemd/system/.keep", "")]);
+        pooler.write("lib/systemd/system/pgbouncer.service", "[Service]\nExecStart=/usr/sbin/pgbouncer\n");
+        assert_eq!(pooler.units(), [""; 0], "a package's script, which systemd does not use");
         let linked = Host::new(&[("etc/sv/db/run", "exec pg_ctl start\n"), ("run/systemd/system/.keep", "")]);
         linked.link("etc/service/db", "/etc/sv/db");
         assert_eq!(linked.units(), ["/etc/service/db/run", "/etc/sv/db/run"].map(|path| format!("{path}: {NOT_READ}")));
