@@ -59,7 +59,8 @@ impl ClusterPaths {
         }
         vec![match is_of_unit && root.exists(&format!("{place}/postgresql.conf")) {
             // -D or PGDATA is the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).
-            true => Self::of_configuration(root, place, place.to_owned(), notes),
+            // Only pg_ctlcluster heeds start.conf.
+            true => Self { start: String::new(), ..Self::of_configuration(root, place, place.to_owned(), notes) },
             false => Self::in_directory(Path::new(place)),
         }]
     }
@@ -82,8 +83,9 @@ impl ClusterPaths {
     }
 
     pub fn stopped(&self, page_size: Option<PageSize>, wants: Wants) -> StoppedDatabase {
-        let (name, is_manual) = (self.data.display().to_string(), self.start == "manual");
-        StoppedDatabase { kind: "postgresql".into(), name, page_size, wants, is_manual }
+        // Without a slash at its end.
+        let name = self.data.components().as_path().display().to_string();
+        StoppedDatabase { kind: "postgresql".into(), name, page_size, wants, is_manual: self.start == "manual" }
     }
 }
 

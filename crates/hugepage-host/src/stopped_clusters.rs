@@ -47,10 +47,11 @@ impl Snapshot {
         let versions = || if_there(root.list(DEBIAN)).map_err(|error| error.to_string());
         let versions = readers::read_as(&Owner::nobody(root), versions).map_err(|why| why.add_to(&mut unread));
         let versions = versions.ok().and_then(|found| notes.keep(found)?).into_iter().flatten();
-        let places = given.iter().map(|directory| directory.to_string_lossy().into_owned());
+        // The first counts of several with one data directory.
+        let places = units.iter().filter_map(|(_, directory)| directory.clone().ok());
+        let places = places.chain(given.iter().map(|directory| directory.to_string_lossy().into_owned()));
         let places = places.chain(versions.map(|version| format!("{DEBIAN}/{version}")));
-        let places = places.chain(PACKAGES.map(str::to_owned));
-        let places: Vec<_> = places.chain(units.iter().filter_map(|(_, directory)| directory.clone().ok())).collect();
+        let places: Vec<_> = places.chain(PACKAGES.map(str::to_owned)).collect();
         let search = Clusters { root, host, running: &running, given, ask, units: &units, enabled: &enabled };
         let mut clusters = BTreeMap::new();
         // One that a service account has found does not count for nobody, who comes last.
@@ -157,9 +158,16 @@ impl Clusters<'_> {
             return cluster.unknown("its configuration could not be read".to_owned());
         }
         let missing = configuration.missing.as_ref().map(|error| format!("its next start would fail: {error}"));
-        let unclear = missing.or_else(|| configuration.unclear.clone());
-        let opts = files.read_text(&format!("{directory}/postmaster.opts"), limit::POSTMASTER_OPTS).unwrap_or_default();
-        let options = postmaster_opts::settings(&postmaster_opts::arguments(&opts));
+        let text = |path: &str| files.read_text(path, limit::POSTMASTER_OPTS).unwrap_or_default();
+        // Of Debian: an option with an `o` hands others to the server (pg_ctlcluster(1)).
+        let options = text(&cluster.config.with_file_name("pg_ctl.conf").to_string_lossy());
+        let options = options.lines().filter(|line| line.trim_start().starts_with("pg_ctl_options"));
+        let mut options = options.flat_map(|line| line.split(['=', '\'', '"', ' ']));
+        let option = options.find(|word| word.starts_with('-') && word.contains('o'));
+        let option = option.map(|option| format!("its pg_ctl.conf has {option}, whose effect is not known here"));
+        let unclear = missing.or_else(|| configuration.unclear.clone()).or(option);
+        let options =
+            postmaster_opts::settings(&postmaster_opts::arguments(&text(&format!("{directory}/postmaster.opts"))));
         let configured = Configured { files: configuration, options };
         let settings = configured.effective();
         let requested = requested_by_settings(&settings, notes);
@@ -227,5 +235,49 @@ mod tests {
         let mut found: Vec<_> = snapshot.host.stopped_clusters.found.iter().map(|one| one.name.as_str()).collect();
         found.sort_unstable();
         assert_eq!(found, ["/srv/auto", "/srv/manual", "/var/lib/pgsql/15/data", "/var/lib/pgsql/16/data"]);
+    }
+
+    /// Only pg_ctlcluster heeds start.conf and pg_ctl.conf.
+    #[test]
+    fn a_unit_or_options_beside_debians_configuration() {
+        let not_asked = "unknown: only on the host itself a program is asked";
+        for (unit, options, start, huge_pages, found) in [
+            ("/no", "", "disabled", "on", "disabled in its start.conf"),
+            ("/srv/a", "", "disabled", "on", "its configuration could not be read"),
+            ("/etc/postgresql/17/a", "", "disabled", "on", not_asked),
+            ("/no", "pg_ctl_options = ''", "auto", "off", "huge_pages = off"),
+            ("/no", "# pg_ctl_options = '-o x'\npg_ctl_options = '-w -t 60'", "auto", "off", "huge_pages = off"),
+            (
+                "/no",
+                "pg_ctl_options = '-o \"-c huge_pages=on\"'",
+                "auto",
+                "off",
+                "its pg_ctl.conf has -o, whose effect is not known here",
+            ),
+        ] {
+            let tree = tempfile::tempdir().unwrap();
+            let write = |path: &str, text: &str| {
+                let path = tree.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            };
+            write("etc/systemd/system/db.service", &format!("[Service]\nExecStart=/usr/bin/postgres -D {unit}\n"));
+            let configuration = format!("data_directory = '/srv/a'\nhuge_pages = {huge_pages}\n");
+            write("etc/postgresql/17/a/postgresql.conf", &configuration);
+            write("etc/postgresql/17/a/start.conf", start);
+            write("etc/postgresql/17/a/pg_ctl.conf", options);
+            write("srv/a/PG_VERSION", "17\n");
+            write("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "0\n");
+            write("proc/meminfo", "MemTotal: 8000000 kB\nHugepagesize: 2048 kB\n");
+            let root = &Root::at(tree.path());
+            let mut snapshot = Snapshot::read(root, &[], None);
+            snapshot.find_stopped_clusters(root, &[], None);
+            let wants = match &snapshot.host.stopped_clusters.found[..] {
+                [StoppedDatabase { name, wants: Wants::None(why), .. }] if name == "/srv/a" => why.to_string(),
+                [StoppedDatabase { name, wants: Wants::Unknown(why), .. }] if name == "/srv/a" => why.clone(),
+                found => panic!("{found:?}"),
+            };
+            assert_eq!(wants, found, "{unit} {options}");
+        }
     }
 }
