@@ -28,13 +28,19 @@ const RUNTIME: &str = "/run/systemd/system";
 const LATE: &str = "/run/systemd/generator.late";
 const INIT: &str = "/etc/init.d/";
 /// Scripts and crontabs, and directories of them, of directories with a script `run`, and of quadlets (podman-systemd.unit(5)).
-const SCRIPTS: [&str; 5] = [
-    "/etc/init.d /etc/rc.local /etc/rc.d/rc.local /etc/inittab",
-    "/etc/crontab /etc/anacrontab /etc/cron.d",
-    "/etc/service /etc/sv /var/service",
-    "/etc/supervisor/conf.d /etc/supervisord.d",
-    "/etc/containers/systemd",
+const SCRIPTS: [&str; 9] = [
+    "/etc/init.d /etc/rc.local /etc/rc.d/rc.local /etc/inittab /etc/local.d",
+    "/etc/crontab /etc/anacrontab /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly /etc/cron.monthly",
+    "/etc/service /etc/sv /var/service /service /etc/services.d /etc/s6/sv /etc/s6-overlay/s6-rc.d",
+    "/etc/supervisord.conf /etc/supervisord.d /etc/supervisord/conf.d",
+    "/etc/supervisor/supervisord.conf /etc/supervisor/conf.d /etc/supervisor.d",
+    "/etc/monitrc /etc/monit/monitrc /etc/monit.d /etc/monit/conf.d",
+    "/etc/cloud/cloud.cfg /etc/cloud/cloud.cfg.d /var/lib/cloud/scripts/per-boot",
+    "/etc/NetworkManager/dispatcher.d /etc/network/if-up.d",
+    "/etc/containers/systemd /usr/share/containers/systemd",
 ];
+/// Parts of the paths of those of which most lines are no starts, or only tell a service manager of one.
+const PASSING: [&str; 3] = ["cron", "/etc/monit", "/cloud/"];
 /// Where the crontabs of users are, which are named after them (crontab(1)): only root and cron may look into these.
 const CRONTABS: [&str; 3] = ["/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"];
 /// Packages have some hundreds of units.
@@ -53,9 +59,13 @@ pub(super) fn scripts(root: &Root) -> Vec<NamedFile> {
     while let Some(path) = waiting.pop() {
         match files.read(&path) {
             Ok(Some(RootEntry::Text(text))) => found.push((path, Ok(text))),
-            Ok(Some(_)) if !places.contains(&&*path) => waiting.push(format!("{path}/run")),
+            Ok(Some(RootEntry::Link(_))) if !places.contains(&&*path) => waiting.push(format!("{path}/run")),
             Ok(Some(entry)) => match files.names(&path) {
-                Ok(names) => waiting.extend(names.iter().map(|name| format!("{path}/{name}"))),
+                Ok(names) => {
+                    let is_place = places.contains(&&*path);
+                    let is_one = |name: &&String| is_place || *name == "run" || unit_of_quadlet(name).is_some();
+                    waiting.extend(names.iter().filter(is_one).map(|name| format!("{path}/{name}")));
+                }
                 // A link to another place of scripts.
                 Err(_) if matches!(entry, RootEntry::Link(_)) => {}
                 Err(why) => found.push((path, Err(why))),
@@ -144,7 +154,8 @@ fn why_of_script(path: &str, text: Result<&String, &String>, stays: bool) -> Opt
         Ok(text) => text.replace("\\\n", " "),
         Err(why) => return Some(why.clone()),
     };
-    let stays = |line: &str| stays && !path.contains("cron") || line.starts_with("@reboot");
+    let stays = stays && !PASSING.iter().any(|part| path.contains(part));
+    let stays = |line: &str| stays || line.starts_with("@reboot");
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| may_start(path, line, stays(line))).next().map(str::to_owned)
 }
@@ -475,6 +486,21 @@ mod tests {
             supervisor/conf.d/pg.conf: [program:x]\ncommand=/opt/run.sh\nuser=postgres => NOT_KNOWN
             supervisord.d/web.ini: [program:web]\nuser=www\ncommand=/opt/web --port 5 => -
             service/pg/run: #!/bin/sh\nexec chpst -u postgres /opt/postgres -D "$PGDATA" => NOT_READ
+            supervisord.conf: [program:x]\ncommand=/opt/postgres -D /data/pg => NOT_READ
+            supervisor/supervisord.conf: [supervisord]\nuser=root\n[include]\nfiles = conf.d/*.conf => -
+            monit/conf.d/pg: check process pg with pidfile /data/pg.pid\nstart program = "/opt/pg_ctl -D /a start" => NOT_READ
+            monit.d/pg: start program = "/etc/init.d/postgresql start"\nif failed port 5432 protocol pgsql then alert => -
+            cron.hourly/pg: #!/bin/sh\npg_ctl start -D /data/pg => NOT_READ
+            cron.daily/postgresql-backup: #!/bin/sh\nsu postgres -c '/opt/backup /var/lib/postgresql' => -
+            cloud/cloud.cfg.d/x.cfg: bootcmd:\n- su postgres -c "pg_ctl start -D /data/pg" => NOT_READ
+            cloud/cloud.cfg: packages: [postgresql]\nwrite_files:\n- path: /etc/postgresql/16/main/conf.d/x.conf => -
+            ../var/lib/cloud/scripts/per-boot/pg: su postgres -c 'pg_ctl start -D /data/pg' => NOT_READ
+            services.d/pg/run: exec s6-setuidgid postgres /opt/postgres -D /a => NOT_READ
+            ../service/pg/run: exec setuidgid postgres /opt/postgres -D /a => NOT_READ
+            ../service/pg/supervise/status: exec /opt/postgres -D /a => -
+            local.d/pg.start: su postgres -c 'pg_ctl start -D /a' => NOT_READ
+            local.d/pg.stop: su postgres -c 'pg_ctl stop -D /a' => -
+            NetworkManager/dispatcher.d/50-pg: pg_ctl start -D /a => NOT_READ
             inittab: pg:345:respawn:/bin/su postgres -c '/opt/postgres -D /srv/a' => NOT_READ
         "##;
         for (row, why) in rows(table) {
@@ -509,7 +535,7 @@ mod tests {
     #[test]
     fn quadlets_before_the_generator_has_run() {
         let found = [format!("db.service: {IN_CONTAINER}")];
-        for path in ["etc/containers/systemd/db.container", "etc/containers/systemd/db.kube"] {
+        for path in ["etc/containers/systemd/db.container", "etc/containers/systemd/sub/db.kube"] {
             assert_eq!(Host::units_of(path, "[Container]\nImage=registry/own:17\n"), found, "{path}");
         }
         assert_eq!(Host::units_of("etc/containers/systemd/db@.container", "[Container]\n"), [""; 0], "a template");
