@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use hugepage_kernel::host::accounts;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 use hugepage_kernel::{Notes, Root};
@@ -14,8 +15,11 @@ use super::postgresql_service::{IN_CONTAINER, Service, may_start, specified, tel
 use crate::readers::{self, Owner};
 
 /// Where units are, those first that count before others at the next boot, which empties the last.
-const PLACES: [&str; 7] = [
+const PLACES: [&str; 10] = [
+    "/etc/systemd/system.control",
+    "/run/systemd/generator.early",
     "/etc/systemd/system",
+    "/etc/systemd/system.attached",
     "/run/systemd/generator",
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
@@ -47,7 +51,7 @@ const CRONTABS: [&str; 3] = ["/var/spool/cron/crontabs", "/var/spool/cron/tabs",
 const MAX_FILES: usize = 2000;
 const MAX_CRONTAB: u64 = 1 << 20;
 /// The settings of a unit that name what it starts.
-const STARTS: [&str; 5] = ["Wants", "Requires", "BindsTo", "Upholds", "Unit"];
+const STARTS: [&str; 8] = ["Wants", "Requires", "BindsTo", "Upholds", "Unit", "Service", "OnFailure", "OnSuccess"];
 /// A unit with a data directory, or another file with its text; or why that is unknown.
 pub(super) type NamedFile = (String, Result<String, String>);
 
@@ -109,6 +113,7 @@ pub(super) fn units(root: &Root, scripts: &[NamedFile]) -> (Vec<NamedFile>, Vec<
         enabled.extend(names.iter().filter(pulls).flat_map(|name| list(&format!("{place}/{name}"))));
         units.names.insert(place, names);
     }
+    let accounts = notes.keep(accounts::accounts(root)).unwrap_or_default();
     let all = units.names.values().flatten().chain(&enabled).map(|name| name.strip_suffix(".d").unwrap_or(name));
     let mut waiting: BTreeSet<_> = all.flat_map(with_service).collect();
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
@@ -119,7 +124,7 @@ pub(super) fn units(root: &Root, scripts: &[NamedFile]) -> (Vec<NamedFile>, Vec<
                 waiting
                     .extend(instances.iter().flat_map(|name| with_service(name)).filter(|name| !seen.contains(name)));
                 enabled.extend(instances);
-                let directories = Service::new(&name, &texts).directories(&name, |path| units.named(path));
+                let directories = Service::new(&name, &texts).directories(&name, &accounts, |path| units.named(path));
                 found.extend(directories.into_iter().map(|one| (name.clone(), one)));
             }
             // Of those that may be anything, one is told.
@@ -337,6 +342,7 @@ mod tests {
             ExecStart=postgres -D /srv/shared_db/huge_1 => /srv/shared_db/huge_1
             ExecStart=${PGBIN}/postgres -D /srv/l => /srv/l
             ExecStart=/bin/true\nExecStartPost=/opt/pg_ctl start -D /srv/m => /srv/m
+            ExecStart=/opt/pg_ctl start -D /srv/no --pgdata=/srv/o => /srv/o
             User=postgres\nExecStartPre=/opt/check-start.sh -D a\nExecStart=postgres -D /srv/n => /srv/n
             ExecStart=@/usr/bin/postgres postgres -D /srv/k => /srv/k
             ExecStart=/usr/bin/true\nExecStart=\nExecStart=!/usr/bin/postmaster -D/srv/c => /srv/c
@@ -364,6 +370,8 @@ mod tests {
             Environment="A=-c x=on"\nExecStart=/usr/bin/postgres -D /data $A => its unit has "-c, whose effect is not known here
             ExecStart=/usr/bin/postgres -D ${X} => its unit has ${X}, whose effect is not known here
             ExecStart=/opt/pg_ctl start -D /data -o '-B 10000' => its unit has '-B, whose effect is not known here
+            ExecStart=/opt/pg_ctl start -D /data '-o-chuge_pages=on' => its unit has -o-chuge_pages=on, whose effect is not known here
+            ExecStart=/opt/pg_ctl start -D /data -o--huge_pages=on => its unit has -o--huge_pages=on, whose effect is not known here
             ExecStart=/bin/postgres -D /data --config-file=/x => its unit has --config-file=/x, whose effect is not known here
             ExecStart=/opt/pg_ctl start -D /a ; /opt/pg_ctl start -D /b => its unit has ;, whose effect is not known here
             ExecStart=/usr/bin/postgres -D "/data 1" => its data directory "/data is not understood
@@ -383,6 +391,12 @@ mod tests {
             User=postgres\nExecStart=/bin/sh -c 'mkdir -p /run/x; /opt/run.sh' => NOT_KNOWN
             User=postgres\nExecStart=/opt/run.sh -D /srv/pg_data => NOT_KNOWN
             User=postgres\nExecStart=/opt/run.sh => NOT_KNOWN
+            User=26\nExecStart=/opt/run.sh => NOT_KNOWN
+            ExecStart=/bin/true\nExecStartPost=/bin/su - postgres -c "pg_ctl start -D /a" => NOT_READ
+            ExecStartPre=/bin/su dba -c "/opt/pg_ctl start -D /a"\nExecStart=/opt/app => NOT_READ
+            ExecStart=/usr/bin/ctr run docker.io/library/postgres:16 pg => IN_CONTAINER
+            ExecStart=/usr/bin/lxc-start -n db -F => IN_CONTAINER
+            ExecStart=systemd-nspawn --quiet --boot --machine=db => IN_CONTAINER
             ExecStart=/opt/start_postgres.sh => NOT_KNOWN
             Type=oneshot\nRemainAfterExit=yes\nExecStart=/opt/own-postgres => NOT_KNOWN
             ExecStart=/usr/bin/podman run -v pg:/var/lib/postgresql/data docker.io/library/postgres:17 => IN_CONTAINER
@@ -391,6 +405,7 @@ mod tests {
         for (text, why) in rows(table) {
             let host = Host::new(&[("etc/systemd/system/db.service", &format!("[Service]\n{text}\n"))]);
             host.link("etc/link", "/etc/other");
+            host.write("etc/passwd", "postgres:x:26:26:::\n");
             assert_eq!(host.units(), [format!("db.service: {}", said(why))], "{text}");
         }
         for text in [
@@ -403,6 +418,9 @@ mod tests {
             "ExecStart=/bin/sh -c 'sudo -u postgres pg_dump x'\n",
             "ExecStart=/opt/app --db postgres://localhost/app\n",
             "Type=forking\nExecStart=/opt/start.sh\n",
+            "User=26\nExecStart=/opt/run.sh\n",
+            "ExecStart=/usr/libexec/lxc/lxc-containers start\n",
+            "ExecStartPre=/usr/bin/pg_ctl status -D /x\nExecStart=/opt/app\n",
             "",
         ] {
             let unit = format!("[Service]\n{text}");
@@ -440,9 +458,10 @@ mod tests {
         host.write("etc/systemd/system/app@.service", "[Unit]\nRequires=pg@%i.service\n");
         host.link("etc/systemd/system/multi-user.target.wants/app@e.timer", "/etc/systemd/system/app@.timer");
         host.write("etc/systemd/system/by.service", "[Service]\nExecStart=/usr/bin/systemctl start pg@f\n");
+        host.write("etc/systemd/system/db.socket", "[Socket]\nService=pg@g.service\n");
         let of = |name: &str, found: &str| format!("pg@{name}.service {found}");
         let all = [of("a", "/srv/a"), of("b", "/b/b"), of("c", "/srv/c"), of("d", "/srv/d"), of("e", "/srv/e")];
-        assert_eq!(host.units(), [&all[..], &[of("f", "/srv/f")]].concat());
+        assert_eq!(host.units(), [&all[..], &[of("f", "/srv/f"), of("g", "/srv/g")]].concat());
     }
 
     #[test]
@@ -457,7 +476,9 @@ mod tests {
         assert!(host.units()[0].starts_with(why), "{:?}", host.units());
         fs::remove_file(path).unwrap();
         assert_eq!(host.units(), [""; 0], "there is none");
-        assert_eq!(Host::units_of("usr/lib/systemd/system/db.service", unit), ["db.service /srv/a"]);
+        for place in ["usr/lib/systemd/system", "etc/systemd/system.attached", "etc/systemd/system.control"] {
+            assert_eq!(Host::units_of(&format!("{place}/db.service"), unit), ["db.service /srv/a"]);
+        }
         let many = Host::new(&[]);
         (0..2010).for_each(|number| many.write(&format!("etc/systemd/system/{number}.service"), "[Service]\n"));
         assert_eq!(many.units().len(), 1, "{:?}", many.units());

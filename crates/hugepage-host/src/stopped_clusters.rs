@@ -74,11 +74,14 @@ impl Snapshot {
 /// Whether what a unit or a script may start runs: one in which no server is seen runs something else.
 fn is_settled(root: &Root, running: &[&ServerIdentity], (unit, directory): &NamedFile) -> bool {
     let Err(why) = directory else { return false };
-    let events = format!("/sys/fs/cgroup/system.slice/{unit}/cgroup.events");
-    let is_populated = || root.read_short(&events, |text| text.contains("populated 1")).unwrap_or(false);
+    let is_populated = |slice| {
+        let events = format!("/sys/fs/cgroup/{slice}/{unit}/cgroup.events");
+        root.read_short(&events, |text| text.contains("populated 1")).unwrap_or(false)
+    };
     let is_started = || root.exists(&format!("/run/openrc/started/{}", unit.rsplit('/').next().unwrap_or_default()));
     running.iter().any(|id| id.service.as_ref() == Some(unit))
-        || [IN_CONTAINER, NOT_KNOWN].contains(&&**why) && (is_populated() || is_started())
+        || [IN_CONTAINER, NOT_KNOWN].contains(&&**why)
+            && (is_populated("system.slice") || is_populated("machine.slice") || is_started())
 }
 
 /// Where clusters may be.

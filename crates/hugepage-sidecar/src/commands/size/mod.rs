@@ -129,7 +129,9 @@ fn print_recommended(pool: &PoolSizing) {
         surplus => format!("{} and {surplus} surplus", pool.nr_hugepages.saturating_sub(surplus)),
     };
     match pool.recommended_nr_hugepages {
-        Some(Pages(0)) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
+        Some(Pages(0)) if pool.needed_in_all == Pages(0) => {
+            say!("pages of {size}: no server is known to need any, and the pool has none")
+        }
         Some(pages) if pool.is_default => {
             say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})")
         }

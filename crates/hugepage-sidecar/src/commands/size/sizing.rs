@@ -41,7 +41,8 @@ impl HostSizing {
             Some(format!("{without} pages of {} are enough without what is manual", all.page_size))
         };
         let by_hand = down.iter().filter(|one| one.is_manual && one.wants.pages() != Some(Pages(0)));
-        let by_hand = by_hand.map(|one| format!("{} is manual in its start.conf: it does not start at boot", one.name));
+        let by_hand = by_hand
+            .map(|one| format!("{} is manual in its start.conf: postgresql.service does not start it", one.name));
         let by_hand = by_hand.chain(sizings.iter().filter_map(enough)).collect();
         Self { survey, down, sizings, by_hand, notes }
     }
