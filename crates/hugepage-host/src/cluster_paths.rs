@@ -38,7 +38,7 @@ impl ClusterPaths {
     }
 
     /// All of a place: a directory of Debian's or of another package, or that of a unit or of one cluster.
-    pub fn of_place(root: &Root, place: &str, is_of_unit: bool, notes: &mut Notes) -> Vec<Self> {
+    pub fn of_place(root: &Root, place: &str, notes: &mut Notes) -> Vec<Self> {
         if Path::new(place).parent() == Some(Path::new(DEBIAN)) {
             let version = place.rsplit('/').next().unwrap_or_default();
             let names = list(root, place, notes);
@@ -57,7 +57,7 @@ impl ClusterPaths {
             let directories = versions.chain([format!("{place}/data")]);
             return directories.map(|directory| Self::in_directory(Path::new(&directory))).collect();
         }
-        vec![match is_of_unit && root.exists(&format!("{place}/postgresql.conf")) {
+        vec![match root.exists(&format!("{place}/postgresql.conf")) {
             // -D or PGDATA is the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).
             // Only pg_ctlcluster heeds start.conf.
             true => Self { start: String::new(), ..Self::of_configuration(root, place, place.to_owned(), notes) },
@@ -72,8 +72,8 @@ impl ClusterPaths {
         let mut configuration = Configuration::default();
         configuration.add(&files, &config, notes);
         let start = files.read_text(&format!("{directory}/start.conf"), limit::POSTMASTER_OPTS).unwrap_or_default();
-        let start = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-        let start = start.and_then(|line| line.split([' ', '#']).next()).unwrap_or_default().to_owned();
+        let word = start.lines().find_map(|line| line.split('#').next()?.split_whitespace().next());
+        let start = word.unwrap_or_default().to_owned();
         let data = configuration.get("data_directory").map_or(usual, str::to_owned);
         Self { data: data.into(), config, start }
     }

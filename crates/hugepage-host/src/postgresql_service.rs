@@ -45,11 +45,10 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// With the texts of its unit and its drop-ins.
-    pub(super) fn new(name: &str, texts: &[String]) -> Self {
+    /// With the text of its unit and its drop-ins, in which each setting has a line.
+    pub(super) fn new(name: &str, text: &str) -> Self {
         let (mut service, mut section) = (Self::default(), String::new());
-        let texts = texts.iter().map(|text| text.replace("\\\n", " ") + "\n").collect::<String>();
-        for line in texts.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
             section = if line.starts_with('[') { line.to_owned() } else { section };
             let Some((key, value)) = line.split_once('=').filter(|_| section == "[Service]") else { continue };
             // A command may have signs in front.
@@ -113,14 +112,13 @@ impl Service {
             return Err(format!("its {key} is not followed"));
         }
         let options: Vec<_> = command.iter().map(|word| self.expanded(word)).collect();
-        let is_directory = |word: &str| DIRECTORY.iter().any(|option| word.starts_with(option));
+        let attached = |word: &str| Some(DIRECTORY.iter().find_map(|option| word.strip_prefix(option))?.to_owned());
         // Those for the server may be attached to -o.
         let starts = |word: &str| DECIDING.iter().any(|option| word.trim_start_matches("-o").starts_with(option));
-        let decides = |word: &str| starts(word) && !is_directory(word);
+        let decides = |word: &str| starts(word) && attached(word).is_none();
         if let Some(option) = options[1..].iter().find(|word| word.split([' ', '"', '\'']).any(decides)) {
             return Err(format!("its unit has {option}, whose effect is not known here"));
         }
-        let attached = |word: &str| Some(DIRECTORY.iter().find_map(|option| word.strip_prefix(option))?.to_owned());
         let told = options.iter().enumerate().rev().find_map(|(at, word)| match attached(word)? {
             path if path.is_empty() => options.get(at + 1).cloned(),
             path => Some(path),

@@ -28,9 +28,8 @@ const PLACES: [&str; 10] = [
     RUNTIME,
 ];
 const RUNTIME: &str = "/run/systemd/system";
-/// Units made of the scripts in `INIT` of which there is no other unit (systemd-sysv-generator(8)).
+/// Units made of the scripts in /etc/init.d of which there is no other unit (systemd-sysv-generator(8)).
 const LATE: &str = "/run/systemd/generator.late";
-const INIT: &str = "/etc/init.d/";
 /// Scripts and crontabs, and directories of them, of directories with a script `run`, and of quadlets (podman-systemd.unit(5)).
 const SCRIPTS: [&str; 9] = [
     "/etc/init.d /etc/rc.local /etc/rc.d/rc.local /etc/inittab /etc/local.d",
@@ -118,13 +117,13 @@ pub(super) fn units(root: &Root, scripts: &[NamedFile]) -> (Vec<NamedFile>, Vec<
     let mut waiting: BTreeSet<_> = all.flat_map(with_service).collect();
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
     while let Some(name) = waiting.pop_first() {
-        match units.texts(&name, &name) {
-            Ok(texts) => {
-                let instances = instances(&name, &texts);
+        match units.text(&name, &name) {
+            Ok(text) => {
+                let instances = instances(&name, &text);
                 waiting
                     .extend(instances.iter().flat_map(|name| with_service(name)).filter(|name| !seen.contains(name)));
                 enabled.extend(instances);
-                let directories = Service::new(&name, &texts).directories(&name, &accounts, |path| units.named(path));
+                let directories = Service::new(&name, &text).directories(&name, &accounts, |path| units.named(path));
                 found.extend(directories.into_iter().map(|one| (name.clone(), one)));
             }
             // Of those that may be anything, one is told.
@@ -137,7 +136,8 @@ pub(super) fn units(root: &Root, scripts: &[NamedFile]) -> (Vec<NamedFile>, Vec<
         if let Some(unit) = unit_of_quadlet(path) {
             return Some((unit, Err(IN_CONTAINER.to_owned())));
         }
-        let unit = path.strip_prefix(INIT).filter(|_| root.exists(RUNTIME)).map(|name| format!("{name}.service"));
+        let unit =
+            path.strip_prefix("/etc/init.d/").filter(|_| root.exists(RUNTIME)).map(|name| format!("{name}.service"));
         let is_unused = unit.as_ref().and_then(|unit| units.place(unit)).is_some_and(|place| place != LATE);
         let why = why_of_script(path, text.as_ref(), !is_unused)?;
         Some((unit.unwrap_or_else(|| path.clone()), Err(why)))
@@ -180,10 +180,9 @@ fn with_service(name: &str) -> Vec<String> {
     }
 }
 
-/// The instances of templates that a unit with these texts starts.
-fn instances(name: &str, texts: &[String]) -> Vec<String> {
-    let lines = texts.iter().map(|text| text.replace("\\\n", " ")).collect::<Vec<_>>().join("\n");
-    let pairs = lines.lines().filter_map(|line| line.split_once('='));
+/// The instances of templates that a unit with this text starts.
+fn instances(name: &str, text: &str) -> Vec<String> {
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
     let values = pairs.filter(|(key, _)| STARTS.contains(&key.trim()) || key.starts_with("Exec"));
     let words = values.flat_map(|(_, value)| value.split_whitespace()).filter(|word| word.contains('@'));
     let words = words.map(|word| specified(word, name)).filter(|word| !word.contains('/'));
@@ -205,13 +204,13 @@ impl Units<'_> {
         PLACES.into_iter().find(|place| self.has(place, name))
     }
 
-    /// The texts of the unit `name` and of its drop-ins, in the order in which they count; none of a unit that is masked or not there.
+    /// The text of the unit `name` and of its drop-ins, in the order in which they count; empty of one that is masked or not there.
     /// `file`: the name of its file, which is another one where it is an alias.
-    fn texts(&mut self, name: &str, file: &str) -> Result<Vec<String>, String> {
+    fn text(&mut self, name: &str, file: &str) -> Result<String, String> {
         let end = name.rsplit('.').next().unwrap_or_default();
         let template = file.split_once('@').map(|(prefix, _)| format!("{prefix}@.{end}"));
         let of_name = |name: &str| Some(format!("{}/{name}", self.place(name)?));
-        let Some(path) = of_name(file).or_else(|| of_name(template.as_ref()?)) else { return Ok(vec![]) };
+        let Some(path) = of_name(file).or_else(|| of_name(template.as_ref()?)) else { return Ok(String::new()) };
         let dashes = name.match_indices('-').map(|(at, _)| format!("{}.{end}", &name[..=at]));
         let all = [end.to_owned()].into_iter().chain(dashes).chain(template);
         let mut drop_ins = BTreeMap::new();
@@ -225,20 +224,20 @@ impl Units<'_> {
         let mut texts = Vec::new();
         for part in [path.clone()].into_iter().chain(drop_ins.into_values()) {
             match self.files.read(&part)? {
-                Some(RootEntry::Text(text)) => texts.push(text),
+                Some(RootEntry::Text(text)) => texts.push(text.replace("\\\n", " ")),
                 Some(RootEntry::Link(target)) if target == "/dev/null" => texts.push(String::new()),
                 Some(RootEntry::Link(target)) if part == path => {
                     let other = target.rsplit('/').next().unwrap_or_default();
                     if other != file && self.place(other).is_some() {
-                        return self.texts(name, other);
+                        return self.text(name, other);
                     }
-                    texts.push(self.named(&target)?.unwrap_or_default());
+                    texts.push(self.named(&target)?.unwrap_or_default().replace("\\\n", " "));
                 }
                 _ => return Err(format!("{part} is not a regular file")),
             }
         }
         let is_masked = texts.first().is_none_or(String::is_empty);
-        Ok(if is_masked { Vec::new() } else { texts })
+        Ok(if is_masked { String::new() } else { texts.join("\n") })
     }
 
     /// The text of a file that a unit names; `None` if it is not there.

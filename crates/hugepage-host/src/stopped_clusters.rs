@@ -111,23 +111,19 @@ impl Clusters<'_> {
         // A timer starts the service of its name.
         let stem = |name: &str| name.rsplit_once('.').map(|(stem, _)| stem.to_owned());
         let is_enabled = |unit: &str| self.enabled.iter().any(|name| stem(name) == stem(unit));
-        let is_of_unit = |place: &String, is_it: &dyn Fn(&str) -> bool| {
-            self.units.iter().any(|(unit, directory)| directory.as_ref() == Ok(place) && is_it(unit))
-        };
         let files = InstanceFiles::own(root);
         // Also of one whose directory only its own user sees.
         let runs = |at: &Path| self.running.iter().any(|id| id.place.container.is_none() && Path::new(&id.name) == at);
-        let mut clusters = Vec::new();
-        for place in places {
-            let all = ClusterPaths::of_place(root, place, is_of_unit(place, &|_| true), notes);
-            clusters.extend(all.into_iter().map(|cluster| (place, cluster)));
-        }
-        for (place, cluster) in clusters {
+        let clusters = places.iter().flat_map(|place| {
+            ClusterPaths::of_place(root, place, notes).into_iter().map(move |cluster| (place, cluster))
+        });
+        for (place, cluster) in clusters.collect::<Vec<_>>() {
             let data = cluster.data.to_string_lossy();
             // Debian's unit starts the clusters that have the word `auto`.
             let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
             let version = files.owner(&format!("{data}/PG_VERSION"));
-            let is_at_boot = is_of_unit(place, &is_enabled);
+            let is_at_boot = |(unit, directory): &NamedFile| directory.as_ref() == Ok(place) && is_enabled(unit);
+            let is_at_boot = self.units.iter().any(is_at_boot);
             let is_expected = is_automatic || is_at_boot || given.contains(&cluster.data);
             let is_absent = !is_expected && version.as_ref().is_err_and(ReadError::is_not_found);
             let inode = files.root().inode(&data);
