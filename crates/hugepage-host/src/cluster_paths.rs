@@ -37,25 +37,25 @@ impl ClusterPaths {
         Self { data: data.to_owned(), config: data.join("postgresql.conf"), start: String::new() }
     }
 
-    /// All of a place: a directory of Debian's or of another package, or that of a unit or of one cluster.
+    /// All of a place: Debian's directory or that of another package, or that of a unit or of one cluster.
     pub fn of_place(root: &Root, place: &str, notes: &mut Notes) -> Vec<Self> {
-        if Path::new(place).parent() == Some(Path::new(DEBIAN)) {
-            let version = place.rsplit('/').next().unwrap_or_default();
-            let names = list(root, place, notes);
-            let cluster = |name: String| {
-                let directory = format!("{place}/{name}");
-                // As PgCommon.pm has it, and then the usual place.
-                let linked = root.read_link(&format!("{directory}/pgdata")).ok();
-                let own = || root.exists(&format!("{directory}/PG_VERSION")).then(|| directory.clone());
-                let usual = linked.or_else(own).unwrap_or_else(|| format!("/var/lib/postgresql/{version}/{name}"));
-                Self::of_configuration(root, &directory, usual, notes)
-            };
-            return names.into_iter().map(cluster).collect();
+        if place == DEBIAN {
+            let mut clusters = Vec::new();
+            for version in list(root, place, notes) {
+                for name in list(root, &format!("{place}/{version}"), notes) {
+                    let directory = format!("{place}/{version}/{name}");
+                    // As PgCommon.pm has it, and then the usual place.
+                    let linked = root.read_link(&format!("{directory}/pgdata")).ok();
+                    let own = || root.exists(&format!("{directory}/PG_VERSION")).then(|| directory.clone());
+                    let usual = linked.or_else(own).unwrap_or_else(|| format!("/var/lib/postgresql/{version}/{name}"));
+                    clusters.push(Self::of_configuration(root, &directory, usual, notes));
+                }
+            }
+            return clusters;
         }
         if PACKAGES.contains(&place) {
-            let versions = list(root, place, notes).into_iter().map(|version| format!("{place}/{version}/data"));
-            let directories = versions.chain([format!("{place}/data")]);
-            return directories.map(|directory| Self::in_directory(Path::new(&directory))).collect();
+            let names = list(root, place, notes).into_iter().map(|name| name + "/data").chain(["data".to_owned()]);
+            return names.map(|name| Self::in_directory(&Path::new(place).join(name))).collect();
         }
         vec![match root.exists(&format!("{place}/postgresql.conf")) {
             // -D or PGDATA is the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).

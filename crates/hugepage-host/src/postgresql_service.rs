@@ -72,10 +72,8 @@ impl Service {
                 ("EnvironmentFile", true) => service.files.clear(),
                 ("EnvironmentFile", false) => service.files.extend(words),
                 (key, true) => service.commands.retain(|(of, _)| of != key),
-                ("ExecStart", _) => service.commands.push((key.to_owned(), words)),
-                // Most of these only prepare.
-                ("ExecStartPre" | "ExecStartPost", _) if may_start("", &words.join(" "), false).is_some() => {
-                    service.commands.push((key.to_owned(), words));
+                (key @ ("ExecStart" | "ExecStartPre" | "ExecStartPost"), _) => {
+                    service.commands.push((key.to_owned(), words))
                 }
                 _ => {}
             }
@@ -98,10 +96,13 @@ impl Service {
         let stays = !self.is_oneshot || self.remains;
         let account = accounts.iter().find(|account| account.uid.to_string() == self.user);
         let user = account.map_or(&self.user, |account| &account.name);
-        let of_command = |(_, command): &(String, Vec<String>)| match is_server(&command[0]) || command[0] == "postgres"
-        {
-            true => Some(are_read.clone().and_then(|()| self.directory(command))),
-            false => Some(Err(may_start(name, &format!("{user} {}", command.join(" ")), stays)?.to_owned())),
+        let of_command = |(key, command): &(String, Vec<String>)| match &*command[0] {
+            // Most of these only prepare.
+            _ if key != "ExecStart" && may_start("", &command.join(" "), false).is_none() => None,
+            program if is_server(program) || program == "postgres" => {
+                Some(are_read.clone().and_then(|()| self.directory(command)))
+            }
+            _ => Some(Err(may_start(name, &format!("{user} {}", command.join(" ")), stays)?.to_owned())),
         };
         self.commands.iter().filter_map(of_command).collect()
     }

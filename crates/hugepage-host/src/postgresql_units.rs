@@ -60,15 +60,13 @@ pub(super) fn scripts(root: &Root) -> Vec<NamedFile> {
     let places: Vec<_> = SCRIPTS.iter().flat_map(|places| places.split(' ')).collect();
     let mut waiting: Vec<_> = places.iter().copied().map(str::to_owned).collect();
     while let Some(path) = waiting.pop() {
+        let is_place = places.contains(&&*path);
+        let is_one = |name: &&String| is_place || *name == "run" || unit_of_quadlet(name).is_some();
         match files.read(&path) {
             Ok(Some(RootEntry::Text(text))) => found.push((path, Ok(text))),
-            Ok(Some(RootEntry::Link(_))) if !places.contains(&&*path) => waiting.push(format!("{path}/run")),
+            Ok(Some(RootEntry::Link(_))) if !is_place => waiting.push(format!("{path}/run")),
             Ok(Some(entry)) => match files.names(&path) {
-                Ok(names) => {
-                    let is_place = places.contains(&&*path);
-                    let is_one = |name: &&String| is_place || *name == "run" || unit_of_quadlet(name).is_some();
-                    waiting.extend(names.iter().filter(is_one).map(|name| format!("{path}/{name}")));
-                }
+                Ok(names) => waiting.extend(names.iter().filter(is_one).map(|name| format!("{path}/{name}"))),
                 // A link to another place of scripts.
                 Err(_) if matches!(entry, RootEntry::Link(_)) => {}
                 Err(why) => found.push((path, Err(why))),
@@ -120,8 +118,7 @@ pub(super) fn units(root: &Root, scripts: &[NamedFile]) -> (Vec<NamedFile>, Vec<
         match units.text(&name, &name) {
             Ok(text) => {
                 let instances = instances(&name, &text);
-                waiting
-                    .extend(instances.iter().flat_map(|name| with_service(name)).filter(|name| !seen.contains(name)));
+                waiting.extend(instances.iter().flat_map(|one| with_service(one)).filter(|one| !seen.contains(one)));
                 enabled.extend(instances);
                 let directories = Service::new(&name, &text).directories(&name, &accounts, |path| units.named(path));
                 found.extend(directories.into_iter().map(|one| (name.clone(), one)));
@@ -137,7 +134,7 @@ pub(super) fn units(root: &Root, scripts: &[NamedFile]) -> (Vec<NamedFile>, Vec<
             return Some((unit, Err(IN_CONTAINER.to_owned())));
         }
         let unit =
-            path.strip_prefix("/etc/init.d/").filter(|_| root.exists(RUNTIME)).map(|name| format!("{name}.service"));
+            path.strip_prefix("/etc/init.d/").filter(|_| root.exists(RUNTIME)).map(|one| format!("{one}.service"));
         let is_unused = unit.as_ref().and_then(|unit| units.place(unit)).is_some_and(|place| place != LATE);
         let why = why_of_script(path, text.as_ref(), !is_unused)?;
         Some((unit.unwrap_or_else(|| path.clone()), Err(why)))
@@ -242,9 +239,8 @@ impl Units<'_> {
 
     /// The text of a file that a unit names; `None` if it is not there.
     fn named(&mut self, path: &str) -> Result<Option<String>, String> {
-        for directory in Path::new(path).ancestors().skip(1).filter_map(Path::to_str) {
-            self.files.names(directory)?;
-        }
+        let mut directories = Path::new(path).ancestors().skip(1).filter_map(Path::to_str);
+        directories.try_for_each(|directory| self.files.names(directory).map(drop))?;
         match self.files.read(path)? {
             Some(RootEntry::Text(text)) => Ok(Some(text)),
             None => Ok(None),

@@ -4,7 +4,6 @@
 //! its path for root, too, and belongs to root or to the account; it is in the host's user namespace. Or it is in a container that a
 //! container runtime of root made, where uids mean nothing to the host. In one of a whole system only uids count that root lists.
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use hugepage_kernel::host::accounts::{self, Account};
@@ -32,7 +31,7 @@ pub(super) struct ServiceAccounts<'a> {
     pub(super) root: &'a Root,
     /// Names and uids.
     listed: Vec<String>,
-    accounts: OnceCell<Vec<Account>>,
+    accounts: Vec<Account>,
 }
 
 impl<'a> ServiceAccounts<'a> {
@@ -41,7 +40,7 @@ impl<'a> ServiceAccounts<'a> {
         let file = notes.keep(listed_service_accounts(root)).unwrap_or_default();
         let usual = USUAL.iter().map(|&name| name.to_owned());
         let listed = usual.chain(file).chain(more.iter().cloned()).collect();
-        Self { root, listed, accounts: OnceCell::new() }
+        Self { root, listed, accounts: accounts::accounts(root).unwrap_or_default() }
     }
 
     /// Why the server with the process `pid` does not count; `None` if it does. `users`: its own, which a tree may not tell.
@@ -77,8 +76,8 @@ impl<'a> ServiceAccounts<'a> {
     pub(super) fn is_service(&self, uid: u32) -> bool {
         // A tree without accounts says nothing of them.
         let is_untold = || self.root.is_tree() && !self.root.exists("/etc/passwd");
-        let is_listed = || self.is_listed(&uid.to_string());
-        uid == 0 || is_listed() || self.names(uid).any(|name| self.is_name_of_service(name)) || is_untold()
+        let is_named = || self.names(uid).any(|name| self.is_name_of_service(name));
+        uid == 0 || self.is_listed(&uid.to_string()) || is_named() || is_untold()
     }
 
     /// Whether its effective user is one of these; also where a tree does not tell it.
@@ -90,7 +89,7 @@ impl<'a> ServiceAccounts<'a> {
     pub(super) fn owners(&self) -> Vec<Owner> {
         let nobody = Owner::nobody(self.root);
         let listed = self.listed.iter().filter_map(|listed| listed.parse().ok());
-        let uids: BTreeSet<_> = self.accounts().iter().map(|account| account.uid).chain(listed).collect();
+        let uids: BTreeSet<_> = self.accounts.iter().map(|account| account.uid).chain(listed).collect();
         let is_one = |uid: &u32| nobody.is_another() && ![0, nobody.uid].contains(uid) && self.is_service(*uid);
         uids.into_iter().filter(is_one).map(|uid| Owner::of_account(self.root, uid)).chain([nobody.clone()]).collect()
     }
@@ -101,7 +100,7 @@ impl<'a> ServiceAccounts<'a> {
 
     /// Also `ora<sid>`, where SAP's own user of that system, `<sid>adm`, is among the accounts.
     fn is_name_of_service(&self, name: &str) -> bool {
-        let administrator = |sid: &str| self.accounts().iter().any(|account| account.name == format!("{sid}adm"));
+        let administrator = |sid: &str| self.accounts.iter().any(|account| account.name == format!("{sid}adm"));
         self.is_listed(name) || name.strip_prefix("ora").is_some_and(|sid| sid.len() == 3 && administrator(sid))
     }
 
@@ -111,11 +110,7 @@ impl<'a> ServiceAccounts<'a> {
     }
 
     fn names(&self, uid: u32) -> impl Iterator<Item = &str> {
-        self.accounts().iter().filter(move |account| account.uid == uid).map(|account| account.name.as_str())
-    }
-
-    fn accounts(&self) -> &[Account] {
-        self.accounts.get_or_init(|| accounts::accounts(self.root).unwrap_or_default())
+        self.accounts.iter().filter(move |account| account.uid == uid).map(|account| account.name.as_str())
     }
 }
 

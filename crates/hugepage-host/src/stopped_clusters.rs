@@ -7,7 +7,6 @@ use std::slice;
 use hugepage_assess::model::HugePages;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
-use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, ReadError, Root};
 use hugepage_oracle::stopped::Claim;
@@ -44,14 +43,10 @@ impl Snapshot {
         units.retain(|unit| !is_settled(root, &running, unit));
         let lingering = root.list(LINGER).unwrap_or_default().into_iter().filter(|name| name != "root");
         units.extend(lingering.map(|name| (name, Err(LINGERS.to_owned()))));
-        let versions = || if_there(root.list(DEBIAN)).map_err(|error| error.to_string());
-        let versions = readers::read_as(&Owner::nobody(root), versions).map_err(|why| why.add_to(&mut unread));
-        let versions = versions.ok().and_then(|found| notes.keep(found)?).into_iter().flatten();
         // The first counts of several with one data directory.
         let places = units.iter().filter_map(|(_, directory)| directory.clone().ok());
         let places = places.chain(given.iter().map(|directory| directory.to_string_lossy().into_owned()));
-        let places = places.chain(versions.map(|version| format!("{DEBIAN}/{version}")));
-        let places: Vec<_> = places.chain(PACKAGES.map(str::to_owned)).collect();
+        let places: Vec<_> = places.chain([DEBIAN].into_iter().chain(PACKAGES).map(str::to_owned)).collect();
         let search = Clusters { root, host, running: &running, given, ask, units: &units, enabled: &enabled };
         let mut clusters = BTreeMap::new();
         // One that a service account has found does not count for nobody, who comes last.
@@ -62,10 +57,8 @@ impl Snapshot {
             clusters.entry(PathBuf::from(&one.name)).or_insert(one);
         }
         unread.iter().for_each(|unread| notes.add(unread.to_string()));
-        let of_unit = |(unit, directory): &NamedFile| {
-            let why = directory.as_ref().err()?.clone();
-            Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
-        };
+        let of_unit =
+            |(unit, why): &NamedFile| Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why.clone().err()?));
         let found = units.iter().filter_map(of_unit).chain(clusters.into_values()).collect();
         self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec(), unread };
     }
@@ -74,14 +67,11 @@ impl Snapshot {
 /// Whether what a unit or a script may start runs: one in which no server is seen runs something else.
 fn is_settled(root: &Root, running: &[&ServerIdentity], (unit, directory): &NamedFile) -> bool {
     let Err(why) = directory else { return false };
-    let is_populated = |slice| {
-        let events = format!("/sys/fs/cgroup/{slice}/{unit}/cgroup.events");
-        root.read_short(&events, |text| text.contains("populated 1")).unwrap_or(false)
-    };
+    let events = ["system", "machine"].map(|slice| format!("/sys/fs/cgroup/{slice}.slice/{unit}/cgroup.events"));
+    let is_populated = |events: &String| root.read_short(events, |text| text.contains("populated 1")).unwrap_or(false);
     let is_started = || root.exists(&format!("/run/openrc/started/{}", unit.rsplit('/').next().unwrap_or_default()));
     running.iter().any(|id| id.service.as_ref() == Some(unit))
-        || [IN_CONTAINER, NOT_KNOWN].contains(&&**why)
-            && (is_populated("system.slice") || is_populated("machine.slice") || is_started())
+        || [IN_CONTAINER, NOT_KNOWN].contains(&&**why) && (events.iter().any(is_populated) || is_started())
 }
 
 /// Where clusters may be.
@@ -123,8 +113,7 @@ impl Clusters<'_> {
             let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
             let version = files.owner(&format!("{data}/PG_VERSION"));
             let is_at_boot = |(unit, directory): &NamedFile| directory.as_ref() == Ok(place) && is_enabled(unit);
-            let is_at_boot = self.units.iter().any(is_at_boot);
-            let is_expected = is_automatic || is_at_boot || given.contains(&cluster.data);
+            let is_expected = is_automatic || given.contains(&cluster.data) || self.units.iter().any(is_at_boot);
             let is_absent = !is_expected && version.as_ref().is_err_and(ReadError::is_not_found);
             let inode = files.root().inode(&data);
             let claim = is_mine(version.as_ref().ok().copied());
@@ -160,7 +149,7 @@ impl Clusters<'_> {
         let text = |path: &str| files.read_text(path, limit::POSTMASTER_OPTS).unwrap_or_default();
         // Of Debian: an option with an `o` hands others to the server (pg_ctlcluster(1)).
         let options = text(&cluster.config.with_file_name("pg_ctl.conf").to_string_lossy());
-        let options = options.lines().filter(|line| line.trim_start().starts_with("pg_ctl_options"));
+        let options = options.lines().filter(|line| !line.trim_start().starts_with('#'));
         let mut options = options.flat_map(|line| line.split(['=', '\'', '"', ' ']));
         let option = options.find(|word| word.starts_with('-') && word.contains('o'));
         let option = option.map(|option| format!("its pg_ctl.conf has {option}, whose effect is not known here"));

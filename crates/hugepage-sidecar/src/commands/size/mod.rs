@@ -132,9 +132,7 @@ fn print_recommended(pool: &PoolSizing) {
         Some(Pages(0)) if pool.needed_in_all == Pages(0) => {
             say!("pages of {size}: no server is known to need any, and the pool has none")
         }
-        Some(pages) if pool.is_default => {
-            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})")
-        }
+        Some(pages) if pool.is_default => say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})"),
         Some(pages) => say!("{pages} page{} of {size}   (now {now}{more})", if pages == Pages(1) { "" } else { "s" }),
         None => say!("pages of {size}: no recommendation, the need of an instance is unknown (now {now})"),
     }

@@ -26,8 +26,7 @@ impl HostSizing {
         let (mut down, mut notes) = (Vec::new(), Vec::new());
         if counts_stopped {
             let clusters = &survey.host.stopped_clusters;
-            down.extend(survey.host.stopped.iter().map(StoppedOracle::database));
-            down.extend(clusters.found.iter().cloned());
+            down.extend(survey.host.stopped.iter().map(StoppedOracle::database).chain(clusters.found.iter().cloned()));
             notes.extend(clusters.notes.iter().cloned());
             clusters.unread.iter().cloned().for_each(|unread| unread.add_to(&mut survey.host.unread));
         }
