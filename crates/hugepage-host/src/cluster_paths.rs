@@ -37,29 +37,30 @@ impl ClusterPaths {
         Self { data: data.to_owned(), config: data.join("postgresql.conf"), start: String::new() }
     }
 
-    /// All of a place: a directory of Debian's or of another package, or that of a unit or of one cluster.
-    pub fn of_place(root: &Root, place: &str, is_of_unit: bool, notes: &mut Notes) -> Vec<Self> {
-        if Path::new(place).parent() == Some(Path::new(DEBIAN)) {
-            let version = place.rsplit('/').next().unwrap_or_default();
-            let names = list(root, place, notes);
-            let cluster = |name: String| {
-                let directory = format!("{place}/{name}");
-                // As PgCommon.pm has it, and then the usual place.
-                let linked = root.read_link(&format!("{directory}/pgdata")).ok();
-                let own = || root.exists(&format!("{directory}/PG_VERSION")).then(|| directory.clone());
-                let usual = linked.or_else(own).unwrap_or_else(|| format!("/var/lib/postgresql/{version}/{name}"));
-                Self::of_configuration(root, &directory, usual, notes)
-            };
-            return names.into_iter().map(cluster).collect();
+    /// All of a place: Debian's directory or that of another package, or that of a unit or of one cluster.
+    pub fn of_place(root: &Root, place: &str, notes: &mut Notes) -> Vec<Self> {
+        if place == DEBIAN {
+            let mut clusters = Vec::new();
+            for version in list(root, place, notes) {
+                for name in list(root, &format!("{place}/{version}"), notes) {
+                    let directory = format!("{place}/{version}/{name}");
+                    // As PgCommon.pm has it, and then the usual place.
+                    let linked = root.read_link(&format!("{directory}/pgdata")).ok();
+                    let own = || root.exists(&format!("{directory}/PG_VERSION")).then(|| directory.clone());
+                    let usual = linked.or_else(own).unwrap_or_else(|| format!("/var/lib/postgresql/{version}/{name}"));
+                    clusters.push(Self::of_configuration(root, &directory, usual, notes));
+                }
+            }
+            return clusters;
         }
         if PACKAGES.contains(&place) {
-            let versions = list(root, place, notes).into_iter().map(|version| format!("{place}/{version}/data"));
-            let directories = versions.chain([format!("{place}/data")]);
-            return directories.map(|directory| Self::in_directory(Path::new(&directory))).collect();
+            let names = list(root, place, notes).into_iter().map(|name| name + "/data").chain(["data".to_owned()]);
+            return names.map(|name| Self::in_directory(&Path::new(place).join(name))).collect();
         }
-        vec![match is_of_unit && root.exists(&format!("{place}/postgresql.conf")) {
+        vec![match root.exists(&format!("{place}/postgresql.conf")) {
             // -D or PGDATA is the data directory, unless a configuration there names another one (SelectConfigFiles in guc.c).
-            true => Self::of_configuration(root, place, place.to_owned(), notes),
+            // Only pg_ctlcluster heeds start.conf.
+            true => Self { start: String::new(), ..Self::of_configuration(root, place, place.to_owned(), notes) },
             false => Self::in_directory(Path::new(place)),
         }]
     }
@@ -71,8 +72,8 @@ impl ClusterPaths {
         let mut configuration = Configuration::default();
         configuration.add(&files, &config, notes);
         let start = files.read_text(&format!("{directory}/start.conf"), limit::POSTMASTER_OPTS).unwrap_or_default();
-        let start = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-        let start = start.and_then(|line| line.split([' ', '#']).next()).unwrap_or_default().to_owned();
+        let word = start.lines().find_map(|line| line.split('#').next()?.split_whitespace().next());
+        let start = word.unwrap_or_default().to_owned();
         let data = configuration.get("data_directory").map_or(usual, str::to_owned);
         Self { data: data.into(), config, start }
     }
@@ -82,8 +83,9 @@ impl ClusterPaths {
     }
 
     pub fn stopped(&self, page_size: Option<PageSize>, wants: Wants) -> StoppedDatabase {
-        let (name, is_manual) = (self.data.display().to_string(), self.start == "manual");
-        StoppedDatabase { kind: "postgresql".into(), name, page_size, wants, is_manual }
+        // Without a slash at its end.
+        let name = self.data.components().as_path().display().to_string();
+        StoppedDatabase { kind: "postgresql".into(), name, page_size, wants, is_manual: self.start == "manual" }
     }
 }
 

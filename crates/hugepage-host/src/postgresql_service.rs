@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use hugepage_kernel::host::accounts::Account;
+
 use super::processes::is_postgresql;
 
 /// What gives a service other directories than the host has.
@@ -12,16 +14,17 @@ const DECIDING: [&str; 6] = ["-c", "-B", "-N", "--", ";", "$"];
 const DIRECTORY: [&str; 2] = ["--pgdata=", "-D"];
 /// The variables that have a data directory, of which packages name none in the command.
 const VARIABLES: [&str; 2] = ["PGDATA", "POSTGRES_DATADIR"];
-/// The programs that start containers, and what they are told then.
-const CONTAINERS: [&str; 6] = ["docker", "docker-compose", "podman", "podman-compose", "nerdctl", "apptainer"];
-const CONTAINER_STARTS: [&str; 5] = ["run", "start", "up", "play", "deploy"];
+/// The programs that start containers, and what they are told then, if they can be told anything else.
+const CONTAINERS: &str = "docker docker-compose podman podman-compose nerdctl ctr crictl apptainer singularity machinectl lxc incus \
+                          lxc-start systemd-nspawn";
+const CONTAINER_STARTS: &str = "run start up play deploy lxc-start systemd-nspawn";
 /// The programs that have the data directory in their configuration, and what pg_ctl does beside a start.
-const KEEPERS: [&str; 4] = ["patroni", "patroni.py", "stolon-keeper", "pg_autoctl"];
-const QUIET: [&str; 8] = ["stop", "reload", "status", "promote", "logrotate", "kill", "init", "initdb"];
+const KEEPERS: &str = "patroni patroni.py stolon-keeper pg_autoctl";
+const QUIET: &str = "stop reload status promote logrotate kill init initdb";
 /// The accounts of packages, and what runs as these beside a server. What starts a unit or a cluster is listed by itself.
-const ACCOUNTS: [&str; 3] = ["postgres", "pgsql", "enterprisedb"];
-const CLIENTS: [&str; 5] = ["pg_basebackup", "pg_dump", "pg_dumpall", "pg_receivewal", "psql"];
-const OTHERS: [&str; 7] = ["pg_ctlcluster", "pgagent", "pgbackrest", "pgbouncer", "pgpool", "service", "systemctl"];
+const ACCOUNTS: &str = "postgres pgsql enterprisedb";
+const CLIENTS: &str = "pg_basebackup pg_dump pg_dumpall pg_receivewal psql";
+const OTHERS: &str = "pg_ctlcluster pgagent pgbackrest pgbouncer pgpool service systemctl";
 /// What is said of what is not understood. If one of the last two runs, and no server in it, it runs something else.
 pub(super) const NOT_READ: &str = "it starts a server in a way that is not read";
 pub(super) const IN_CONTAINER: &str = "it starts a container, whose server counts only while it runs";
@@ -42,11 +45,10 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// With the texts of its unit and its drop-ins.
-    pub(super) fn new(name: &str, texts: &[String]) -> Self {
+    /// With the text of its unit and its drop-ins, in which each setting has a line.
+    pub(super) fn new(name: &str, text: &str) -> Self {
         let (mut service, mut section) = (Self::default(), String::new());
-        let texts = texts.iter().map(|text| text.replace("\\\n", " ") + "\n").collect::<String>();
-        for line in texts.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
             section = if line.starts_with('[') { line.to_owned() } else { section };
             let Some((key, value)) = line.split_once('=').filter(|_| section == "[Service]") else { continue };
             // A command may have signs in front.
@@ -70,10 +72,8 @@ impl Service {
                 ("EnvironmentFile", true) => service.files.clear(),
                 ("EnvironmentFile", false) => service.files.extend(words),
                 (key, true) => service.commands.retain(|(of, _)| of != key),
-                ("ExecStart", _) => service.commands.push((key.to_owned(), words)),
-                // Most of these only prepare.
-                ("ExecStartPre" | "ExecStartPost", _) if is_server(&words[0]) => {
-                    service.commands.push((key.to_owned(), words));
+                (key @ ("ExecStart" | "ExecStartPre" | "ExecStartPost"), _) => {
+                    service.commands.push((key.to_owned(), words))
                 }
                 _ => {}
             }
@@ -81,10 +81,11 @@ impl Service {
         service
     }
 
-    /// The data directories of the servers that it starts. `read` reads the files that it names.
+    /// The data directories of the servers that it starts. `accounts`: the host's. `read` reads the files that it names.
     pub(super) fn directories(
         mut self,
         name: &str,
+        accounts: &[Account],
         mut read: impl FnMut(&str) -> Result<Option<String>, String>,
     ) -> Vec<Result<String, String>> {
         let files = std::mem::take(&mut self.files);
@@ -93,10 +94,15 @@ impl Service {
             false => read(file).map(|text| self.set(&text.unwrap_or_default())),
         });
         let stays = !self.is_oneshot || self.remains;
-        let of_command = |(_, command): &(String, Vec<String>)| match is_server(&command[0]) || command[0] == "postgres"
-        {
-            true => Some(are_read.clone().and_then(|()| self.directory(command))),
-            false => Some(Err(may_start(name, &format!("{} {}", self.user, command.join(" ")), stays)?.to_owned())),
+        let account = accounts.iter().find(|account| account.uid.to_string() == self.user);
+        let user = account.map_or(&self.user, |account| &account.name);
+        let of_command = |(key, command): &(String, Vec<String>)| match &*command[0] {
+            // Most of these only prepare.
+            _ if key != "ExecStart" && may_start("", &command.join(" "), false).is_none() => None,
+            program if is_server(program) || program == "postgres" => {
+                Some(are_read.clone().and_then(|()| self.directory(command)))
+            }
+            _ => Some(Err(may_start(name, &format!("{user} {}", command.join(" ")), stays)?.to_owned())),
         };
         self.commands.iter().filter_map(of_command).collect()
     }
@@ -107,13 +113,14 @@ impl Service {
             return Err(format!("its {key} is not followed"));
         }
         let options: Vec<_> = command.iter().map(|word| self.expanded(word)).collect();
-        let is_directory = |word: &str| DIRECTORY.iter().any(|option| word.starts_with(option));
-        let decides = |word: &str| DECIDING.iter().any(|option| word.starts_with(option)) && !is_directory(word);
+        let attached = |word: &str| Some(DIRECTORY.iter().find_map(|option| word.strip_prefix(option))?.to_owned());
+        // Those for the server may be attached to -o.
+        let starts = |word: &str| DECIDING.iter().any(|option| word.trim_start_matches("-o").starts_with(option));
+        let decides = |word: &str| starts(word) && attached(word).is_none();
         if let Some(option) = options[1..].iter().find(|word| word.split([' ', '"', '\'']).any(decides)) {
             return Err(format!("its unit has {option}, whose effect is not known here"));
         }
-        let attached = |word: &str| Some(DIRECTORY.iter().find_map(|option| word.strip_prefix(option))?.to_owned());
-        let told = options.iter().enumerate().find_map(|(at, word)| match attached(word)? {
+        let told = options.iter().enumerate().rev().find_map(|(at, word)| match attached(word)? {
             path if path.is_empty() => options.get(at + 1).cloned(),
             path => Some(path),
         });
@@ -147,20 +154,20 @@ impl Service {
 pub(super) fn may_start(name: &str, line: &str, stays: bool) -> Option<&'static str> {
     let words: Vec<_> = line.split(|c: char| c.is_whitespace() || "'\"`=;&|()".contains(c)).collect();
     let names: Vec<_> = words.iter().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
-    let has = |list: &[&str]| names.iter().any(|name| list.contains(name));
+    let has = |list: &str| list.split(' ').any(|one| names.contains(&one));
     // Like Docker's own daemon, one that starts all of them repeats what was.
-    if has(&CONTAINERS) && has(&CONTAINER_STARTS) && !has(&["--all"]) && (stays || !has(&["--rm"])) {
+    if has(CONTAINERS) && has(CONTAINER_STARTS) && !has("--all") && (stays || !has("--rm")) {
         return Some(IN_CONTAINER);
     }
-    let is_quiet = has(&QUIET) && !has(&["start", "restart"]);
-    if words.iter().any(|word| is_server(word) && !(is_quiet && word.ends_with("pg_ctl"))) || has(&KEEPERS) {
+    let is_quiet = has(QUIET) && !has("start restart");
+    if words.iter().any(|word| is_server(word) && !(is_quiet && word.ends_with("pg_ctl"))) || has(KEEPERS) {
         return Some(NOT_READ);
     }
     let program = words.iter().find(|word| word.starts_with('/')).copied().unwrap_or_default();
-    let is_told = has(&ACCOUNTS) || tells(name) || tells(program);
+    let is_told = has(ACCOUNTS) || tells(name) || tells(program);
     let is_own = |word: &&str| word.contains("start") && word.contains(['/', '.']);
-    let is_another = is_quiet || has(&CLIENTS) || has(&OTHERS) || program.ends_with("/true");
-    let may = words.iter().any(is_own) || (stays || has(&["-D"])) && !is_another;
+    let is_another = is_quiet || has(CLIENTS) || has(OTHERS) || program.ends_with("/true");
+    let may = words.iter().any(is_own) || (stays || has("-D")) && !is_another;
     (is_told && may && ![name, line].concat().contains("exporter")).then_some(NOT_KNOWN)
 }
 

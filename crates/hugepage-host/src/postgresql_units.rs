@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use hugepage_kernel::host::accounts;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::source::root_files::{RootEntry, RootFiles};
 use hugepage_kernel::{Notes, Root};
@@ -14,55 +15,58 @@ use super::postgresql_service::{IN_CONTAINER, Service, may_start, specified, tel
 use crate::readers::{self, Owner};
 
 /// Where units are, those first that count before others at the next boot, which empties the last.
-const PLACES: [&str; 7] = [
+const PLACES: [&str; 10] = [
+    "/etc/systemd/system.control",
+    "/run/systemd/generator.early",
     "/etc/systemd/system",
+    "/etc/systemd/system.attached",
     "/run/systemd/generator",
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
-    "/run/systemd/generator.late",
+    LATE,
     RUNTIME,
 ];
 const RUNTIME: &str = "/run/systemd/system";
+/// Units made of the scripts in /etc/init.d of which there is no other unit (systemd-sysv-generator(8)).
+const LATE: &str = "/run/systemd/generator.late";
 /// Scripts and crontabs, and directories of them, of directories with a script `run`, and of quadlets (podman-systemd.unit(5)).
-const SCRIPTS: [&str; 13] = [
-    INIT,
-    "/etc/rc.local",
-    "/etc/rc.d/rc.local",
-    "/etc/crontab",
-    "/etc/anacrontab",
-    "/etc/cron.d",
-    "/etc/inittab",
-    "/etc/service",
-    "/etc/sv",
-    "/var/service",
-    "/etc/supervisor/conf.d",
-    "/etc/supervisord.d",
-    "/etc/containers/systemd",
+const SCRIPTS: [&str; 9] = [
+    "/etc/init.d /etc/rc.local /etc/rc.d/rc.local /etc/inittab /etc/local.d",
+    "/etc/crontab /etc/anacrontab /etc/cron.d /etc/cron.hourly /etc/cron.daily /etc/cron.weekly /etc/cron.monthly",
+    "/etc/service /etc/sv /var/service /service /etc/services.d /etc/s6/sv /etc/s6-overlay/s6-rc.d",
+    "/etc/supervisord.conf /etc/supervisord.d /etc/supervisord/conf.d",
+    "/etc/supervisor/supervisord.conf /etc/supervisor/conf.d /etc/supervisor.d",
+    "/etc/monitrc /etc/monit/monitrc /etc/monit.d /etc/monit/conf.d",
+    "/etc/cloud/cloud.cfg /etc/cloud/cloud.cfg.d /var/lib/cloud/scripts/per-boot",
+    "/etc/NetworkManager/dispatcher.d /etc/network/if-up.d",
+    "/etc/containers/systemd /usr/share/containers/systemd",
 ];
-/// If systemd runs, it has made units of these scripts.
-const INIT: &str = "/etc/init.d";
+/// Parts of the paths of those of which most lines are no starts, or only tell a service manager of one.
+const PASSING: [&str; 3] = ["cron", "/etc/monit", "/cloud/"];
 /// Where the crontabs of users are, which are named after them (crontab(1)): only root and cron may look into these.
 const CRONTABS: [&str; 3] = ["/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"];
 /// Packages have some hundreds of units.
 const MAX_FILES: usize = 2000;
 const MAX_CRONTAB: u64 = 1 << 20;
 /// The settings of a unit that name what it starts.
-const STARTS: [&str; 5] = ["Wants", "Requires", "BindsTo", "Upholds", "Unit"];
+const STARTS: [&str; 8] = ["Wants", "Requires", "BindsTo", "Upholds", "Unit", "Service", "OnFailure", "OnSuccess"];
 /// A unit with a data directory, or another file with its text; or why that is unknown.
 pub(super) type NamedFile = (String, Result<String, String>);
 
 /// The scripts and crontabs of a host, as far as this process may read them.
 pub(super) fn scripts(root: &Root) -> Vec<NamedFile> {
     let (mut files, mut found) = (RootFiles::new(root, MAX_FILES), Vec::new());
-    let is_without_units = |place: &&str| *place != INIT || !root.exists(RUNTIME);
-    let mut waiting: Vec<_> = SCRIPTS.into_iter().filter(is_without_units).map(str::to_owned).collect();
+    let places: Vec<_> = SCRIPTS.iter().flat_map(|places| places.split(' ')).collect();
+    let mut waiting: Vec<_> = places.iter().copied().map(str::to_owned).collect();
     while let Some(path) = waiting.pop() {
+        let is_place = places.contains(&&*path);
+        let is_one = |name: &&String| is_place || *name == "run" || unit_of_quadlet(name).is_some();
         match files.read(&path) {
             Ok(Some(RootEntry::Text(text))) => found.push((path, Ok(text))),
-            Ok(Some(_)) if !SCRIPTS.contains(&&*path) => waiting.push(format!("{path}/run")),
+            Ok(Some(RootEntry::Link(_))) if !is_place => waiting.push(format!("{path}/run")),
             Ok(Some(entry)) => match files.names(&path) {
-                Ok(names) => waiting.extend(names.iter().map(|name| format!("{path}/{name}"))),
+                Ok(names) => waiting.extend(names.iter().filter(is_one).map(|name| format!("{path}/{name}"))),
                 // A link to another place of scripts.
                 Err(_) if matches!(entry, RootEntry::Link(_)) => {}
                 Err(why) => found.push((path, Err(why))),
@@ -106,17 +110,17 @@ pub(super) fn units(root: &Root, scripts: &[NamedFile]) -> (Vec<NamedFile>, Vec<
         enabled.extend(names.iter().filter(pulls).flat_map(|name| list(&format!("{place}/{name}"))));
         units.names.insert(place, names);
     }
+    let accounts = notes.keep(accounts::accounts(root)).unwrap_or_default();
     let all = units.names.values().flatten().chain(&enabled).map(|name| name.strip_suffix(".d").unwrap_or(name));
     let mut waiting: BTreeSet<_> = all.flat_map(with_service).collect();
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
     while let Some(name) = waiting.pop_first() {
-        match units.texts(&name, &name) {
-            Ok(texts) => {
-                let instances = instances(&name, &texts);
-                waiting
-                    .extend(instances.iter().flat_map(|name| with_service(name)).filter(|name| !seen.contains(name)));
+        match units.text(&name, &name) {
+            Ok(text) => {
+                let instances = instances(&name, &text);
+                waiting.extend(instances.iter().flat_map(|one| with_service(one)).filter(|one| !seen.contains(one)));
                 enabled.extend(instances);
-                let directories = Service::new(&name, &texts).directories(&name, |path| units.named(path));
+                let directories = Service::new(&name, &text).directories(&name, &accounts, |path| units.named(path));
                 found.extend(directories.into_iter().map(|one| (name.clone(), one)));
             }
             // Of those that may be anything, one is told.
@@ -125,18 +129,25 @@ pub(super) fn units(root: &Root, scripts: &[NamedFile]) -> (Vec<NamedFile>, Vec<
         }
         seen.insert(name);
     }
-    let of_script = |(path, text): &NamedFile| match unit_of_quadlet(path) {
-        Some(unit) => Some((unit, Err(IN_CONTAINER.to_owned()))),
-        None => Some((path.clone(), Err(why_of_script(path, text.as_ref())?))),
+    let of_script = |(path, text): &NamedFile| {
+        if let Some(unit) = unit_of_quadlet(path) {
+            return Some((unit, Err(IN_CONTAINER.to_owned())));
+        }
+        let unit =
+            path.strip_prefix("/etc/init.d/").filter(|_| root.exists(RUNTIME)).map(|one| format!("{one}.service"));
+        let is_unused = unit.as_ref().and_then(|unit| units.place(unit)).is_some_and(|place| place != LATE);
+        let why = why_of_script(path, text.as_ref(), !is_unused)?;
+        Some((unit.unwrap_or_else(|| path.clone()), Err(why)))
     };
     found.extend(scripts.iter().filter_map(of_script));
     found.sort();
-    found.dedup();
+    // One reason of each.
+    found.dedup_by_key(|(name, one)| (name.clone(), one.clone().ok()));
     (found, enabled, notes.into_vec())
 }
 
-/// Why a script or a crontab may start a server; `None` if no line of it does.
-fn why_of_script(path: &str, text: Result<&String, &String>) -> Option<String> {
+/// Why a script or a crontab may start a server; `None` if no line of it does. `stays`: what it starts is not meant to end.
+fn why_of_script(path: &str, text: Result<&String, &String>, stays: bool) -> Option<String> {
     let text = match text {
         // What Debian's script starts is in /etc/postgresql.
         Ok(text) if text.contains("postgresql-common") => return None,
@@ -145,7 +156,8 @@ fn why_of_script(path: &str, text: Result<&String, &String>) -> Option<String> {
         Ok(text) => text.replace("\\\n", " "),
         Err(why) => return Some(why.clone()),
     };
-    let stays = |line: &str| !path.contains("cron") || line.starts_with("@reboot");
+    let stays = stays && !PASSING.iter().any(|part| path.contains(part));
+    let stays = |line: &str| stays || line.starts_with("@reboot");
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| may_start(path, line, stays(line))).next().map(str::to_owned)
 }
@@ -165,10 +177,9 @@ fn with_service(name: &str) -> Vec<String> {
     }
 }
 
-/// The instances of templates that a unit with these texts starts.
-fn instances(name: &str, texts: &[String]) -> Vec<String> {
-    let lines = texts.iter().map(|text| text.replace("\\\n", " ")).collect::<Vec<_>>().join("\n");
-    let pairs = lines.lines().filter_map(|line| line.split_once('='));
+/// The instances of templates that a unit with this text starts.
+fn instances(name: &str, text: &str) -> Vec<String> {
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
     let values = pairs.filter(|(key, _)| STARTS.contains(&key.trim()) || key.starts_with("Exec"));
     let words = values.flat_map(|(_, value)| value.split_whitespace()).filter(|word| word.contains('@'));
     let words = words.map(|word| specified(word, name)).filter(|word| !word.contains('/'));
@@ -186,13 +197,17 @@ impl Units<'_> {
         self.names[place].iter().any(|found| found == name)
     }
 
-    /// The texts of the unit `name` and of its drop-ins, in the order in which they count; none of a unit that is masked or not there.
+    fn place(&self, name: &str) -> Option<&'static str> {
+        PLACES.into_iter().find(|place| self.has(place, name))
+    }
+
+    /// The text of the unit `name` and of its drop-ins, in the order in which they count; empty of one that is masked or not there.
     /// `file`: the name of its file, which is another one where it is an alias.
-    fn texts(&mut self, name: &str, file: &str) -> Result<Vec<String>, String> {
+    fn text(&mut self, name: &str, file: &str) -> Result<String, String> {
         let end = name.rsplit('.').next().unwrap_or_default();
         let template = file.split_once('@').map(|(prefix, _)| format!("{prefix}@.{end}"));
-        let of_name = |name: &String| Some(format!("{}/{name}", PLACES.iter().find(|place| self.has(place, name))?));
-        let Some(path) = of_name(&file.to_owned()).or_else(|| of_name(template.as_ref()?)) else { return Ok(vec![]) };
+        let of_name = |name: &str| Some(format!("{}/{name}", self.place(name)?));
+        let Some(path) = of_name(file).or_else(|| of_name(template.as_ref()?)) else { return Ok(String::new()) };
         let dashes = name.match_indices('-').map(|(at, _)| format!("{}.{end}", &name[..=at]));
         let all = [end.to_owned()].into_iter().chain(dashes).chain(template);
         let mut drop_ins = BTreeMap::new();
@@ -206,27 +221,26 @@ impl Units<'_> {
         let mut texts = Vec::new();
         for part in [path.clone()].into_iter().chain(drop_ins.into_values()) {
             match self.files.read(&part)? {
-                Some(RootEntry::Text(text)) => texts.push(text),
+                Some(RootEntry::Text(text)) => texts.push(text.replace("\\\n", " ")),
                 Some(RootEntry::Link(target)) if target == "/dev/null" => texts.push(String::new()),
                 Some(RootEntry::Link(target)) if part == path => {
                     let other = target.rsplit('/').next().unwrap_or_default();
-                    if other != file && PLACES.iter().any(|place| self.has(place, other)) {
-                        return self.texts(name, other);
+                    if other != file && self.place(other).is_some() {
+                        return self.text(name, other);
                     }
-                    texts.push(self.named(&target)?.unwrap_or_default());
+                    texts.push(self.named(&target)?.unwrap_or_default().replace("\\\n", " "));
                 }
                 _ => return Err(format!("{part} is not a regular file")),
             }
         }
         let is_masked = texts.first().is_none_or(String::is_empty);
-        Ok(if is_masked { Vec::new() } else { texts })
+        Ok(if is_masked { String::new() } else { texts.join("\n") })
     }
 
     /// The text of a file that a unit names; `None` if it is not there.
     fn named(&mut self, path: &str) -> Result<Option<String>, String> {
-        for directory in Path::new(path).ancestors().skip(1).filter_map(Path::to_str) {
-            self.files.names(directory)?;
-        }
+        let mut directories = Path::new(path).ancestors().skip(1).filter_map(Path::to_str);
+        directories.try_for_each(|directory| self.files.names(directory).map(drop))?;
         match self.files.read(path)? {
             Some(RootEntry::Text(text)) => Ok(Some(text)),
             None => Ok(None),
@@ -323,6 +337,7 @@ mod tests {
             ExecStart=postgres -D /srv/shared_db/huge_1 => /srv/shared_db/huge_1
             ExecStart=${PGBIN}/postgres -D /srv/l => /srv/l
             ExecStart=/bin/true\nExecStartPost=/opt/pg_ctl start -D /srv/m => /srv/m
+            ExecStart=/opt/pg_ctl start -D /srv/no --pgdata=/srv/o => /srv/o
             User=postgres\nExecStartPre=/opt/check-start.sh -D a\nExecStart=postgres -D /srv/n => /srv/n
             ExecStart=@/usr/bin/postgres postgres -D /srv/k => /srv/k
             ExecStart=/usr/bin/true\nExecStart=\nExecStart=!/usr/bin/postmaster -D/srv/c => /srv/c
@@ -350,6 +365,8 @@ mod tests {
             Environment="A=-c x=on"\nExecStart=/usr/bin/postgres -D /data $A => its unit has "-c, whose effect is not known here
             ExecStart=/usr/bin/postgres -D ${X} => its unit has ${X}, whose effect is not known here
             ExecStart=/opt/pg_ctl start -D /data -o '-B 10000' => its unit has '-B, whose effect is not known here
+            ExecStart=/opt/pg_ctl start -D /data '-o-chuge_pages=on' => its unit has -o-chuge_pages=on, whose effect is not known here
+            ExecStart=/opt/pg_ctl start -D /data -o--huge_pages=on => its unit has -o--huge_pages=on, whose effect is not known here
             ExecStart=/bin/postgres -D /data --config-file=/x => its unit has --config-file=/x, whose effect is not known here
             ExecStart=/opt/pg_ctl start -D /a ; /opt/pg_ctl start -D /b => its unit has ;, whose effect is not known here
             ExecStart=/usr/bin/postgres -D "/data 1" => its data directory "/data is not understood
@@ -369,6 +386,12 @@ mod tests {
             User=postgres\nExecStart=/bin/sh -c 'mkdir -p /run/x; /opt/run.sh' => NOT_KNOWN
             User=postgres\nExecStart=/opt/run.sh -D /srv/pg_data => NOT_KNOWN
             User=postgres\nExecStart=/opt/run.sh => NOT_KNOWN
+            User=26\nExecStart=/opt/run.sh => NOT_KNOWN
+            ExecStart=/bin/true\nExecStartPost=/bin/su - postgres -c "pg_ctl start -D /a" => NOT_READ
+            ExecStartPre=/bin/su dba -c "/opt/pg_ctl start -D /a"\nExecStart=/opt/app => NOT_READ
+            ExecStart=/usr/bin/ctr run docker.io/library/postgres:16 pg => IN_CONTAINER
+            ExecStart=/usr/bin/lxc-start -n db -F => IN_CONTAINER
+            ExecStart=systemd-nspawn --quiet --boot --machine=db => IN_CONTAINER
             ExecStart=/opt/start_postgres.sh => NOT_KNOWN
             Type=oneshot\nRemainAfterExit=yes\nExecStart=/opt/own-postgres => NOT_KNOWN
             ExecStart=/usr/bin/podman run -v pg:/var/lib/postgresql/data docker.io/library/postgres:17 => IN_CONTAINER
@@ -377,6 +400,7 @@ mod tests {
         for (text, why) in rows(table) {
             let host = Host::new(&[("etc/systemd/system/db.service", &format!("[Service]\n{text}\n"))]);
             host.link("etc/link", "/etc/other");
+            host.write("etc/passwd", "postgres:x:26:26:::\n");
             assert_eq!(host.units(), [format!("db.service: {}", said(why))], "{text}");
         }
         for text in [
@@ -389,6 +413,9 @@ mod tests {
             "ExecStart=/bin/sh -c 'sudo -u postgres pg_dump x'\n",
             "ExecStart=/opt/app --db postgres://localhost/app\n",
             "Type=forking\nExecStart=/opt/start.sh\n",
+            "User=26\nExecStart=/opt/run.sh\n",
+            "ExecStart=/usr/libexec/lxc/lxc-containers start\n",
+            "ExecStartPre=/usr/bin/pg_ctl status -D /x\nExecStart=/opt/app\n",
             "",
         ] {
             let unit = format!("[Service]\n{text}");
@@ -426,9 +453,10 @@ mod tests {
         host.write("etc/systemd/system/app@.service", "[Unit]\nRequires=pg@%i.service\n");
         host.link("etc/systemd/system/multi-user.target.wants/app@e.timer", "/etc/systemd/system/app@.timer");
         host.write("etc/systemd/system/by.service", "[Service]\nExecStart=/usr/bin/systemctl start pg@f\n");
+        host.write("etc/systemd/system/db.socket", "[Socket]\nService=pg@g.service\n");
         let of = |name: &str, found: &str| format!("pg@{name}.service {found}");
         let all = [of("a", "/srv/a"), of("b", "/b/b"), of("c", "/srv/c"), of("d", "/srv/d"), of("e", "/srv/e")];
-        assert_eq!(host.units(), [&all[..], &[of("f", "/srv/f")]].concat());
+        assert_eq!(host.units(), [&all[..], &[of("f", "/srv/f"), of("g", "/srv/g")]].concat());
     }
 
     #[test]
@@ -443,7 +471,9 @@ mod tests {
         assert!(host.units()[0].starts_with(why), "{:?}", host.units());
         fs::remove_file(path).unwrap();
         assert_eq!(host.units(), [""; 0], "there is none");
-        assert_eq!(Host::units_of("usr/lib/systemd/system/db.service", unit), ["db.service /srv/a"]);
+        for place in ["usr/lib/systemd/system", "etc/systemd/system.attached", "etc/systemd/system.control"] {
+            assert_eq!(Host::units_of(&format!("{place}/db.service"), unit), ["db.service /srv/a"]);
+        }
         let many = Host::new(&[]);
         (0..2010).for_each(|number| many.write(&format!("etc/systemd/system/{number}.service"), "[Service]\n"));
         assert_eq!(many.units().len(), 1, "{:?}", many.units());
@@ -472,8 +502,22 @@ mod tests {
             supervisor/conf.d/pg.conf: [program:x]\ncommand=/opt/run.sh\nuser=postgres => NOT_KNOWN
             supervisord.d/web.ini: [program:web]\nuser=www\ncommand=/opt/web --port 5 => -
             service/pg/run: #!/bin/sh\nexec chpst -u postgres /opt/postgres -D "$PGDATA" => NOT_READ
+            supervisord.conf: [program:x]\ncommand=/opt/postgres -D /data/pg => NOT_READ
+            supervisor/supervisord.conf: [supervisord]\nuser=root\n[include]\nfiles = conf.d/*.conf => -
+            monit/conf.d/pg: check process pg with pidfile /data/pg.pid\nstart program = "/opt/pg_ctl -D /a start" => NOT_READ
+            monit.d/pg: start program = "/etc/init.d/postgresql start"\nif failed port 5432 protocol pgsql then alert => -
+            cron.hourly/pg: #!/bin/sh\npg_ctl start -D /data/pg => NOT_READ
+            cron.daily/postgresql-backup: #!/bin/sh\nsu postgres -c '/opt/backup /var/lib/postgresql' => -
+            cloud/cloud.cfg.d/x.cfg: bootcmd:\n- su postgres -c "pg_ctl start -D /data/pg" => NOT_READ
+            cloud/cloud.cfg: packages: [postgresql]\nwrite_files:\n- path: /etc/postgresql/16/main/conf.d/x.conf => -
+            ../var/lib/cloud/scripts/per-boot/pg: su postgres -c 'pg_ctl start -D /data/pg' => NOT_READ
+            services.d/pg/run: exec s6-setuidgid postgres /opt/postgres -D /a => NOT_READ
+            ../service/pg/run: exec setuidgid postgres /opt/postgres -D /a => NOT_READ
+            ../service/pg/supervise/status: exec /opt/postgres -D /a => -
+            local.d/pg.start: su postgres -c 'pg_ctl start -D /a' => NOT_READ
+            local.d/pg.stop: su postgres -c 'pg_ctl stop -D /a' => -
+            NetworkManager/dispatcher.d/50-pg: pg_ctl start -D /a => NOT_READ
             inittab: pg:345:respawn:/bin/su postgres -c '/opt/postgres -D /srv/a' => NOT_READ
-            init.d/postgresql: systemd has made a unit of it, pg_ctl start => -
         "##;
         for (row, why) in rows(table) {
             let (path, text) = row.split_once(": ").unwrap();
@@ -483,7 +527,18 @@ mod tests {
         }
         let of_init = |text: &str| Host::new(&[("etc/init.d/postgresql", text)]).units();
         assert_eq!(of_init("#!/sbin/openrc-run\nstart() {\n"), [format!("/etc/init.d/postgresql: {NOT_KNOWN}")]);
-        assert_eq!(of_init(". /usr/share/postgresql-common/init.d-functions\n"), [""; 0], "Debian's");
+        let debian = ". /usr/share/postgresql-common/init.d-functions\n";
+        assert_eq!(of_init(debian), [""; 0], "Debian's");
+        assert_eq!(Host::units_of("etc/init.d/postgresql", debian), [""; 0], "Debian's, which systemd does not use");
+        let of_unit = [format!("db.service: {NOT_READ}")];
+        let own = "su - postgres -c 'pg_ctl start -D /a'\n";
+        assert_eq!(Host::units_of("etc/init.d/db", own), of_unit, "no unit is made yet");
+        let made = Host::new(&[("etc/init.d/db", own), ("run/systemd/system/.keep", "")]);
+        made.write("run/systemd/generator.late/db.service", "[Service]\nExecStart=/etc/init.d/db start\n");
+        assert_eq!(made.units(), of_unit);
+        let pooler = Host::new(&[("etc/init.d/pgbouncer", "RUNASUSER=postgres\n"), ("run/systemd/system/.keep", "")]);
+        pooler.write("lib/systemd/system/pgbouncer.service", "[Service]\nExecStart=/usr/sbin/pgbouncer\n");
+        assert_eq!(pooler.units(), [""; 0], "a package's script, which systemd does not use");
         let linked = Host::new(&[("etc/sv/db/run", "exec pg_ctl start\n"), ("run/systemd/system/.keep", "")]);
         linked.link("etc/service/db", "/etc/sv/db");
         assert_eq!(linked.units(), ["/etc/service/db/run", "/etc/sv/db/run"].map(|path| format!("{path}: {NOT_READ}")));
@@ -496,7 +551,7 @@ mod tests {
     #[test]
     fn quadlets_before_the_generator_has_run() {
         let found = [format!("db.service: {IN_CONTAINER}")];
-        for path in ["etc/containers/systemd/db.container", "etc/containers/systemd/db.kube"] {
+        for path in ["etc/containers/systemd/db.container", "etc/containers/systemd/sub/db.kube"] {
             assert_eq!(Host::units_of(path, "[Container]\nImage=registry/own:17\n"), found, "{path}");
         }
         assert_eq!(Host::units_of("etc/containers/systemd/db@.container", "[Container]\n"), [""; 0], "a template");

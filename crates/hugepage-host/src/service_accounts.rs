@@ -4,8 +4,7 @@
 //! its path for root, too, and belongs to root or to the account; it is in the host's user namespace. Or it is in a container that a
 //! container runtime of root made, where uids mean nothing to the host. In one of a whole system only uids count that root lists.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::notes::Notes;
@@ -32,9 +31,7 @@ pub(super) struct ServiceAccounts<'a> {
     pub(super) root: &'a Root,
     /// Names and uids.
     listed: Vec<String>,
-    accounts: OnceCell<Vec<Account>>,
-    /// The uids that were asked for.
-    known: RefCell<BTreeMap<u32, bool>>,
+    accounts: Vec<Account>,
 }
 
 impl<'a> ServiceAccounts<'a> {
@@ -42,12 +39,8 @@ impl<'a> ServiceAccounts<'a> {
     pub(super) fn read(root: &'a Root, more: &[String], notes: &mut Notes) -> Self {
         let file = notes.keep(listed_service_accounts(root)).unwrap_or_default();
         let usual = USUAL.iter().map(|&name| name.to_owned());
-        Self {
-            root,
-            listed: usual.chain(file).chain(more.iter().cloned()).collect(),
-            accounts: OnceCell::new(),
-            known: RefCell::default(),
-        }
+        let listed = usual.chain(file).chain(more.iter().cloned()).collect();
+        Self { root, listed, accounts: accounts::accounts(root).unwrap_or_default() }
     }
 
     /// Why the server with the process `pid` does not count; `None` if it does. `users`: its own, which a tree may not tell.
@@ -81,17 +74,10 @@ impl<'a> ServiceAccounts<'a> {
 
     /// Whether the user `uid` is root or a service account.
     pub(super) fn is_service(&self, uid: u32) -> bool {
-        let known = self.known.borrow().get(&uid).copied();
-        known.unwrap_or_else(|| {
-            // A tree without accounts says nothing of them.
-            let is_untold = || self.root.is_tree() && !self.root.exists("/etc/passwd");
-            let is_service = uid == 0
-                || self.is_listed(&uid.to_string())
-                || self.names(uid).any(|name| self.is_name_of_service(self.accounts(), name))
-                || is_untold();
-            self.known.borrow_mut().insert(uid, is_service);
-            is_service
-        })
+        // A tree without accounts says nothing of them.
+        let is_untold = || self.root.is_tree() && !self.root.exists("/etc/passwd");
+        let is_named = || self.names(uid).any(|name| self.is_name_of_service(name));
+        uid == 0 || self.is_listed(&uid.to_string()) || is_named() || is_untold()
     }
 
     /// Whether its effective user is one of these; also where a tree does not tell it.
@@ -103,7 +89,7 @@ impl<'a> ServiceAccounts<'a> {
     pub(super) fn owners(&self) -> Vec<Owner> {
         let nobody = Owner::nobody(self.root);
         let listed = self.listed.iter().filter_map(|listed| listed.parse().ok());
-        let uids: BTreeSet<_> = self.accounts().iter().map(|account| account.uid).chain(listed).collect();
+        let uids: BTreeSet<_> = self.accounts.iter().map(|account| account.uid).chain(listed).collect();
         let is_one = |uid: &u32| nobody.is_another() && ![0, nobody.uid].contains(uid) && self.is_service(*uid);
         uids.into_iter().filter(is_one).map(|uid| Owner::of_account(self.root, uid)).chain([nobody.clone()]).collect()
     }
@@ -113,8 +99,8 @@ impl<'a> ServiceAccounts<'a> {
     }
 
     /// Also `ora<sid>`, where SAP's own user of that system, `<sid>adm`, is among the accounts.
-    fn is_name_of_service(&self, accounts: &[Account], name: &str) -> bool {
-        let administrator = |sid: &str| accounts.iter().any(|account| account.name == format!("{sid}adm"));
+    fn is_name_of_service(&self, name: &str) -> bool {
+        let administrator = |sid: &str| self.accounts.iter().any(|account| account.name == format!("{sid}adm"));
         self.is_listed(name) || name.strip_prefix("ora").is_some_and(|sid| sid.len() == 3 && administrator(sid))
     }
 
@@ -124,11 +110,7 @@ impl<'a> ServiceAccounts<'a> {
     }
 
     fn names(&self, uid: u32) -> impl Iterator<Item = &str> {
-        self.accounts().iter().filter(move |account| account.uid == uid).map(|account| account.name.as_str())
-    }
-
-    fn accounts(&self) -> &[Account] {
-        self.accounts.get_or_init(|| accounts::accounts(self.root).unwrap_or_default())
+        self.accounts.iter().filter(move |account| account.uid == uid).map(|account| account.name.as_str())
     }
 }
 

@@ -7,7 +7,6 @@ use std::slice;
 use hugepage_assess::model::HugePages;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
-use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, ReadError, Root};
 use hugepage_oracle::stopped::Claim;
@@ -44,13 +43,10 @@ impl Snapshot {
         units.retain(|unit| !is_settled(root, &running, unit));
         let lingering = root.list(LINGER).unwrap_or_default().into_iter().filter(|name| name != "root");
         units.extend(lingering.map(|name| (name, Err(LINGERS.to_owned()))));
-        let versions = || if_there(root.list(DEBIAN)).map_err(|error| error.to_string());
-        let versions = readers::read_as(&Owner::nobody(root), versions).map_err(|why| why.add_to(&mut unread));
-        let versions = versions.ok().and_then(|found| notes.keep(found)?).into_iter().flatten();
-        let places = given.iter().map(|directory| directory.to_string_lossy().into_owned());
-        let places = places.chain(versions.map(|version| format!("{DEBIAN}/{version}")));
-        let places = places.chain(PACKAGES.map(str::to_owned));
-        let places: Vec<_> = places.chain(units.iter().filter_map(|(_, directory)| directory.clone().ok())).collect();
+        // The first counts of several with one data directory.
+        let places = units.iter().filter_map(|(_, directory)| directory.clone().ok());
+        let places = places.chain(given.iter().map(|directory| directory.to_string_lossy().into_owned()));
+        let places: Vec<_> = places.chain([DEBIAN].into_iter().chain(PACKAGES).map(str::to_owned)).collect();
         let search = Clusters { root, host, running: &running, given, ask, units: &units, enabled: &enabled };
         let mut clusters = BTreeMap::new();
         // One that a service account has found does not count for nobody, who comes last.
@@ -61,10 +57,8 @@ impl Snapshot {
             clusters.entry(PathBuf::from(&one.name)).or_insert(one);
         }
         unread.iter().for_each(|unread| notes.add(unread.to_string()));
-        let of_unit = |(unit, directory): &NamedFile| {
-            let why = directory.as_ref().err()?.clone();
-            Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
-        };
+        let of_unit =
+            |(unit, why): &NamedFile| Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why.clone().err()?));
         let found = units.iter().filter_map(of_unit).chain(clusters.into_values()).collect();
         self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec(), unread };
     }
@@ -73,11 +67,11 @@ impl Snapshot {
 /// Whether what a unit or a script may start runs: one in which no server is seen runs something else.
 fn is_settled(root: &Root, running: &[&ServerIdentity], (unit, directory): &NamedFile) -> bool {
     let Err(why) = directory else { return false };
-    let events = format!("/sys/fs/cgroup/system.slice/{unit}/cgroup.events");
-    let is_populated = || root.read_short(&events, |text| text.contains("populated 1")).unwrap_or(false);
+    let events = ["system", "machine"].map(|slice| format!("/sys/fs/cgroup/{slice}.slice/{unit}/cgroup.events"));
+    let is_populated = |events: &String| root.read_short(events, |text| text.contains("populated 1")).unwrap_or(false);
     let is_started = || root.exists(&format!("/run/openrc/started/{}", unit.rsplit('/').next().unwrap_or_default()));
     running.iter().any(|id| id.service.as_ref() == Some(unit))
-        || [IN_CONTAINER, NOT_KNOWN].contains(&&**why) && (is_populated() || is_started())
+        || [IN_CONTAINER, NOT_KNOWN].contains(&&**why) && (events.iter().any(is_populated) || is_started())
 }
 
 /// Where clusters may be.
@@ -107,24 +101,19 @@ impl Clusters<'_> {
         // A timer starts the service of its name.
         let stem = |name: &str| name.rsplit_once('.').map(|(stem, _)| stem.to_owned());
         let is_enabled = |unit: &str| self.enabled.iter().any(|name| stem(name) == stem(unit));
-        let is_of_unit = |place: &String, is_it: &dyn Fn(&str) -> bool| {
-            self.units.iter().any(|(unit, directory)| directory.as_ref() == Ok(place) && is_it(unit))
-        };
         let files = InstanceFiles::own(root);
         // Also of one whose directory only its own user sees.
         let runs = |at: &Path| self.running.iter().any(|id| id.place.container.is_none() && Path::new(&id.name) == at);
-        let mut clusters = Vec::new();
-        for place in places {
-            let all = ClusterPaths::of_place(root, place, is_of_unit(place, &|_| true), notes);
-            clusters.extend(all.into_iter().map(|cluster| (place, cluster)));
-        }
-        for (place, cluster) in clusters {
+        let clusters = places.iter().flat_map(|place| {
+            ClusterPaths::of_place(root, place, notes).into_iter().map(move |cluster| (place, cluster))
+        });
+        for (place, cluster) in clusters.collect::<Vec<_>>() {
             let data = cluster.data.to_string_lossy();
             // Debian's unit starts the clusters that have the word `auto`.
             let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
             let version = files.owner(&format!("{data}/PG_VERSION"));
-            let is_at_boot = is_of_unit(place, &is_enabled);
-            let is_expected = is_automatic || is_at_boot || given.contains(&cluster.data);
+            let is_at_boot = |(unit, directory): &NamedFile| directory.as_ref() == Ok(place) && is_enabled(unit);
+            let is_expected = is_automatic || given.contains(&cluster.data) || self.units.iter().any(is_at_boot);
             let is_absent = !is_expected && version.as_ref().is_err_and(ReadError::is_not_found);
             let inode = files.root().inode(&data);
             let claim = is_mine(version.as_ref().ok().copied());
@@ -157,9 +146,16 @@ impl Clusters<'_> {
             return cluster.unknown("its configuration could not be read".to_owned());
         }
         let missing = configuration.missing.as_ref().map(|error| format!("its next start would fail: {error}"));
-        let unclear = missing.or_else(|| configuration.unclear.clone());
-        let opts = files.read_text(&format!("{directory}/postmaster.opts"), limit::POSTMASTER_OPTS).unwrap_or_default();
-        let options = postmaster_opts::settings(&postmaster_opts::arguments(&opts));
+        let text = |path: &str| files.read_text(path, limit::POSTMASTER_OPTS).unwrap_or_default();
+        // Of Debian: an option with an `o` hands others to the server (pg_ctlcluster(1)).
+        let options = text(&cluster.config.with_file_name("pg_ctl.conf").to_string_lossy());
+        let options = options.lines().filter(|line| !line.trim_start().starts_with('#'));
+        let mut options = options.flat_map(|line| line.split(['=', '\'', '"', ' ']));
+        let option = options.find(|word| word.starts_with('-') && word.contains('o'));
+        let option = option.map(|option| format!("its pg_ctl.conf has {option}, whose effect is not known here"));
+        let unclear = missing.or_else(|| configuration.unclear.clone()).or(option);
+        let options =
+            postmaster_opts::settings(&postmaster_opts::arguments(&text(&format!("{directory}/postmaster.opts"))));
         let configured = Configured { files: configuration, options };
         let settings = configured.effective();
         let requested = requested_by_settings(&settings, notes);
@@ -227,5 +223,49 @@ mod tests {
         let mut found: Vec<_> = snapshot.host.stopped_clusters.found.iter().map(|one| one.name.as_str()).collect();
         found.sort_unstable();
         assert_eq!(found, ["/srv/auto", "/srv/manual", "/var/lib/pgsql/15/data", "/var/lib/pgsql/16/data"]);
+    }
+
+    /// Only pg_ctlcluster heeds start.conf and pg_ctl.conf.
+    #[test]
+    fn a_unit_or_options_beside_debians_configuration() {
+        let not_asked = "unknown: only on the host itself a program is asked";
+        for (unit, options, start, huge_pages, found) in [
+            ("/no", "", "disabled", "on", "disabled in its start.conf"),
+            ("/srv/a", "", "disabled", "on", "its configuration could not be read"),
+            ("/etc/postgresql/17/a", "", "disabled", "on", not_asked),
+            ("/no", "pg_ctl_options = ''", "auto", "off", "huge_pages = off"),
+            ("/no", "# pg_ctl_options = '-o x'\npg_ctl_options = '-w -t 60'", "auto", "off", "huge_pages = off"),
+            (
+                "/no",
+                "pg_ctl_options = '-o \"-c huge_pages=on\"'",
+                "auto",
+                "off",
+                "its pg_ctl.conf has -o, whose effect is not known here",
+            ),
+        ] {
+            let tree = tempfile::tempdir().unwrap();
+            let write = |path: &str, text: &str| {
+                let path = tree.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            };
+            write("etc/systemd/system/db.service", &format!("[Service]\nExecStart=/usr/bin/postgres -D {unit}\n"));
+            let configuration = format!("data_directory = '/srv/a'\nhuge_pages = {huge_pages}\n");
+            write("etc/postgresql/17/a/postgresql.conf", &configuration);
+            write("etc/postgresql/17/a/start.conf", start);
+            write("etc/postgresql/17/a/pg_ctl.conf", options);
+            write("srv/a/PG_VERSION", "17\n");
+            write("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "0\n");
+            write("proc/meminfo", "MemTotal: 8000000 kB\nHugepagesize: 2048 kB\n");
+            let root = &Root::at(tree.path());
+            let mut snapshot = Snapshot::read(root, &[], None);
+            snapshot.find_stopped_clusters(root, &[], None);
+            let wants = match &snapshot.host.stopped_clusters.found[..] {
+                [StoppedDatabase { name, wants: Wants::None(why), .. }] if name == "/srv/a" => why.to_string(),
+                [StoppedDatabase { name, wants: Wants::Unknown(why), .. }] if name == "/srv/a" => why.clone(),
+                found => panic!("{found:?}"),
+            };
+            assert_eq!(wants, found, "{unit} {options}");
+        }
     }
 }

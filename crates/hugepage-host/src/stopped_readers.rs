@@ -32,9 +32,8 @@ impl InspectContext<'_> {
         };
         let host = HostOfStarts { root, meminfo: self.meminfo.as_ref(), pools: &self.pools, held: &held };
         // This host's oratab has nothing of a container.
-        let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
-        let running = of_host.filter_map(|id| Some(NamedOracle { sid: &id.name, oracle: id.oracle()? }));
-        let running: Vec<_> = running.collect();
+        let ids = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
+        let running: Vec<_> = ids.filter_map(|id| Some(NamedOracle { sid: &id.name, oracle: id.oracle()? })).collect();
         let homes = || -> BTreeSet<String> {
             oratab::read(root, &mut Notes::default()).into_iter().map(|entry| entry.home).collect()
         };

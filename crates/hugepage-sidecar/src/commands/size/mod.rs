@@ -129,10 +129,10 @@ fn print_recommended(pool: &PoolSizing) {
         surplus => format!("{} and {surplus} surplus", pool.nr_hugepages.saturating_sub(surplus)),
     };
     match pool.recommended_nr_hugepages {
-        Some(Pages(0)) => say!("pages of {size}: no server that is seen needs any, and the pool has none"),
-        Some(pages) if pool.is_default => {
-            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})")
+        Some(Pages(0)) if pool.needed_in_all == Pages(0) => {
+            say!("pages of {size}: no server is known to need any, and the pool has none")
         }
+        Some(pages) if pool.is_default => say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})"),
         Some(pages) => say!("{pages} page{} of {size}   (now {now}{more})", if pages == Pages(1) { "" } else { "s" }),
         None => say!("pages of {size}: no recommendation, the need of an instance is unknown (now {now})"),
     }

@@ -26,8 +26,7 @@ impl HostSizing {
         let (mut down, mut notes) = (Vec::new(), Vec::new());
         if counts_stopped {
             let clusters = &survey.host.stopped_clusters;
-            down.extend(survey.host.stopped.iter().map(StoppedOracle::database));
-            down.extend(clusters.found.iter().cloned());
+            down.extend(survey.host.stopped.iter().map(StoppedOracle::database).chain(clusters.found.iter().cloned()));
             notes.extend(clusters.notes.iter().cloned());
             clusters.unread.iter().cloned().for_each(|unread| unread.add_to(&mut survey.host.unread));
         }
@@ -41,7 +40,8 @@ impl HostSizing {
             Some(format!("{without} pages of {} are enough without what is manual", all.page_size))
         };
         let by_hand = down.iter().filter(|one| one.is_manual && one.wants.pages() != Some(Pages(0)));
-        let by_hand = by_hand.map(|one| format!("{} is manual in its start.conf: it does not start at boot", one.name));
+        let by_hand = by_hand
+            .map(|one| format!("{} is manual in its start.conf: postgresql.service does not start it", one.name));
         let by_hand = by_hand.chain(sizings.iter().filter_map(enough)).collect();
         Self { survey, down, sizings, by_hand, notes }
     }
