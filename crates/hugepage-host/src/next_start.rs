@@ -2,14 +2,18 @@
 //! Only a program of its version can say. Whoever surveys the host asks one, and this says what the answer means.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
-use hugepage_start::{StartAnswer, majors, parts};
+use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
+use hugepage_start::{StartAnswer, majors};
 
 use super::postgresql::{Configured, max_connections, requested_by_settings};
+
+/// Where systemd finds units.
+const UNITS: [&str; 3] = ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];
 
 /// The program of a start.
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +63,6 @@ impl ServerFiles<'_> {
             return Ok(Pending::Refused(error.clone()));
         }
         let (start, control) = self.question()?;
-        let alone = self.configured.with(&[]);
-        let value = |all: &BTreeMap<&str, &str>, name: &str| all.get(name).map(|value| value.to_ascii_lowercase());
-        let differs = |name: &str| parts::has_effect(name) && value(&start.settings, name) != value(&alone, name);
-        if let Some((name, value)) = self.configured.options.iter().find(|(name, _)| differs(name)) {
-            return Err(format!("its command line sets {name}={value}, which only pg_ctl restart repeats"));
-        }
         let shared_memory = match ask(&start) {
             StartAnswer::Starts(size) => size,
             StartAnswer::Refuses(error) => return Ok(Pending::Refused(error)),
@@ -155,6 +153,25 @@ impl ServerFiles<'_> {
         }
         Ok(None)
     }
+}
+
+/// What is there of the files that decide what a service starts: its units with their drop-ins, those of its template, and Debian's
+/// options of a cluster. Debian's own template is not in it, because an upgrade of its package restarts no server.
+pub(super) fn of_service(root: &Root, service: &str, configured: &Configured) -> Vec<PathBuf> {
+    let template = service.split_once('@').map(|(name, _)| format!("{name}@.service"));
+    let of_pg_ctl = configured.files.sources.first().map(|file| file.with_file_name("pg_ctl.conf"));
+    let mut files = Vec::from_iter(of_pg_ctl);
+    for name in [Some(service), template.as_deref()].into_iter().flatten() {
+        for unit in UNITS.map(|directory| format!("{directory}/{name}")) {
+            let drop_ins = PathBuf::from(format!("{unit}.d"));
+            files.extend(root.list(&format!("{unit}.d")).iter().flatten().map(|name| drop_ins.join(name)));
+            files.extend([PathBuf::from(unit), drop_ins]);
+        }
+    }
+    files.retain(|file| {
+        root.exists(&file.to_string_lossy()) && !file.ends_with("usr/lib/systemd/system/postgresql@.service")
+    });
+    files
 }
 
 /// What a standby with these settings has.

@@ -10,6 +10,7 @@ use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::{postmaster_opts, size_setting};
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, ReadError, Root};
+use hugepage_start::parts;
 use serde::{Deserialize, Serialize};
 
 /// The part of a running server that is PostgreSQL's.
@@ -52,8 +53,15 @@ impl Configured {
     }
 
     /// The settings of its files with these on the command line.
-    pub fn with<'a>(&'a self, options: &'a [(String, String)]) -> BTreeMap<&'a str, &'a str> {
+    fn with<'a>(&'a self, options: &'a [(String, String)]) -> BTreeMap<&'a str, &'a str> {
         self.files.settings.iter().chain(options).map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+
+    /// An option without which a start may need another size of shared memory.
+    pub fn option_with_effect(&self) -> Option<&(String, String)> {
+        let (all, alone) = (self.effective(), self.with(&[]));
+        let value = |of: &BTreeMap<&str, &str>, name: &str| of.get(name).map(|value| value.to_ascii_lowercase());
+        self.options.iter().find(|(name, _)| parts::has_effect(name) && value(&all, name) != value(&alone, name))
     }
 }
 
