@@ -104,7 +104,7 @@ pub fn files(
         notes.add(format!(
             "the configuration file of the server with process {pid} is not in its data directory and its place is unknown"
         ));
-    } else if configured.files.settings.is_empty() {
+    } else if configured.files.settings.is_empty() && (!can_see || configured.files.unclear.is_some()) {
         notes.add(format!(
             "the configuration of the server with process {pid} could not be read, so its default huge_pages = {} is \
              assumed; run this as root",

@@ -87,6 +87,14 @@ fn a_server_as_requested() {
     assert_eq!(words(&server.status), (Severity::Ok, Outlook::Hugetlb), "{:?}", server.notes);
 }
 
+/// Nothing is set in it, and all of it was read.
+#[test]
+fn a_configuration_without_settings() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "# nothing\ninclude_if_exists 'none.conf'\n");
+    assert_eq!(host.server().notes, Vec::<String>::new());
+}
+
 /// Its files have another time in a tree of another host, but not of their contents.
 #[test]
 fn a_configuration_that_was_written_since() {
@@ -118,7 +126,7 @@ fn options_that_the_files_do_not_have() {
     assert_eq!(outlook(buffers, "shared_buffers = 900MB\n", "70"), known);
     assert_eq!(outlook(buffers, "shared_buffers = 30GB\n", "70"), unknown);
     assert_eq!(outlook(buffers, "shared_buffers = 30GB\n", "70\t1"), known);
-    assert_eq!(outlook("-B\0115200\0", "shared_buffers = 30GB\n", "70"), unknown);
+    assert_eq!(outlook("-B115200\0", "shared_buffers = 30GB\n", "70"), unknown);
     assert_eq!(outlook("-c\0huge_pages=try\0", "huge_pages = off\n", "70"), unknown);
     assert_eq!(outlook("-c\0port=5433\0-c\0config_file=/data/postgresql.conf\0", "", "70"), known);
 }
