@@ -2,7 +2,7 @@
 
 use hugepage_assess::model::Segment;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimits, MIN_UNLIMITED, below, levels};
-use hugepage_kernel::host::mounts::{self, Mount};
+use hugepage_kernel::host::mounts;
 use hugepage_kernel::{Bytes, Root};
 
 /// What a container runtime of root makes.
@@ -77,12 +77,8 @@ pub(super) fn memory_limit(root: &Root, pid: i32, mounted: &str) -> Option<Bytes
         if !is_v1 && !controllers.is_empty() {
             return None;
         }
-        let is_of_it = |mount: &Mount| match is_v1 {
-            true => mount.kind == "cgroup" && mount.has("memory"),
-            false => mount.kind == "cgroup2",
-        };
-        let mount = mounts::parse(mounted).find(is_of_it)?;
-        let file = if is_v1 { "memory.limit_in_bytes" } else { "memory.max" };
+        let (kind, file) = if is_v1 { ("cgroup", "memory.limit_in_bytes") } else { ("cgroup2", "memory.max") };
+        let mount = mounts::parse(mounted).find(|mount| mount.kind == kind && (!is_v1 || mount.has("memory")))?;
         let below = below(&mount.root, path)?;
         let limit = |level: &str| {
             let level = if level.is_empty() { String::new() } else { format!("/{level}") };

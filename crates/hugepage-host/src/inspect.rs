@@ -10,11 +10,9 @@ use hugepage_assess::pools;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::fields::value;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
-use hugepage_oracle::next_start::lock_limit;
-use hugepage_oracle::next_start::next_start;
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize};
+use hugepage_oracle::next_start::{lock_limit, next_start};
 use hugepage_oracle::start_limits;
 use hugepage_server::server::{nodes_of_process, pool_of_size};
 use serde::{Deserialize, Serialize};
@@ -81,7 +79,9 @@ impl InspectContext<'_> {
     /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
     pub(super) fn inspect(&self, found: &DiscoveredServer) -> Option<InspectedServer> {
         let mut notes = Notes::default();
-        let started = self.started(found.pid, &mut notes);
+        let stat = notes.keep(process::stat(self.root, found.pid)).flatten();
+        let after_boot = stat.map(|stat| stat.start_after_boot());
+        let started = after_boot.and_then(|time| notes.keep(process::boot_time(self.root))?.checked_add(time));
         let (memory, is_in_shm) = self.observe(found, &mut notes)?;
         let files = &InstanceFiles::of_process(self.root, found.pid);
         let (id, settings) = self.identify(found, files, started, &memory, is_in_shm, &mut notes);
@@ -91,12 +91,6 @@ impl InspectContext<'_> {
         let is_it = Credentials::read(self.root, found.pid) == found.users;
         let notes = notes.into_vec();
         is_it.then_some(InspectedServer { id, memory, request, notes, past, notes_on_past })
-    }
-
-    /// When the process started, by the clock now; `None` if it has ended, or a note says why it is unknown.
-    fn started(&self, pid: i32, notes: &mut Notes) -> Option<SystemTime> {
-        let stat = notes.keep(process::stat(self.root, pid)).flatten()?;
-        notes.keep(process::boot_time(self.root))?.checked_add(stat.start_after_boot())
     }
 
     /// What the server asked for, and asks for at its next start.

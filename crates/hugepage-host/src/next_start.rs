@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState};
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
 use hugepage_start::{StartAnswer, majors};
 
 use super::postgresql::{Configured, max_connections, requested_by_settings};
@@ -113,16 +112,12 @@ impl ServerFiles<'_> {
         }
     }
 
-    fn inside(&self, name: &str) -> String {
-        format!("{}/{name}", self.directory)
-    }
-
     fn has(&self, name: &str) -> bool {
-        self.files.root().exists(&self.inside(name))
+        self.files.root().exists(&format!("{}/{name}", self.directory))
     }
 
     fn control(&self) -> Result<PgControl, String> {
-        let bytes = self.files.read_first(&self.inside("global/pg_control"), pg_control::LENGTH);
+        let bytes = self.files.read_first(&format!("{}/global/pg_control", self.directory), pg_control::LENGTH);
         let found = PgControl::parse(&bytes.map_err(|error| error.to_string())?);
         found.ok_or_else(|| "its pg_control is not one of a known version".to_owned())
     }
@@ -141,7 +136,8 @@ impl ServerFiles<'_> {
             return Err("max_prepared_transactions is lower, and transactions may be prepared".to_owned());
         }
         // Slots need room, and the wal_level of their time (slot.c, RestoreSlotFromDisk).
-        let slots = self.files.list(&self.inside("pg_replslot")).map_err(|error| error.to_string())?.len();
+        let slots =
+            self.files.list(&format!("{}/pg_replslot", self.directory)).map_err(|error| error.to_string())?.len();
         let wal_level = match settings.get("wal_level").map(|value| value.trim().to_ascii_lowercase()).as_deref() {
             Some("minimal") => 0,
             Some("logical") => 2,
@@ -192,8 +188,6 @@ fn recovery_parameters(major: u32, settings: &BTreeMap<&str, &str>) -> Result<Re
 }
 
 fn number(settings: &BTreeMap<&str, &str>, name: &str, default: i32) -> Result<i32, String> {
-    match settings.get(name) {
-        None => Ok(default),
-        Some(value) => value.trim().parse().map_err(|_| format!("{name} = '{value}' is not a plain number")),
-    }
+    let parse = |value: &&str| value.trim().parse().map_err(|_| format!("{name} = '{value}' is not a plain number"));
+    settings.get(name).map_or(Ok(default), parse)
 }

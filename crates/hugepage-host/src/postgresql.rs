@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hugepage_assess::model::{HugePages, Product, Requested};
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::{postmaster_opts, size_setting};
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize, ReadError, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, ReadError, Root};
 use hugepage_start::parts;
 use serde::{Deserialize, Serialize};
 
@@ -121,18 +120,14 @@ pub fn files(
         }
     };
     let version = told("PG_VERSION", &|path| its_files.version(path));
-    let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
+    let system_identifier = told("global/pg_control", &|path| match its_files.read_first(path, 8)?.try_into() {
+        // In the byte order of the machine (pg_control.h).
+        Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
+        Err(_) => Err(its_files.root().content(path, "it is too short")),
+    });
     let settings = PostgreSqlSettings { requested, has_configuration, last_change, configured };
     let inode = directory.as_deref().and_then(|directory| its_files.root().inode(directory));
     (PostgreSqlServer { directory, inode, system_identifier }, version, settings)
-}
-
-/// The first eight bytes of pg_control, in the byte order of the machine (pg_control.h).
-fn system_identifier(files: &InstanceFiles, path: &str) -> Result<String, ReadError> {
-    match files.read_first(path, 8)?.try_into() {
-        Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
-        Err(_) => Err(files.root().content(path, "it is too short")),
-    }
 }
 
 /// What effective settings ask for, and the server's defaults for those that it does not have.
