@@ -240,9 +240,9 @@ impl InspectContext<'_> {
         // A container repeats the command line of its first process.
         let is_first = |text: &str| value(text, "NSpid")?.split_ascii_whitespace().last().map(|last| last == "1");
         let repeats = self.root.read_short(&format!("/proc/{}/status", id.pid), is_first).ok().flatten();
-        if let Some((name, value)) = configured.option_with_effect().filter(|_| repeats != Some(true)) {
+        if let Some(name) = configured.option_with_effect().filter(|_| repeats != Some(true)) {
             let why = "which only pg_ctl restart repeats, so what another restart needs is unknown";
-            return Some(format!("the command line of process {} sets {name}={value}, {why}", id.pid));
+            return Some(format!("the command line of process {} sets {name}, {why}", id.pid));
         }
         let program = process::link(self.root, id.pid, "exe").ok().flatten();
         let deleted = program.and_then(|path| path.strip_suffix(" (deleted)").map(PathBuf::from));

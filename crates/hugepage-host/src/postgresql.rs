@@ -57,10 +57,11 @@ impl Configured {
     }
 
     /// An option without which a start may need another size of shared memory.
-    pub fn option_with_effect(&self) -> Option<&(String, String)> {
+    pub fn option_with_effect(&self) -> Option<&str> {
         let (all, alone) = (self.effective(), self.with(&[]));
         let value = |of: &BTreeMap<&str, &str>, name: &str| of.get(name).map(|value| value.to_ascii_lowercase());
-        self.options.iter().find(|(name, _)| parts::has_effect(name) && value(&all, name) != value(&alone, name))
+        let mut names = self.options.iter().map(|(name, _)| name.as_str());
+        names.find(|name| parts::has_effect(name) && value(&all, name) != value(&alone, name))
     }
 }
 
