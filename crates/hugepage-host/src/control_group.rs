@@ -97,7 +97,7 @@ pub(super) fn beyond_limit(memory: Option<Bytes>, limits: Option<&CgroupLimits>,
     let of_pages = limits.iter().flat_map(|limits| limits.fault.iter().chain(&limits.reservation));
     // Without a limit of their own, huge pages may be more than the limit on memory: nobody knows by how much.
     let most = memory?.max(of_pages.map(|limit| limit.limit).min().unwrap_or_default());
-    (segment.in_huge_pages == Bytes(0) && segment.to_reserve > most).then(|| {
+    (segment.to_reserve > most).then(|| {
         let size = segment.size;
         format!("it maps {size} of shared memory, and its control group lets it have {most}, so its need is unknown")
     })

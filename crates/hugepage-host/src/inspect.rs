@@ -131,9 +131,10 @@ impl InspectContext<'_> {
             }
         };
         let wants = request.pending.may_request_next(requested) && !matches!(request.pending, Pending::Refused(_));
-        let (segment, limits) = (request.segment.as_ref().filter(|_| wants), request.pool_state.limits.as_ref());
+        let in_base = request.segment.as_ref().filter(|segment| wants && segment.in_huge_pages == Bytes(0));
         let of_group = || memory_limit(self.root, id.pid, &self.mounts);
-        if let Some(why) = segment.and_then(|segment| beyond_limit(of_group(), limits, segment)) {
+        let limits = request.pool_state.limits.as_ref();
+        if let Some(why) = in_base.and_then(|segment| beyond_limit(of_group(), limits, segment)) {
             notes.add(why);
             (request.pending, request.pool_state.pool) = (Pending::Unknown, PoolFact::Unknown);
         }
