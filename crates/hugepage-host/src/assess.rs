@@ -7,8 +7,7 @@ use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{
     Cause, CurrentStart, Demand, Facts, HugePages, Landing, OtherPool, Past, Pending, PoolState, Requested,
 };
-use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{PageSize, Pages};
+use hugepage_kernel::{Notes, PageSize, Pages};
 use hugepage_sizing::{PoolNeed, Sizing};
 
 use super::identify::ServerIdentity;

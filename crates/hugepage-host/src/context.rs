@@ -4,8 +4,7 @@ use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::host::mounts;
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
-use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{PageSize, Root};
+use hugepage_kernel::{Notes, PageSize, Root};
 use hugepage_oracle::shm_devices::Devices;
 
 use super::next_start::AskStart;

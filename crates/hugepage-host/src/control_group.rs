@@ -2,8 +2,7 @@
 
 use hugepage_assess::model::Segment;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimits, MIN_UNLIMITED, below, levels};
-use hugepage_kernel::host::mounts::{self, Mount};
-use hugepage_kernel::notes::Notes;
+use hugepage_kernel::host::mounts;
 use hugepage_kernel::{Bytes, Root};
 
 /// What a container runtime of root makes.
@@ -78,12 +77,8 @@ pub(super) fn memory_limit(root: &Root, pid: i32, mounted: &str) -> Option<Bytes
         if !is_v1 && !controllers.is_empty() {
             return None;
         }
-        let is_of_it = |mount: &Mount| match is_v1 {
-            true => mount.kind == "cgroup" && mount.has("memory"),
-            false => mount.kind == "cgroup2",
-        };
-        let mount = mounts::parse(mounted).find(is_of_it)?;
-        let file = if is_v1 { "memory.limit_in_bytes" } else { "memory.max" };
+        let (kind, file) = if is_v1 { ("cgroup", "memory.limit_in_bytes") } else { ("cgroup2", "memory.max") };
+        let mount = mounts::parse(mounted).find(|mount| mount.kind == kind && (!is_v1 || mount.has("memory")))?;
         let below = below(&mount.root, path)?;
         let limit = |level: &str| {
             let level = if level.is_empty() { String::new() } else { format!("/{level}") };
@@ -95,24 +90,17 @@ pub(super) fn memory_limit(root: &Root, pid: i32, mounted: &str) -> Option<Bytes
     limits.min()
 }
 
-/// Bounds what the next start asks for of a server whose `segment` has no huge pages: a mapping takes no page until a process touches
-/// it, so its size alone proves nothing. `memory`, `limits`: what its control group lets it have of memory, and of huge pages.
-pub(super) fn bound_need(
-    memory: Option<Bytes>,
-    limits: Option<&CgroupLimits>,
-    segment: &mut Segment,
-    notes: &mut Notes,
-) {
-    let of_pages =
-        limits.iter().flat_map(|limits| limits.fault.iter().chain(&limits.reservation)).map(|limit| limit.limit).min();
+/// Why the need of a server is unknown whose `segment` has no huge pages: a mapping takes no page until a process touches it, so its size
+/// proves nothing if its control group never lets it have that much. `memory`, `limits`: what that lets it have of memory, and of
+/// huge pages.
+pub(super) fn beyond_limit(memory: Option<Bytes>, limits: Option<&CgroupLimits>, segment: &Segment) -> Option<String> {
+    let of_pages = limits.iter().flat_map(|limits| limits.fault.iter().chain(&limits.reservation));
     // Without a limit of their own, huge pages may be more than the limit on memory: nobody knows by how much.
-    let most = memory.map(|memory| of_pages.map_or(memory, |pages| pages.max(memory)));
-    let Some(most) = most.filter(|most| segment.to_reserve > *most) else { return };
-    notes.add(format!(
-        "it maps {} of shared memory, and its control group lets it have {most}, which are taken as its need",
-        segment.size
-    ));
-    segment.to_reserve = most;
+    let most = memory?.max(of_pages.map(|limit| limit.limit).min().unwrap_or_default());
+    (segment.to_reserve > most).then(|| {
+        let size = segment.size;
+        format!("it maps {size} of shared memory, and its control group lets it have {most}, so its need is unknown")
+    })
 }
 
 #[cfg(test)]

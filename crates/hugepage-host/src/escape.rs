@@ -13,15 +13,7 @@ fn escaped(text: &str, is_hidden: impl Fn(char) -> bool, show: impl Fn(char) -> 
     if !text.contains(&is_hidden) {
         return text.into();
     }
-    let shown = |mut shown: String, c: char| {
-        if is_hidden(c) {
-            shown.push_str(&show(c))
-        } else {
-            shown.push(c)
-        }
-        shown
-    };
-    text.chars().fold(String::with_capacity(text.len() + 8), shown).into()
+    text.chars().map(|c| if is_hidden(c) { show(c) } else { c.to_string() }).collect::<String>().into()
 }
 
 /// One line of text without control characters: `\x1b`, `\n`, `\u{202e}`.

@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use hugepage_kernel::Bytes;
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process::{self, Processes};
+use hugepage_kernel::{Bytes, Notes};
 use serde::{Deserialize, Serialize};
 
 use super::control_group::container;

@@ -81,18 +81,12 @@ impl ServerIdentity {
 
     /// What a PostgreSQL server has.
     pub const fn postgresql(&self) -> Option<&PostgreSqlServer> {
-        match &self.product {
-            ServerProduct::PostgreSql(server) => Some(server),
-            ServerProduct::Oracle(_) => None,
-        }
+        if let ServerProduct::PostgreSql(server) = &self.product { Some(server) } else { None }
     }
 
     /// What an Oracle instance has.
     pub fn oracle(&self) -> Option<&RunningOracle> {
-        match &self.product {
-            ServerProduct::PostgreSql(_) => None,
-            ServerProduct::Oracle(oracle) => Some(oracle),
-        }
+        if let ServerProduct::Oracle(oracle) = &self.product { Some(oracle) } else { None }
     }
 }
 
@@ -126,7 +120,7 @@ impl InspectContext<'_> {
             ServerProduct::PostgreSql(server) => server.directory.as_deref(),
             ServerProduct::Oracle(oracle) => oracle.home.as_deref(),
         };
-        let mappings = memory.shared.iter().flat_map(|memory| &memory.mappings);
+        let mappings = memory.shared.iter().flatten();
         let identity = ServerIdentity {
             name,
             pid,

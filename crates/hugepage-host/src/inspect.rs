@@ -1,5 +1,6 @@
 //! Inspects one server: what it is, what it has, what it asked for at its start, and what it asks for at the next one.
 
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use hugepage_assess::model::{
@@ -7,23 +8,22 @@ use hugepage_assess::model::{
 };
 use hugepage_assess::pools;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::fields::value;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
-use hugepage_oracle::next_start::lock_limit;
-use hugepage_oracle::next_start::next_start;
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize};
+use hugepage_oracle::next_start::{lock_limit, next_start};
 use hugepage_oracle::start_limits;
 use hugepage_server::server::{nodes_of_process, pool_of_size};
 use serde::{Deserialize, Serialize};
 
 use super::context::InspectContext;
-use super::control_group::{bound_need, memory_limit};
+use super::control_group::{beyond_limit, memory_limit};
 use super::discover::DiscoveredServer;
 use super::identify::{ServerIdentity, ServerSettings};
 use super::memory::ObservedMemory;
-use super::next_start::{ServerFiles, StartProgram};
-use super::postgresql::{PostgreSqlSettings, max_connections};
+use super::next_start::{ServerFiles, StartProgram, of_service};
+use super::postgresql::{Configured, PostgreSqlSettings, max_connections};
 use super::processes::Credentials;
 
 /// The first major with `huge_page_size`.
@@ -79,7 +79,9 @@ impl InspectContext<'_> {
     /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
     pub(super) fn inspect(&self, found: &DiscoveredServer) -> Option<InspectedServer> {
         let mut notes = Notes::default();
-        let started = self.started(found.pid, &mut notes);
+        let stat = notes.keep(process::stat(self.root, found.pid)).flatten();
+        let after_boot = stat.map(|stat| stat.start_after_boot());
+        let started = after_boot.and_then(|time| notes.keep(process::boot_time(self.root))?.checked_add(time));
         let (memory, is_in_shm) = self.observe(found, &mut notes)?;
         let files = &InstanceFiles::of_process(self.root, found.pid);
         let (id, settings) = self.identify(found, files, started, &memory, is_in_shm, &mut notes);
@@ -89,12 +91,6 @@ impl InspectContext<'_> {
         let is_it = Credentials::read(self.root, found.pid) == found.users;
         let notes = notes.into_vec();
         is_it.then_some(InspectedServer { id, memory, request, notes, past, notes_on_past })
-    }
-
-    /// When the process started, by the clock now; `None` if it has ended, or a note says why it is unknown.
-    fn started(&self, pid: i32, notes: &mut Notes) -> Option<SystemTime> {
-        let stat = notes.keep(process::stat(self.root, pid)).flatten()?;
-        notes.keep(process::boot_time(self.root))?.checked_add(stat.start_after_boot())
     }
 
     /// What the server asked for, and asks for at its next start.
@@ -113,7 +109,7 @@ impl InspectContext<'_> {
         let segment = self.segment(id.pid, &requested, memory, notes);
         let in_use = segment.as_ref().filter(|segment| segment.in_huge_pages > Bytes(0));
         let size = in_use.and_then(|segment| segment.page_size).or(requested.huge_page_size).or(self.default);
-        let mut unchanged = ServerRequest {
+        let unchanged = ServerRequest {
             requested,
             requested_may_differ: false,
             pool_state: self.pool_state(id.pid, size, notes),
@@ -122,11 +118,7 @@ impl InspectContext<'_> {
             pending: Pending::Unchanged,
             crash_recovery: CrashRecovery::default(),
         };
-        if let Some(segment) = unchanged.segment.as_mut().filter(|segment| segment.in_huge_pages == Bytes(0)) {
-            let memory = memory_limit(self.root, id.pid, &self.mounts);
-            bound_need(memory, unchanged.pool_state.limits.as_ref(), segment, notes);
-        }
-        match settings {
+        let mut request = match settings {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
             ServerSettings::Oracle(_, settings) => {
                 let current = unchanged.current_start();
@@ -137,7 +129,16 @@ impl InspectContext<'_> {
                 let pool_state = PoolState { lock_limit, ..unchanged.pool_state };
                 ServerRequest { pool_state, pending, ..unchanged }
             }
+        };
+        let wants = request.pending.may_request_next(requested) && !matches!(request.pending, Pending::Refused(_));
+        let in_base = request.segment.as_ref().filter(|segment| wants && segment.in_huge_pages == Bytes(0));
+        let of_group = || memory_limit(self.root, id.pid, &self.mounts);
+        let limits = request.pool_state.limits.as_ref();
+        if let Some(why) = in_base.and_then(|segment| beyond_limit(of_group(), limits, segment)) {
+            notes.add(why);
+            (request.pending, request.pool_state.pool) = (Pending::Unknown, PoolFact::Unknown);
         }
+        request
     }
 
     /// What a start with each other page size than `size` would find, of those that have pages or may get some. Empty for Oracle.
@@ -213,6 +214,11 @@ impl InspectContext<'_> {
             }
             _ => request.pending,
         };
+        let other = (pending != Pending::Unknown).then(|| self.other_start(id, &settings.configured, is_later));
+        let pending = other.flatten().map_or(pending, |why| {
+            notes.add(why);
+            Pending::Unknown
+        });
         let crash_recovery = server.map(|server| server.crash_recovery(change.is_some())).unwrap_or_default();
         let missing = settings.configured.files.missing.clone();
         let pending = missing.filter(|_| change.is_none()).map_or(pending, Pending::Refused);
@@ -223,6 +229,30 @@ impl InspectContext<'_> {
             CrashRecovery::Unknown(_) | CrashRecovery::Possible => pending,
         };
         ServerRequest { pending, crash_recovery, ..request }
+    }
+
+    /// Why a restart may be another start than that of the server, whatever its files say.
+    fn other_start(
+        &self,
+        id: &ServerIdentity,
+        configured: &Configured,
+        is_later: impl Fn(SystemTime) -> bool,
+    ) -> Option<String> {
+        // A container repeats the command line of its first process.
+        let is_first = |text: &str| value(text, "NSpid")?.split_ascii_whitespace().last().map(|last| last == "1");
+        let repeats = self.root.read_short(&format!("/proc/{}/status", id.pid), is_first).ok().flatten();
+        if let Some(name) = configured.option_with_effect().filter(|_| repeats != Some(true)) {
+            let why = "which only pg_ctl restart repeats, so what another restart needs is unknown";
+            return Some(format!("the command line of process {} sets {name}, {why}", id.pid));
+        }
+        let program = process::link(self.root, id.pid, "exe").ok().flatten();
+        let deleted = program.and_then(|path| path.strip_suffix(" (deleted)").map(PathBuf::from));
+        let (files, service) = (InstanceFiles::own(self.root), id.service.as_ref());
+        let is_newer = |path: &PathBuf| files.last_change(path).is_some_and(|(at, _)| is_later(at));
+        let newer =
+            || service.and_then(|service| of_service(self.root, service, configured).into_iter().find(is_newer));
+        let path = deleted.or_else(newer)?.display().to_string();
+        Some(format!("\"{path}\" has changed since process {} started, so what a restart needs is unknown", id.pid))
     }
 }
 

@@ -7,10 +7,9 @@ use hugepage_assess::model::{Landing, RESIZABLE, Requested, Segment};
 use hugepage_assess::pools;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::mapping::{procmap_query, smaps};
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::namespace;
 use hugepage_kernel::proc::rlimit::{self, Rlimit};
-use hugepage_kernel::{Bytes, PageSize, ReadError};
+use hugepage_kernel::{Bytes, Notes, PageSize, ReadError};
 use hugepage_oracle::sga;
 use hugepage_server::segments::may_be_main;
 use hugepage_server::server::thp_in_use;
@@ -23,18 +22,11 @@ use super::discover::{DiscoveredKind, DiscoveredServer};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ObservedMemory {
     /// What they share; `None` if it may not be read.
-    pub shared: Option<InstanceMemory>,
+    pub shared: Option<Vec<Mapping>>,
     /// The page tables of all processes.
     pub page_tables: PageTables,
     /// The memory that the server may lock.
     pub memlock: Option<Rlimit>,
-}
-
-/// The shared memory of a process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InstanceMemory {
-    /// The mappings, in the order of addresses.
-    pub mappings: Vec<Mapping>,
 }
 
 impl InspectContext<'_> {
@@ -62,7 +54,7 @@ impl InspectContext<'_> {
             DiscoveredKind::PostgreSql(_) if mappings.as_ref().is_some_and(Vec::is_empty) => return None,
             DiscoveredKind::PostgreSql(_) => None,
         };
-        let shared = mappings.filter(|mappings| !mappings.is_empty()).map(|mappings| InstanceMemory { mappings });
+        let shared = mappings.filter(|mappings| !mappings.is_empty());
         Some((ObservedMemory { shared, page_tables, memlock }, is_in_shm))
     }
 
@@ -71,12 +63,13 @@ impl InspectContext<'_> {
         let is_postgresql = matches!(found.who, DiscoveredKind::PostgreSql(_));
         let mappings = match self.sized_mappings(found.pid, is_postgresql, notes) {
             Ok(mappings) => mappings,
-            Err(ReadError::Io { source, path, .. }) if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                notes.add(format!("\"{}\" may not be read: run this as root, or with CAP_SYS_PTRACE", path.display()));
-                return None;
-            }
             Err(error) => {
-                notes.add(error.to_string());
+                notes.add(match error {
+                    ReadError::Io { source, path, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                        format!("\"{}\" may not be read: run this as root, or with CAP_SYS_PTRACE", path.display())
+                    }
+                    error => error.to_string(),
+                });
                 return None;
             }
         };
@@ -129,7 +122,7 @@ impl InspectContext<'_> {
         // Where the kernel lacks the size, nothing is rounded up to it.
         let has_pool = |size: &PageSize| pools::of_size(&self.pools, *size).is_some();
         let wanted = requested.huge_page_size.filter(has_pool).or(self.default);
-        let mut segment = memory.shared.as_ref()?.segment(self.base?, wanted)?;
+        let mut segment = segment(memory.shared.as_ref()?, self.base?, wanted)?;
         // The server itself may walk its page tables for that; no other process should.
         if segment.landing == Landing::Base && thp_in_use(self.meminfo.as_ref()) {
             segment.landing = Landing::Unknown;
@@ -142,47 +135,45 @@ impl InspectContext<'_> {
     }
 }
 
-impl InstanceMemory {
-    /// The bytes in pages of each size, ascending; pages of unknown size last, as `None`.
-    pub fn by_page_size(&self) -> Vec<(Option<PageSize>, Bytes)> {
-        let mut sums: BTreeMap<(bool, Option<PageSize>), Bytes> = BTreeMap::new();
-        for mapping in &self.mappings {
-            let sum = sums.entry((mapping.page_size.is_none(), mapping.page_size)).or_default();
-            *sum = sum.saturating_add(mapping.memory());
-        }
-        sums.into_iter().map(|((_, size), sum)| (size, sum)).collect()
+/// The bytes in pages of each size, ascending; pages of unknown size last, as `None`.
+pub fn by_page_size(mappings: &[Mapping]) -> Vec<(Option<PageSize>, Bytes)> {
+    let mut sums: BTreeMap<(bool, Option<PageSize>), Bytes> = BTreeMap::new();
+    for mapping in mappings {
+        let sum = sums.entry((mapping.page_size.is_none(), mapping.page_size)).or_default();
+        *sum = sum.saturating_add(mapping.memory());
     }
+    sums.into_iter().map(|((_, size), sum)| (size, sum)).collect()
+}
 
-    /// All of it as one segment, on a host with base pages of `base` and huge pages of `huge`. `None` if there is no mapping.
-    ///
-    /// A mapping in base pages that is smaller than a huge page counts as intended: Oracle puts a few base pages beside
-    /// the huge ones (EXPECTED_PAGES of 4K in the alert log since 12.1).
-    pub fn segment(&self, base: PageSize, huge: Option<PageSize>) -> Option<Segment> {
-        let largest = self.mappings.iter().max_by_key(|mapping| mapping.size())?;
-        let is_huge = |mapping: &&Mapping| mapping.page_size.is_some_and(|size| size > base);
-        let in_huge = self.mappings.iter().filter(is_huge);
-        // Of several sizes, the one with the most memory.
-        let page_size = in_huge.clone().max_by_key(|mapping| mapping.size()).and_then(|mapping| mapping.page_size);
-        let small = |mapping: &Mapping| huge.or(page_size).is_some_and(|huge| mapping.size() < huge.bytes());
-        let in_base = |mapping: &&Mapping| mapping.page_size == Some(base) && !(small(mapping) && page_size.is_some());
-        let sum = |sizes: &mut dyn Iterator<Item = Bytes>| sizes.fold(Bytes(0), Bytes::saturating_add);
-        let huge = page_size.or(huge);
-        let rounded =
-            |mapping: &Mapping| huge.map_or(mapping.memory(), |huge| huge.times(huge.pages_to_hold(mapping.memory())));
-        let landing = match (page_size, self.mappings.iter().any(|mapping| in_base(&mapping))) {
-            _ if self.mappings.iter().any(|mapping| mapping.page_size.is_none()) => Landing::Unknown,
-            (Some(_), false) => Landing::Hugetlb,
-            (Some(_), true) => Landing::Mixed,
-            (None, _) => Landing::Base,
-        };
-        let counted = |mapping: &&Mapping| is_huge(mapping) || in_base(mapping) || mapping.page_size.is_none();
-        Some(Segment {
-            name: largest.name().to_owned(),
-            size: sum(&mut self.mappings.iter().map(Mapping::memory)),
-            to_reserve: sum(&mut self.mappings.iter().filter(counted).map(rounded)),
-            in_huge_pages: sum(&mut in_huge.map(Mapping::memory)),
-            page_size: page_size.or((landing == Landing::Base).then_some(base)),
-            landing,
-        })
-    }
+/// All of it as one segment, on a host with base pages of `base` and huge pages of `huge`. `None` if there is no mapping.
+///
+/// A mapping in base pages that is smaller than a huge page counts as intended: Oracle puts a few base pages beside
+/// the huge ones (EXPECTED_PAGES of 4K in the alert log since 12.1).
+fn segment(mappings: &[Mapping], base: PageSize, huge: Option<PageSize>) -> Option<Segment> {
+    let largest = mappings.iter().max_by_key(|mapping| mapping.size())?;
+    let is_huge = |mapping: &&Mapping| mapping.page_size.is_some_and(|size| size > base);
+    let in_huge = mappings.iter().filter(is_huge);
+    // Of several sizes, the one with the most memory.
+    let page_size = in_huge.clone().max_by_key(|mapping| mapping.size()).and_then(|mapping| mapping.page_size);
+    let small = |mapping: &Mapping| huge.or(page_size).is_some_and(|huge| mapping.size() < huge.bytes());
+    let in_base = |mapping: &&Mapping| mapping.page_size == Some(base) && !(small(mapping) && page_size.is_some());
+    let sum = |sizes: &mut dyn Iterator<Item = Bytes>| sizes.fold(Bytes(0), Bytes::saturating_add);
+    let huge = page_size.or(huge);
+    let rounded =
+        |mapping: &Mapping| huge.map_or(mapping.memory(), |huge| huge.times(huge.pages_to_hold(mapping.memory())));
+    let landing = match (page_size, mappings.iter().any(|mapping| in_base(&mapping))) {
+        _ if mappings.iter().any(|mapping| mapping.page_size.is_none()) => Landing::Unknown,
+        (Some(_), false) => Landing::Hugetlb,
+        (Some(_), true) => Landing::Mixed,
+        (None, _) => Landing::Base,
+    };
+    let counted = |mapping: &&Mapping| is_huge(mapping) || in_base(mapping) || mapping.page_size.is_none();
+    Some(Segment {
+        name: largest.name().to_owned(),
+        size: sum(&mut mappings.iter().map(Mapping::memory)),
+        to_reserve: sum(&mut mappings.iter().filter(counted).map(rounded)),
+        in_huge_pages: sum(&mut in_huge.map(Mapping::memory)),
+        page_size: page_size.or((landing == Landing::Base).then_some(base)),
+        landing,
+    })
 }

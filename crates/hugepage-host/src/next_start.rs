@@ -2,14 +2,17 @@
 //! Only a program of its version can say. Whoever surveys the host asks one, and this says what the answer means.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState};
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
-use hugepage_start::{StartAnswer, majors, parts};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
+use hugepage_start::{StartAnswer, majors};
 
 use super::postgresql::{Configured, max_connections, requested_by_settings};
+
+/// Where systemd finds units.
+const UNITS: [&str; 3] = ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];
 
 /// The program of a start.
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +62,6 @@ impl ServerFiles<'_> {
             return Ok(Pending::Refused(error.clone()));
         }
         let (start, control) = self.question()?;
-        let alone = self.configured.with(&[]);
-        let value = |all: &BTreeMap<&str, &str>, name: &str| all.get(name).map(|value| value.to_ascii_lowercase());
-        let differs = |name: &str| parts::has_effect(name) && value(&start.settings, name) != value(&alone, name);
-        if let Some((name, value)) = self.configured.options.iter().find(|(name, _)| differs(name)) {
-            return Err(format!("its command line sets {name}={value}, which only pg_ctl restart repeats"));
-        }
         let shared_memory = match ask(&start) {
             StartAnswer::Starts(size) => size,
             StartAnswer::Refuses(error) => return Ok(Pending::Refused(error)),
@@ -115,16 +112,12 @@ impl ServerFiles<'_> {
         }
     }
 
-    fn inside(&self, name: &str) -> String {
-        format!("{}/{name}", self.directory)
-    }
-
     fn has(&self, name: &str) -> bool {
-        self.files.root().exists(&self.inside(name))
+        self.files.root().exists(&format!("{}/{name}", self.directory))
     }
 
     fn control(&self) -> Result<PgControl, String> {
-        let bytes = self.files.read_first(&self.inside("global/pg_control"), pg_control::LENGTH);
+        let bytes = self.files.read_first(&format!("{}/global/pg_control", self.directory), pg_control::LENGTH);
         let found = PgControl::parse(&bytes.map_err(|error| error.to_string())?);
         found.ok_or_else(|| "its pg_control is not one of a known version".to_owned())
     }
@@ -143,7 +136,8 @@ impl ServerFiles<'_> {
             return Err("max_prepared_transactions is lower, and transactions may be prepared".to_owned());
         }
         // Slots need room, and the wal_level of their time (slot.c, RestoreSlotFromDisk).
-        let slots = self.files.list(&self.inside("pg_replslot")).map_err(|error| error.to_string())?.len();
+        let slots =
+            self.files.list(&format!("{}/pg_replslot", self.directory)).map_err(|error| error.to_string())?.len();
         let wal_level = match settings.get("wal_level").map(|value| value.trim().to_ascii_lowercase()).as_deref() {
             Some("minimal") => 0,
             Some("logical") => 2,
@@ -155,6 +149,25 @@ impl ServerFiles<'_> {
         }
         Ok(None)
     }
+}
+
+/// What is there of the files that decide what a service starts: its units with their drop-ins, those of its template, and Debian's
+/// options of a cluster. Debian's own template is not in it, because an upgrade of its package restarts no server.
+pub(super) fn of_service(root: &Root, service: &str, configured: &Configured) -> Vec<PathBuf> {
+    let template = service.split_once('@').map(|(name, _)| format!("{name}@.service"));
+    let of_pg_ctl = configured.files.sources.first().map(|file| file.with_file_name("pg_ctl.conf"));
+    let mut files = Vec::from_iter(of_pg_ctl);
+    for name in [Some(service), template.as_deref()].into_iter().flatten() {
+        for unit in UNITS.map(|directory| format!("{directory}/{name}")) {
+            let drop_ins = PathBuf::from(format!("{unit}.d"));
+            files.extend(root.list(&format!("{unit}.d")).iter().flatten().map(|name| drop_ins.join(name)));
+            files.extend([PathBuf::from(unit), drop_ins]);
+        }
+    }
+    files.retain(|file| {
+        root.exists(&file.to_string_lossy()) && !file.ends_with("usr/lib/systemd/system/postgresql@.service")
+    });
+    files
 }
 
 /// What a standby with these settings has.
@@ -175,8 +188,6 @@ fn recovery_parameters(major: u32, settings: &BTreeMap<&str, &str>) -> Result<Re
 }
 
 fn number(settings: &BTreeMap<&str, &str>, name: &str, default: i32) -> Result<i32, String> {
-    match settings.get(name) {
-        None => Ok(default),
-        Some(value) => value.trim().parse().map_err(|_| format!("{name} = '{value}' is not a plain number")),
-    }
+    let parse = |value: &&str| value.trim().parse().map_err(|_| format!("{name} = '{value}' is not a plain number"));
+    settings.get(name).map_or(Ok(default), parse)
 }

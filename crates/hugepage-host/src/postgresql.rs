@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use hugepage_assess::model::{HugePages, Product, Requested};
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::{postmaster_opts, size_setting};
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Bytes, InstanceFiles, PageSize, ReadError, Root};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, ReadError, Root};
+use hugepage_start::parts;
 use serde::{Deserialize, Serialize};
 
 /// The part of a running server that is PostgreSQL's.
@@ -52,8 +52,16 @@ impl Configured {
     }
 
     /// The settings of its files with these on the command line.
-    pub fn with<'a>(&'a self, options: &'a [(String, String)]) -> BTreeMap<&'a str, &'a str> {
+    fn with<'a>(&'a self, options: &'a [(String, String)]) -> BTreeMap<&'a str, &'a str> {
         self.files.settings.iter().chain(options).map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+
+    /// An option without which a start may need another size of shared memory.
+    pub fn option_with_effect(&self) -> Option<&str> {
+        let (all, alone) = (self.effective(), self.with(&[]));
+        let value = |of: &BTreeMap<&str, &str>, name: &str| of.get(name).map(|value| value.to_ascii_lowercase());
+        let mut names = self.options.iter().map(|(name, _)| name.as_str());
+        names.find(|name| parts::has_effect(name) && value(&all, name) != value(&alone, name))
     }
 }
 
@@ -96,7 +104,7 @@ pub fn files(
         notes.add(format!(
             "the configuration file of the server with process {pid} is not in its data directory and its place is unknown"
         ));
-    } else if configured.files.settings.is_empty() {
+    } else if configured.files.settings.is_empty() && (!can_see || configured.files.unclear.is_some()) {
         notes.add(format!(
             "the configuration of the server with process {pid} could not be read, so its default huge_pages = {} is \
              assumed; run this as root",
@@ -113,18 +121,14 @@ pub fn files(
         }
     };
     let version = told("PG_VERSION", &|path| its_files.version(path));
-    let system_identifier = told("global/pg_control", &|path| system_identifier(its_files, path));
+    let system_identifier = told("global/pg_control", &|path| match its_files.read_first(path, 8)?.try_into() {
+        // In the byte order of the machine (pg_control.h).
+        Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
+        Err(_) => Err(its_files.root().content(path, "it is too short")),
+    });
     let settings = PostgreSqlSettings { requested, has_configuration, last_change, configured };
     let inode = directory.as_deref().and_then(|directory| its_files.root().inode(directory));
     (PostgreSqlServer { directory, inode, system_identifier }, version, settings)
-}
-
-/// The first eight bytes of pg_control, in the byte order of the machine (pg_control.h).
-fn system_identifier(files: &InstanceFiles, path: &str) -> Result<String, ReadError> {
-    match files.read_first(path, 8)?.try_into() {
-        Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
-        Err(_) => Err(files.root().content(path, "it is too short")),
-    }
 }
 
 /// What effective settings ask for, and the server's defaults for those that it does not have.

@@ -49,7 +49,6 @@ impl Credentials {
 /// What the status of a process says of it: whether it is worth a second look.
 #[derive(Clone, Debug)]
 pub struct ProcessGlance {
-    /// The process.
     pub pid: i32,
     /// `Name`: at most 15 bytes of the program's name, or of the one that the process has given itself.
     pub name: String,

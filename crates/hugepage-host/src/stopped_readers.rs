@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_assess::assessment::Outlook;
-use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, Pages};
+use hugepage_kernel::{Bytes, Notes, Pages};
 use hugepage_oracle::readers::oratab;
 use hugepage_oracle::start_limits::HostOfStarts;
 use hugepage_oracle::stopped::{self, Claim, NamedOracle, StoppedOracle};

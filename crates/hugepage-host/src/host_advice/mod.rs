@@ -48,12 +48,10 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
     }
     // Of a setting of the host there is one row: the one above, or that of the most severe instance.
     of_instances.sort_by_key(|one| Reverse(one.recommendation.severity));
+    let key =
+        |of: &HostRecommendation| (of.instance.clone(), of.recommendation.area, of.recommendation.setting.clone());
     for one in of_instances {
-        let is_same = |known: &HostRecommendation| {
-            let (known, row) = ((&known.instance, &known.recommendation), (&one.instance, &one.recommendation));
-            (known.0, known.1.area, &known.1.setting) == (row.0, row.1.area, &row.1.setting)
-        };
-        if one.instance.is_some() || !all.iter().any(is_same) {
+        if one.instance.is_some() || all.iter().all(|known| key(known) != key(&one)) {
             all.push(one);
         }
     }

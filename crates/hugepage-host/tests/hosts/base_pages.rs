@@ -3,6 +3,7 @@
 use std::fs;
 
 use hugepage_assess::advice::hint;
+use hugepage_assess::assessment::{Outlook, Status};
 use hugepage_host::{host_advice, survey};
 use hugepage_kernel::{Pages, Root};
 use tempfile::TempDir;
@@ -51,17 +52,22 @@ fn who_does_not_fit_harms_nobody() {
     assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
 }
 
-/// Of 17 GB, with a limit of its control group.
+/// Of 17 GB, with a limit of its control group: a start maps all of it or nothing, and the limit does not count huge pages.
 #[test]
-fn only_what_is_real_is_needed() {
-    let need = |memory_max: &str| {
+fn a_need_beyond_the_memory_that_it_may_have_is_unknown() {
+    let found = |memory_max: &str| {
         let tree = host("MemTotal: 67108864 kB\n", &[(7, "7f0440000000")]);
         write(tree.path(), "sys/fs/cgroup/a/memory.max", memory_max);
+        for name in ["nr", "free"] {
+            write(tree.path(), &format!("sys/kernel/mm/hugepages/hugepages-2048kB/{name}_hugepages"), "9000\n");
+        }
         let instance = &survey(&Root::at(tree.path()), 20).instances[0];
-        let notes = instance.notes.iter().filter(|note| note.contains("which are taken as its need")).count();
-        (instance.need().pages.0, notes)
+        let notes = instance.notes.iter().filter(|note| note.contains("its control group lets it have")).count();
+        let Status { outlook, crash, .. } = &instance.status;
+        (instance.need().pages.0, *outlook, crash.outlook, notes)
     };
-    assert_eq!(need("max"), (17 << 9, 0));
-    assert_eq!(need("34359738368"), (17 << 9, 0));
-    assert_eq!(need("2147483648"), (1024, 1), "its group never lets it have more");
+    let (known, unknown) = (Outlook::Hugetlb, Outlook::Unknown);
+    assert_eq!(found("max"), (17 << 9, known, known, 0));
+    assert_eq!(found("34359738368"), (17 << 9, known, known, 0));
+    assert_eq!(found("2147483648"), (0, unknown, unknown, 1));
 }

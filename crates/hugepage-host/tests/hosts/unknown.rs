@@ -87,6 +87,14 @@ fn a_server_as_requested() {
     assert_eq!(words(&server.status), (Severity::Ok, Outlook::Hugetlb), "{:?}", server.notes);
 }
 
+/// Nothing is set in it, and all of it was read.
+#[test]
+fn a_configuration_without_settings() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "# nothing\ninclude_if_exists 'none.conf'\n");
+    assert_eq!(host.server().notes, Vec::<String>::new());
+}
+
 /// Its files have another time in a tree of another host, but not of their contents.
 #[test]
 fn a_configuration_that_was_written_since() {
@@ -96,6 +104,73 @@ fn a_configuration_that_was_written_since() {
     let server = host.server();
     assert_eq!((server.status.outlook, server.status.crash_outlook()), (Outlook::Unknown, Some(Outlook::Hugetlb)));
     assert!(server.notes.iter().any(|note| note.contains("\" has changed since the server")), "{:?}", server.notes);
+}
+
+/// Of a command line only `pg_ctl restart` and a container repeat what the files do not have.
+#[test]
+fn options_that_the_files_do_not_have() {
+    let outlook = |options: &str, file: &str, ids: &str| {
+        let host = Host::with_server(&format!("-D\0/data\0{options}"));
+        host.write("data/postgresql.conf", file);
+        host.write(
+            "proc/70/status",
+            &format!("PPid:\t1\nNSpid:\t{ids}\nHugetlbPages:\t1048576 kB\nMems_allowed_list:\t0\n"),
+        );
+        let server = host.server();
+        let is_noted = server.notes.iter().any(|note| note.contains("which only pg_ctl restart repeats"));
+        (server.status.outlook, server.status.crash_outlook(), is_noted)
+    };
+    let known = (Outlook::Hugetlb, Some(Outlook::Hugetlb), false);
+    let unknown = (Outlook::Unknown, Some(Outlook::Hugetlb), true);
+    let buffers = "-c\0shared_buffers=900MB\0";
+    assert_eq!(outlook(buffers, "shared_buffers = 900MB\n", "70"), known);
+    assert_eq!(outlook(buffers, "shared_buffers = 30GB\n", "70"), unknown);
+    assert_eq!(outlook(buffers, "shared_buffers = 30GB\n", "70\t1"), known);
+    assert_eq!(outlook("-B115200\0", "shared_buffers = 30GB\n", "70"), unknown);
+    assert_eq!(outlook("-c\0huge_pages=try\0", "huge_pages = off\n", "70"), unknown);
+    assert_eq!(outlook("-c\0port=5433\0-c\0config_file=/data/postgresql.conf\0", "", "70"), known);
+}
+
+/// A unit, a drop-in and the file with the options of pg_ctl.
+#[test]
+fn what_starts_it_has_changed_since() {
+    let noted = |service: &str, path: &str, is_new: bool| {
+        let host = Host::with_server("-D\0/data\0-c\0config_file=/etc/postgresql/17/main/postgresql.conf\0");
+        host.write("etc/postgresql/17/main/postgresql.conf", "shared_buffers = 900MB\n");
+        host.write("proc/70/cgroup", &format!("0::/system.slice/system-postgresql.slice/{service}\n"));
+        host.write(path, "[Service]\n");
+        let time = if is_new { SystemTime::now() } else { SystemTime::UNIX_EPOCH };
+        fs::File::open(host.0.path().join(path)).unwrap().set_modified(time).unwrap();
+        let server = host.server();
+        let is_noted = server.notes.iter().any(|note| note.contains(&format!("\"/{path}\" has changed since")));
+        assert_eq!(server.status.outlook == Outlook::Unknown, is_noted, "{:?}", server.notes);
+        assert_eq!(server.status.crash_outlook(), Some(Outlook::Hugetlb));
+        is_noted
+    };
+    for (service, path, expected) in [
+        ("postgresql-17.service", "usr/lib/systemd/system/postgresql-17.service", true),
+        ("postgresql-17.service", "etc/systemd/system/postgresql-17.service.d/x.conf", true),
+        ("postgresql@17-main.service", "etc/systemd/system/postgresql@17-main.service.d/x.conf", true),
+        ("postgresql@17-main.service", "etc/systemd/system/postgresql@.service", true),
+        ("postgresql@17-main.service", "etc/postgresql/17/main/pg_ctl.conf", true),
+        ("postgresql@17-main.service", "etc/systemd/system/postgresql.service.d/x.conf", false),
+        // An upgrade of postgresql-common restarts no server.
+        ("postgresql@17-main.service", "usr/lib/systemd/system/postgresql@.service", false),
+    ] {
+        assert_eq!(noted(service, path, true), expected, "{service} {path}");
+        assert!(!noted(service, path, false), "{service} {path}");
+    }
+}
+
+#[test]
+fn a_program_that_was_replaced() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "shared_buffers = 900MB\n");
+    symlink("/usr/lib/postgresql/17/bin/postgres (deleted)", host.0.path().join("proc/70/exe")).unwrap();
+    let server = host.server();
+    assert_eq!((server.status.outlook, server.status.crash_outlook()), (Outlook::Unknown, Some(Outlook::Hugetlb)));
+    let note = "\"/usr/lib/postgresql/17/bin/postgres\" has changed since";
+    assert!(server.notes.iter().any(|found| found.contains(note)), "{:?}", server.notes);
 }
 
 /// The file is for the next start; a crash keeps what the server has, and no cgroup is involved.

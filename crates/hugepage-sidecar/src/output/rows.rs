@@ -9,7 +9,7 @@ use hugepage_assess::model::{Cause, PoolHolder};
 use hugepage_assess::pools::{PoolColumns, PoolRow};
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::host_advice::{self, HostRecommendation};
-use hugepage_host::memory::InstanceMemory;
+use hugepage_host::memory::by_page_size;
 use hugepage_host::{Instance, Stranger, Survey};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::next_boot::PoolAtBoot;
@@ -123,7 +123,8 @@ columns! {
         started: Option<String> = instance.id.started.map(time),
         notes: Vec<String> = instance.notes.clone(),
         /// The shared memory by page size, ascending; empty if unknown.
-        by_page_size: Vec<PageSizeShare> = instance.memory.shared.iter().flat_map(of_sizes).collect(),
+        by_page_size: Vec<PageSizeShare> = instance.memory.shared.iter().flat_map(|mappings| by_page_size(mappings))
+            .map(|(page_size, bytes)| PageSizeShare { page_size, bytes }).collect(),
         /// The outlook of a crash restart; null for Oracle.
         crash_outlook: Option<Outlook> = instance.status.crash_outlook(),
     }
@@ -194,8 +195,4 @@ columns! {
 pub fn time(at: SystemTime) -> String {
     let at = at.clamp(UNIX_EPOCH, UNIX_EPOCH + Duration::from_secs(LAST_SECOND));
     humantime::format_rfc3339_seconds(at).to_string()
-}
-
-fn of_sizes(memory: &InstanceMemory) -> Vec<PageSizeShare> {
-    memory.by_page_size().into_iter().map(|(page_size, bytes)| PageSizeShare { page_size, bytes }).collect()
 }
