@@ -277,5 +277,5 @@ fn at_start(seen: ServerRequest, settings: &PostgreSqlSettings, has_changed: boo
         }
         _ => (requested, Pending::Unchanged),
     };
-    ServerRequest { requested, requested_may_differ: has_changed, pending, ..seen }
+    ServerRequest { requested, requested_may_differ: has_changed || !settings.has_configuration, pending, ..seen }
 }

@@ -28,7 +28,7 @@ pub struct PostgreSqlServer {
 pub struct PostgreSqlSettings {
     /// The settings of huge pages, where the command line counts before files.
     pub requested: Requested,
-    /// Whether the configuration file was found; a server does not start without one.
+    /// Whether the configuration was found, and understood as far as it may be read; a server does not start without one.
     pub has_configuration: bool,
     /// The file or directory of the configuration that has changed last, of a missing file its directory; `None` if no time is seen.
     pub last_change: Option<(SystemTime, PathBuf)>,
@@ -92,15 +92,20 @@ pub fn files(
         .or_else(|| of_configuration.filter(|file| there(file)))
         .or_else(|| in_directory("postgresql.conf"));
     let can_see = in_directory("PG_VERSION").is_some_and(|file| there(&file));
-    let has_configuration = !can_see || file.as_deref().is_some_and(there);
+    let is_there = !can_see || file.as_deref().is_some_and(there);
     let mut configuration = Configuration::default();
     for file in [file, in_directory("postgresql.auto.conf")].into_iter().flatten() {
         configuration.add(its_files, &file, notes);
     }
     let configured = Configured { files: configuration, options };
     let settings = configured.effective();
-    let requested = requested_by_settings(&settings, notes);
-    if !has_configuration {
+    let mut unclear = Notes::default();
+    let requested = requested_by_settings(&settings, &mut unclear);
+    configured.files.unclear.iter().for_each(|what| unclear.add(what));
+    let unclear = unclear.into_vec();
+    let has_configuration = is_there && (!can_see || unclear.is_empty());
+    unclear.into_iter().for_each(|what| notes.add(what));
+    if !is_there {
         notes.add(format!(
             "the configuration file of the server with process {pid} is not in its data directory and its place is unknown"
         ));

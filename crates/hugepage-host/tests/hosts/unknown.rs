@@ -106,6 +106,26 @@ fn a_configuration_that_was_written_since() {
     assert!(server.notes.iter().any(|note| note.contains("\" has changed since the server")), "{:?}", server.notes);
 }
 
+/// With unchanged files, too: the server may have understood more of them.
+#[test]
+fn a_configuration_that_is_not_understood() {
+    for (line, note) in [
+        ("huge_pages = 'o\\156'", Some("line 2 of \"/data/postgresql.conf\" is not understood")),
+        ("huge_page_size = 0x100000", Some("line 2 of \"/data/postgresql.conf\" is not understood")),
+        ("huge_page_size = '0x100000'", Some("huge_page_size = '0x100000' is not a size")),
+        ("include_if_exists 'a\\\\b.conf'", Some("names nothing that is read here")),
+        ("log_line_prefix = '\\t%m'", None),
+    ] {
+        let host = Host::with_server("-D\0/data\0");
+        host.write("data/postgresql.conf", &format!("shared_buffers = 900MB\n{line}\n"));
+        host.write("data/PG_VERSION", "17\n");
+        let server = host.server();
+        let expected = if note.is_some() { Outlook::Unknown } else { Outlook::Hugetlb };
+        assert_eq!((server.status.outlook, server.status.crash_outlook()), (expected, Some(Outlook::Hugetlb)), "{line}");
+        assert!(note.is_none_or(|note| server.notes.iter().any(|one| one.contains(note))), "{:?}", server.notes);
+    }
+}
+
 /// Of a command line only `pg_ctl restart` and a container repeat what the files do not have.
 #[test]
 fn options_that_the_files_do_not_have() {
