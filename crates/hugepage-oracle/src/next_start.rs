@@ -1,55 +1,87 @@
 //! What refuses a running Oracle instance huge pages, and what it asks for at the next start.
 
 use hugepage_assess::assessment::advisory::Advisories;
-use hugepage_assess::model::{CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Requested, Segment};
+use hugepage_assess::model::{
+    CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Product, Requested, Segment,
+};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::rlimit::Rlimit;
-use hugepage_kernel::{Bytes, Notes, PageSize, Root};
+use hugepage_kernel::{Bytes, Notes, PageSize};
 
-use crate::readers::{LastStart, Parameters};
+use crate::readers::{LastStart, OracleKind, Parameters};
 use crate::settings::{Settings, requested_by};
 use crate::sga::{EXTRA, rounded};
+use crate::start_limits::{self, HostOfStarts, StartLimits};
 
-/// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
-/// before 5.18 a limit on locked memory of at least their size. `None` for an instance that is in huge pages.
-pub fn lock_limit(root: &Root, pid: i32, segment: Option<&Segment>, memlock: Option<Rlimit>) -> Option<LockLimit> {
-    const CAP_IPC_LOCK: u64 = 1 << 14;
-    let is_let = segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));
-    if is_let {
-        return None;
+/// A running instance, as far as the kernel cares.
+pub struct RunningLimits<'a> {
+    /// The host.
+    pub host: &'a HostOfStarts<'a>,
+    /// Its PMON.
+    pub pid: i32,
+    /// The user of its PMON; `None` in a container, whose accounts are not the host's.
+    pub owner: Option<u32>,
+    /// The memory that it may lock.
+    pub memlock: Option<Rlimit>,
+}
+
+impl RunningLimits<'_> {
+    /// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
+    /// before 5.18 a limit on locked memory of at least their size.
+    fn lacks(&self) -> Option<LockLimit> {
+        let gid = self.lacks_group()?;
+        match (Advisories::known().affects("shm_memlock", &KernelRelease::text(self.host.root)?), self.memlock?) {
+            (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+            (Some(true), Rlimit::Unlimited) => None,
+            (Some(false), _) => Some(LockLimit::ShmGroup { gid }),
+            (None, limit) => Some(LockLimit::Either { gid, limit: limit.bytes() }),
+        }
     }
-    let text = root.read_short(&format!("/proc/{pid}/status"), str::to_owned).ok()?;
-    let line = |name: &str| value(&text, name);
-    let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
-    let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten()?;
-    let of_process = || line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
-    if capabilities & CAP_IPC_LOCK != 0 || of_process().any(|gid| gid == group) {
-        return None;
+
+    /// The group of PMON if it has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
+    fn lacks_group(&self) -> Option<u32> {
+        const CAP_IPC_LOCK: u64 = 1 << 14;
+        let text = self.host.root.read_short(&format!("/proc/{}/status", self.pid), str::to_owned).ok()?;
+        let line = |name: &str| value(&text, name);
+        let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
+        let group = sysctl::running(self.host.root, "vm.hugetlb_shm_group").ok().flatten()?;
+        let mut all = line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
+        let is_let = capabilities & CAP_IPC_LOCK != 0 || all.any(|gid| gid == group);
+        // The effective group is the second of four (proc(5)).
+        line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok().filter(|_| !is_let)
     }
-    // The effective group is the second of four (proc(5)).
-    let gid = || line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok();
-    let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
-    match (counts_memlock, memlock?) {
-        (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
-        (Some(true), Rlimit::Unlimited) => None,
-        (Some(false), _) => Some(LockLimit::ShmGroup { gid: gid()? }),
-        (None, limit) => Some(LockLimit::Either { gid: gid()?, limit: limit.bytes() }),
+
+    /// What may refuse a start what the running instance has: the group or limits.conf has changed since.
+    fn lost(&self, start: Option<&LastStart>, current: &CurrentStart<'_>, notes: &mut Notes) -> Option<LockLimit> {
+        let segment = current.segment.filter(|_| self.owner.is_some() && self.lacks_group().is_some())?;
+        let is_asm = matches!(current.requested.product, Product::Oracle { is_asm: true, .. });
+        let kind = if is_asm { OracleKind::Asm } else { OracleKind::Database };
+        let start = &LastStart { memlock: self.memlock, ..start.cloned().unwrap_or_default() };
+        let (size, is_let) = (segment.size, segment.in_huge_pages > Bytes(0));
+        let limits = StartLimits { host: self.host, owner: self.owner, kind, start: Some(start), is_let };
+        let found = limits.permission(size, notes).filter(|limit| limit.refuses(size) || limit.may_refuse(size));
+        let found = found.or_else(|| self.lacks().filter(|limit| matches!(limit, LockLimit::ShmGroup { .. })))?;
+        if found != LockLimit::Unexplained {
+            notes.add(
+                "the group of vm.hugetlb_shm_group or the memlock limit of its owner is not what it was at the start",
+            );
+        }
+        Some(LockLimit::Unexplained)
     }
 }
 
-/// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds. `lacks`: the
-/// permission that it lacks. `beyond`: the limit of the host that a start with so much exceeds when so much has ended.
+/// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds.
 pub fn next_start(
     settings: &Settings,
     current: &CurrentStart<'_>,
     pool_state: &PoolState,
-    lacks: impl Fn(Option<&Segment>) -> Option<LockLimit>,
-    beyond: impl Fn(Bytes, Bytes) -> Option<LockLimit>,
+    limits: &RunningLimits<'_>,
     notes: &mut Notes,
 ) -> (Option<LockLimit>, Pending) {
-    let missing = lacks(current.segment);
+    let is_let = current.segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));
+    let missing = limits.lacks().filter(|_| !is_let);
     let lock_limit = missing.or_else(|| logged_refusal(settings.start.as_ref()?, current.segment?));
     if missing.is_none() && lock_limit == Some(LockLimit::Unexplained) {
         notes.add(
@@ -57,16 +89,27 @@ pub fn next_start(
                  limits of its owner with the alert log",
         );
     }
-    let pending = match &settings.parameters {
+    let pending = match (&settings.parameters, current.segment) {
         _ if current.requested.is_automatic_asm() => Pending::Unchanged,
-        None if settings.is_unread => Pending::Unknown,
-        None => Pending::Unchanged,
-        Some(next) => demand(next, settings, current).map_or(Pending::Unchanged, |demand| {
-            let own = current.segment.map_or(Bytes(0), |segment| segment.size);
-            let of_host = beyond(next.sga_max_size().unwrap_or(own), own);
-            let lock_limit = of_host.or_else(|| limit_beside(lacks(None)?, current.landing()));
-            Pending::Changed(demand, PoolState { lock_limit, ..pool_state.clone() })
-        }),
+        (None, _) if settings.is_unread => Pending::Unknown,
+        (_, None) => Pending::Unchanged,
+        (next, Some(segment)) => {
+            let own = segment.size;
+            let changed = next.as_ref().and_then(|next| demand(next, segment, settings, current));
+            let of_host = |next: &Parameters| {
+                start_limits::of_host(limits.host.root, next.sga_max_size().unwrap_or(own), own)
+                    .or_else(|| limit_beside(limits.lacks()?, current.landing()))
+            };
+            let refused = next.as_ref().filter(|_| changed.is_some()).and_then(of_host);
+            let lost = || limits.lost(settings.start.as_ref(), current, notes).filter(|_| missing.is_none());
+            let lock_limit = refused.or_else(lost);
+            let unchanged =
+                Demand { requested: current.requested, max_connections: 0, shared_memory: segment.to_reserve };
+            match changed.or_else(|| lock_limit.map(|_| unchanged)) {
+                Some(demand) => Pending::Changed(demand, PoolState { lock_limit, ..pool_state.clone() }),
+                None => Pending::Unchanged,
+            }
+        }
     };
     (lock_limit, pending)
 }
@@ -86,8 +129,7 @@ fn logged_refusal(start: &LastStart, segment: &Segment) -> Option<LockLimit> {
 }
 
 /// What the next start asks for; `None` for what runs.
-fn demand(next: &Parameters, settings: &Settings, current: &CurrentStart<'_>) -> Option<Demand> {
-    let segment = current.segment?;
+fn demand(next: &Parameters, segment: &Segment, settings: &Settings, current: &CurrentStart<'_>) -> Option<Demand> {
     let requested = requested_next(next, &current.requested, settings.version());
     let same_size = match (&settings.start, next.sga_max_size(), current.huge_page_size) {
         (_, None, _) => true,

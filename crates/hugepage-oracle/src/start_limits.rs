@@ -67,6 +67,8 @@ pub(crate) struct StartLimits<'a> {
     pub owner: Option<u32>,
     pub kind: OracleKind,
     pub start: Option<&'a LastStart>,
+    /// Whether the last start got huge pages.
+    pub is_let: bool,
 }
 
 impl StartLimits<'_> {
@@ -80,7 +82,7 @@ impl StartLimits<'_> {
         let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
         let others = owner.as_ref().map_or(Bytes(0), |owner| (self.host.held)(owner.uid));
         // The kernel let the owner have huge pages.
-        let was_let = others > Bytes(0) || self.was_let();
+        let was_let = others > Bytes(0) || self.is_let;
         // A tree may lack what its host has.
         let is_known = is_member.is_some() || group.is_none() || root.is_tree();
         let mut unexplained = |why: &str| {
@@ -112,12 +114,6 @@ impl StartLimits<'_> {
                 "the memlock limit of its owner decides about huge pages, and neither an alert log nor limits.conf has it",
             ),
         }
-    }
-
-    /// Whether the last start got huge pages.
-    fn was_let(&self) -> bool {
-        let mut rows = self.start.into_iter().flat_map(LastStart::huge_pages);
-        rows.any(|row| row.allocated.is_some_and(|pages| pages.0 > 0))
     }
 
     /// The account that owns its program. A tree has the owners of whoever made it, so there it is the one that manuals name.

@@ -5,7 +5,7 @@ use std::fmt;
 use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::PoolState;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, Pages};
 use hugepage_sizing::{StoppedDatabase, Wants};
 use serde::{Deserialize, Serialize};
 
@@ -182,7 +182,8 @@ fn inspect(
     let (page_size, pool) = host.pool();
     let wants = request.wants(page_size, instance.kind, &entry.home);
     let start = settings.start.as_ref();
-    let limits = StartLimits { host, owner, kind: instance.kind, start };
+    let is_let = start.is_some_and(|start| start.huge_pages().any(|row| row.allocated > Some(Pages(0))));
+    let limits = StartLimits { host, owner, kind: instance.kind, start, is_let };
     let lock_limit = request.least_segments(&wants, page_size).and_then(|size| {
         start_limits::of_host(host.root, size, Bytes(0)).or_else(|| limits.permission(size, &mut notes))
     });
