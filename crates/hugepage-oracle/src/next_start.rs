@@ -93,6 +93,12 @@ pub fn next_start(
         _ if current.requested.is_automatic_asm() => Pending::Unchanged,
         (None, _) if settings.is_unread => Pending::Unknown,
         (_, None) => Pending::Unchanged,
+        (Some(next), Some(segment))
+            if let Some(why) = next.unclear(next.sga_max_size().map(|sga| sga.max(segment.size))) =>
+        {
+            notes.add(format!("{why}, so what the next start needs is unknown"));
+            Pending::Unknown
+        }
         (next, Some(segment)) => {
             let own = segment.size;
             let changed = next.as_ref().and_then(|next| demand(next, segment, settings, current));

@@ -130,11 +130,11 @@ impl<'a> NextRequest<'a> {
             return Wants::None("use_large_pages = FALSE".into());
         }
         let Some(size) = size else { return Wants::None("this kernel has no huge pages".into()) };
+        if let Some(why) = self.first.and_then(|first| first.unclear(self.sga)) {
+            return Wants::Unknown(why);
+        }
         if self.memory_target.is_some() {
             return Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm".into());
-        }
-        if self.sga.zip(self.first).is_some_and(|(sga, parameters)| parameters.components() > sga) {
-            return Wants::Unknown("its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into());
         }
         let expected = self.settings.start.as_ref().and_then(|start| start.pages_of(size)?.expected);
         let configured = self.sga.map(|sga| size.pages_to_hold(rounded(sga)));
