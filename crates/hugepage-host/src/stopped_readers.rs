@@ -6,7 +6,7 @@ use hugepage_assess::assessment::Outlook;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Pages};
 use hugepage_oracle::readers::oratab;
-use hugepage_oracle::start_limits::HostOfStarts;
+use hugepage_oracle::start_limits::{self, HostOfStarts};
 use hugepage_oracle::stopped::{self, Claim, NamedOracle, StoppedOracle};
 use hugepage_sizing::Wants;
 use serde::Serialize;
@@ -55,9 +55,19 @@ impl InspectContext<'_> {
             let why = format!("MEMORY_TARGET: its SGA is files in /dev/shm, too small for the {targets} of all");
             one.wants = Wants::None(why.into());
         }
-        let alone = found.iter_mut().filter(|one| wants(one).is_some()).filter_map(|one| one.forecast.as_mut());
-        for forecast in alone.filter(|forecast| forecast.guaranteed.is_some_and(|pages| pages < all)) {
-            forecast.outlook = Outlook::Unknown;
+        // Who starts first gets what is not enough for all: pages, the memlock of a user, and System V memory.
+        let lacks = |one: &StoppedOracle| {
+            let size = one.pool_state.huge_page_size?;
+            let of_owner = found.iter().filter(|other| other.owner == one.owner).filter_map(wants);
+            let of_owner = size.times(of_owner.fold(Pages(0), Pages::saturating_add));
+            let memlock = one.pool_state.lock_limit.filter(|limit| limit.refuses(of_owner));
+            let is_lack = one.forecast.as_ref()?.guaranteed? < all || memlock.is_some();
+            let shmall = || start_limits::of_host(root, size.times(all), Bytes(0)).is_some();
+            Some(wants(one)? < all && (is_lack || shmall()))
+        };
+        let lacking: Vec<_> = found.iter().map(|one| lacks(one) == Some(true)).collect();
+        for (one, _) in found.iter_mut().zip(lacking).filter(|(_, lacks)| *lacks) {
+            one.forecast.iter_mut().for_each(|forecast| forecast.outlook = Outlook::Unknown);
         }
         found
     }

@@ -161,7 +161,7 @@ impl StoppedOracle {
 
     fn lacks(&self, forecast: &Forecast) -> String {
         if forecast.cause.is_none() && forecast.outlook == Outlook::Unknown {
-            return "other instances that are stopped need pages of the pool, too".to_owned();
+            return "other instances that are stopped need pages, memlock or System V memory, too".to_owned();
         }
         shortfall(forecast, Some(&self.pool_state), ORACLE)
     }

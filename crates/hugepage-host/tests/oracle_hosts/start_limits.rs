@@ -286,3 +286,28 @@ fn dev_shm_holds_what_runs_too() {
         assert_eq!(message.contains("too small for the 8 GB of all"), is_told, "{size}: {message}");
     }
 }
+
+/// The kernel counts memlock by user and `kernel.shmall` for all: who starts first gets what is not enough for two.
+#[test]
+fn two_that_are_stopped_share_the_limits() {
+    for (memlock_kb, shmall, outlook) in [
+        (8 << 20, 1 << 30, Outlook::Unknown),
+        (9 << 20, 1 << 30, Outlook::Hugetlb),
+        (9 << 20, 1_500_000, Outlook::Unknown),
+        (9 << 20, 2_200_000, Outlook::Hugetlb),
+    ] {
+        let host = OracleHost::new(KERNELS[1], 16, (5000, 5000));
+        host.home(DB_HOME);
+        host.write("/etc/oratab", &format!("a:{DB_HOME}:Y\nb:{DB_HOME}:Y\n"));
+        host.write("/etc/security/limits.conf", &format!("oracle - memlock {memlock_kb}\n"));
+        host.write("/proc/sys/kernel/shmall", &format!("{shmall}\n"));
+        for sid in ["a", "b"] {
+            host.write(&format!("{DB_HOME}/dbs/init{sid}.ora"), "*.sga_max_size=4G\n*.use_large_pages='ONLY'\n");
+        }
+        let survey = host.survey();
+        for sid in ["a", "b"] {
+            let down = stopped(&survey, sid);
+            assert_eq!(down.outlook(), outlook, "{memlock_kb} {shmall}: {}", down.message());
+        }
+    }
+}
