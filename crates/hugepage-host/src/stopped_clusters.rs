@@ -10,7 +10,7 @@ use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::source::root::if_there;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, ReadError, Root};
-use hugepage_oracle::stopped::Claim;
+use hugepage_oracle::stopped::{self, Claim};
 use hugepage_sizing::{StoppedDatabase, Wants};
 use hugepage_start::StartAnswer;
 
@@ -65,7 +65,9 @@ impl Snapshot {
             let why = directory.as_ref().err()?.clone();
             Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
         };
-        let found = units.iter().filter_map(of_unit).chain(clusters.into_values()).collect();
+        let oracle = running.iter().filter_map(|id| id.oracle()).map(|one| one.kind);
+        let unlisted = stopped::unlisted(root, oracle.chain(host.stopped.iter().map(|one| one.kind)));
+        let found = units.iter().filter_map(of_unit).chain(clusters.into_values()).chain(unlisted).collect();
         self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec(), unread };
     }
 }

@@ -90,8 +90,8 @@ impl StoppedOracle {
         if let Some(limit) = self.pool_state.lock_limit.filter(|limit| Some(limit.cause()) == forecast.cause)
             && let Some((name, value)) = limit.sysctl()
         {
-            let run = format!("Run \"sysctl -w {name}={value}\", put it into /etc/sysctl.d, and start the instance.");
-            return Some(run);
+            let run = format!("Run \"sysctl -w {name}={value}\"");
+            return Some(format!("{run} and put it into /etc/sysctl.d, then start the instance."));
         }
         if matches!(&self.pool_state.pool, PoolFact::Unsupported(sizes) if sizes.is_empty()) {
             return Some("Set use_large_pages = FALSE, or boot a kernel that has huge pages.".to_owned());

@@ -5,7 +5,7 @@ use std::fmt;
 use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::PoolState;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes, Pages};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, Pages, Root};
 use hugepage_sizing::{StoppedDatabase, Wants};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::readers::oratab::{self, OratabEntry};
 use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::running::RunningOracle;
 use crate::settings::{NextRequest, Settings};
-use crate::start_limits::{self, HostOfStarts, StartLimits};
+use crate::start_limits::{self, GRID_REGISTRY, HostOfStarts, StartLimits};
 
 /// Why an instance does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +85,14 @@ impl StoppedOracle {
             is_manual: false,
         }
     }
+}
+
+/// What Grid Infrastructure may start, if no database is among the `known` instances: it keeps a list of its own.
+pub fn unlisted(root: &Root, mut known: impl Iterator<Item = OracleKind>) -> Option<StoppedDatabase> {
+    let is_unlisted = root.exists(GRID_REGISTRY) && known.all(|kind| kind != OracleKind::Database);
+    let wants = Wants::Unknown("Grid Infrastructure may have databases that are not in /etc/oratab".to_owned());
+    let (kind, name) = ("oracle".into(), "of srvctl".to_owned());
+    is_unlisted.then_some(StoppedDatabase { kind, name, page_size: None, wants, is_manual: false })
 }
 
 /// Whose files a process reads.

@@ -47,7 +47,7 @@ fn the_group_decides_since_5_18() {
         match cause {
             Some(_) => assert_eq!(
                 hint,
-                "Run \"sysctl -w vm.hugetlb_shm_group=54321\", put it into /etc/sysctl.d, and start the instance."
+                "Run \"sysctl -w vm.hugetlb_shm_group=54321\" and put it into /etc/sysctl.d, then start the instance."
             ),
             None => assert_eq!(hint, "Start the instance: the host now has what it lacked."),
         }
@@ -105,6 +105,15 @@ fn memlock_decides_before_5_18() {
             );
         }
     }
+}
+
+/// A limit and a need that are the same in GB are told in kB.
+#[test]
+fn memlock_that_is_nearly_enough() {
+    let host = host(KERNELS[1], "ONLY");
+    host.write("/etc/security/limits.conf", "oracle - memlock 4194304\n");
+    let message = stopped(&host.survey(), "orcl").message();
+    assert!(message.ends_with("its memlock limit is 4194304 kB; 4202496 kB is needed."), "{message}");
 }
 
 /// With a limit of 64 kB at the last start: lines for groups and for everybody count, and what can't be known is no failure.
@@ -190,7 +199,7 @@ fn shmall_stops_a_start_in_whatever_pages() {
                 assert_eq!(
                     hint.unwrap(),
                     format!(
-                        "Run \"sysctl -w kernel.shmall={pages}\", put it into /etc/sysctl.d, and start the instance."
+                        "Run \"sysctl -w kernel.shmall={pages}\" and put it into /etc/sysctl.d, then start the instance."
                     )
                 );
             } else if setting != "FALSE" {

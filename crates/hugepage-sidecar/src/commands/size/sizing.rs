@@ -10,6 +10,8 @@ use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::{Misfit, PoolNeed, Sizing, StoppedDatabase, Wants};
 use serde::Serialize;
 
+const NO_POOL: &str = "this kernel has no pool of the pages that it asks for";
+
 /// The recommended pools of a host, and what they were derived from.
 pub struct HostSizing {
     pub survey: Survey,
@@ -145,9 +147,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
             Some(_) if facts.requested.never_in_huge_pages() => {
                 ("its kind of shared memory cannot be in huge pages".into(), true)
             }
-            Some(_) if facts.may_request_next() && facts.pool_state.pool.known().is_none() => {
-                ("this kernel has no pool of the pages that it asks for".into(), false)
-            }
+            Some(_) if facts.may_request_next() && facts.pool_state.pool.known().is_none() => (NO_POOL.into(), false),
             Some(_) => ("huge pages are turned off in its configuration".into(), true),
         };
         let (instance, kind) = (instance.id.name.clone(), instance.id.kind());
@@ -155,7 +155,12 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
     });
     let down = down.iter().filter_map(|down| {
         let (why, is_known) = match &down.wants {
-            Wants::Pages(..) => return None,
+            Wants::Pages(..) => {
+                let size = down.page_size.or(survey.host.default_page_size());
+                // A pool that is not seen has no recommendation that would count it.
+                let is_seen = size.is_some_and(|size| survey.host.pool(size).is_some());
+                (Some(NO_POOL.to_owned()).filter(|_| !is_seen)?, false)
+            }
             Wants::None(why) => (why.to_string(), true),
             Wants::Unknown(why) => (why.clone(), false),
         };
