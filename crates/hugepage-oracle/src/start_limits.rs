@@ -143,7 +143,7 @@ impl StartLimits<'_> {
             (true, _) => Ok(of_log),
             (false, None) => Err("the account of its owner, for limits.conf, is not in /etc/passwd".to_owned()),
             (false, Some(owner)) => match service_of(self.host.root, owner) {
-                Some(unit) => Err(format!("{unit} runs as its owner, with a memlock limit of systemd's")),
+                Some(unit) => Err(format!("{unit} may run as its owner, with a memlock limit of systemd's")),
                 None => Ok(of_log.into_iter().chain(of_conf.transpose()?.flatten()).max_by_key(|limit| bytes(*limit))),
             },
         }
@@ -153,19 +153,27 @@ impl StartLimits<'_> {
 /// A unit that runs as `owner`, or a drop-in.
 fn service_of(root: &Root, owner: &Account) -> Option<String> {
     let (mut files, mut places) = (RootFiles::new(root, MAX_UNITS), Vec::from(UNITS.map(str::to_owned)));
-    let is_owner = |line: &str| {
-        let user = line.split_once('=').filter(|(key, _)| key.trim() == "User").map(|(_, user)| user.trim());
-        user.is_some_and(|user| user == owner.name || user.parse() == Ok(owner.uid))
+    let is_of_owner = |text: &str| {
+        let starts_it = ["dbstart", "sqlplus", "/bin/oracle"].iter().any(|program| text.contains(program));
+        text.lines().filter_map(|line| line.split_once('=')).any(|(key, value)| match key.trim() {
+            "User" => {
+                let user = value.trim().trim_matches(['"', '\'']);
+                user == owner.name || user.parse() == Ok(owner.uid) || starts_it && user.contains(['%', '\\'])
+            }
+            // Without a session of PAM, as su(1) opens one.
+            "ExecStart" => value.contains("setpriv") && value.contains(&owner.name),
+            _ => false,
+        })
     };
     while let Some(place) = places.pop() {
         for path in files.names(&place).ok()?.into_iter().map(|name| format!("{place}/{name}")) {
             match files.read(&path) {
-                Ok(Some(RootEntry::Text(text))) if text.lines().any(is_owner) => return Some(path),
+                Ok(Some(RootEntry::Text(text))) if is_of_owner(&text) => return Some(path),
                 Ok(Some(RootEntry::Directory)) if path.ends_with(".service.d") => places.push(path),
                 // What `systemctl link` has linked is elsewhere; a mask is no regular file.
                 Ok(Some(RootEntry::Link(target))) if path.ends_with(".service") && target != "/dev/null" => {
                     match files.read(&target) {
-                        Ok(Some(RootEntry::Text(text))) if !text.lines().any(is_owner) => {}
+                        Ok(Some(RootEntry::Text(text))) if !is_of_owner(&text) => {}
                         Ok(Some(RootEntry::Text(_))) | Err(_) => return Some(path),
                         Ok(_) => {}
                     }

@@ -110,10 +110,13 @@ fn memlock_decides_before_5_18() {
 /// A limit and a need that are the same in GB are told in kB.
 #[test]
 fn memlock_that_is_nearly_enough() {
-    let host = host(KERNELS[1], "ONLY");
-    host.write("/etc/security/limits.conf", "oracle - memlock 4194304\n");
+    let host = OracleHost::new(KERNELS[1], 64, (9000, 9000));
+    host.home(DB_HOME);
+    host.write("/etc/oratab", &format!("orcl:{DB_HOME}:Y\n"));
+    host.write(&format!("{DB_HOME}/dbs/initorcl.ora"), "*.sga_max_size=16G\n");
+    host.write("/etc/security/limits.conf", "oracle - memlock 16777216\n");
     let message = stopped(&host.survey(), "orcl").message();
-    assert!(message.ends_with("its memlock limit is 4194304 kB; 4202496 kB is needed."), "{message}");
+    assert!(message.ends_with("its memlock limit is 16777216 kB; 16785408 kB is needed."), "{message}");
 }
 
 /// With a limit of 64 kB at the last start: lines for groups and for everybody count, and what can't be known is no failure.
@@ -318,5 +321,27 @@ fn two_that_are_stopped_share_the_limits() {
             let down = stopped(&survey, sid);
             assert_eq!(down.outlook(), outlook, "{memlock_kb} {shmall}: {}", down.message());
         }
+    }
+}
+
+/// limits.conf does not hold for what systemd starts, however its unit names the owner.
+#[test]
+fn units_that_may_start_an_instance() {
+    for (unit, outlook) in [
+        ("User=oracle\nExecStart=/x\n", Outlook::Unknown),
+        ("User=\"oracle\"\nExecStart=/x\n", Outlook::Unknown),
+        ("User=%i\nExecStart=/u01/dbstart\n", Outlook::Unknown),
+        ("User=\\\noracle\nExecStart=/u01/dbstart\n", Outlook::Unknown),
+        ("ExecStart=/usr/bin/setpriv --reuid oracle /u01/dbstart\n", Outlook::Unknown),
+        // systemd's own, and a session of PAM.
+        ("User=%i\nExecStart=/usr/lib/systemd/systemd --user\n", Outlook::Hugetlb),
+        ("ExecStart=/bin/su - oracle -c /u01/dbstart\n", Outlook::Hugetlb),
+        ("User=grid\nExecStart=/u01/dbstart\n", Outlook::Hugetlb),
+    ] {
+        let host = host(KERNELS[1], "ONLY");
+        host.write("/etc/security/limits.conf", "oracle - memlock unlimited\n");
+        host.write("/etc/systemd/system/one@.service", unit);
+        let survey = host.survey();
+        assert_eq!(stopped(&survey, "orcl").outlook(), outlook, "{unit}");
     }
 }
