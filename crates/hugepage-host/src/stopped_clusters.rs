@@ -65,7 +65,7 @@ impl Snapshot {
             let why = directory.as_ref().err()?.clone();
             Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why))
         };
-        let oracle = running.iter().filter_map(|id| id.oracle()).map(|one| one.kind);
+        let oracle = running.iter().filter_map(|id| Some(id.oracle()?.kind));
         let unlisted = stopped::unlisted(root, oracle.chain(host.stopped.iter().map(|one| one.kind)));
         let found = units.iter().filter_map(of_unit).chain(clusters.into_values()).chain(unlisted).collect();
         self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec(), unread };

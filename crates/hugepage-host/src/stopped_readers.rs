@@ -7,7 +7,7 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::{Bytes, Pages};
 use hugepage_oracle::readers::oratab;
 use hugepage_oracle::start_limits::{self, HostOfStarts};
-use hugepage_oracle::stopped::{self, Claim, NamedOracle, StoppedOracle};
+use hugepage_oracle::stopped::{self, Claim, StoppedOracle};
 use hugepage_sizing::Wants;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -33,11 +33,9 @@ impl InspectContext<'_> {
         let host = HostOfStarts { root, meminfo: self.meminfo.as_ref(), pools: &self.pools, held: &held };
         // This host's oratab has nothing of a container.
         let of_host = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
-        let running = of_host.filter_map(|id| Some(NamedOracle { sid: &id.name, oracle: id.oracle()? }));
-        let running: Vec<_> = running.collect();
-        let homes = || -> BTreeSet<String> {
-            oratab::read(root, &mut Notes::default()).into_iter().map(|entry| entry.home).collect()
-        };
+        let running: Vec<_> = of_host.filter_map(|id| Some((&*id.name, id.oracle()?))).collect();
+        let entries = || oratab::read(root, &mut Notes::default()).into_iter();
+        let homes = || entries().map(|entry| entry.home).collect::<BTreeSet<_>>();
         let homes = || Vec::from_iter(readers::read_as(&Owner::nobody(root), homes).unwrap_or_default());
         let find = |home: Option<&String>, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| {
             stopped::stopped(&host, &running, home, is_mine, notes)
@@ -47,7 +45,7 @@ impl InspectContext<'_> {
         let mut found: Vec<_> = by_entry.into_values().collect();
         let wants = |one: &StoppedOracle| one.wants.pages().filter(|_| one.outlook() == Outlook::Hugetlb);
         let all = found.iter().filter_map(wants).fold(Pages(0), Pages::saturating_add);
-        let running = running.iter().filter_map(|one| one.oracle.memory_target);
+        let running = running.iter().filter_map(|(_, oracle)| oracle.memory_target);
         let targets =
             found.iter().filter_map(|one| one.memory_target).chain(running).fold(Bytes(0), Bytes::saturating_add);
         let in_shm = |one: &&mut StoppedOracle| one.memory_target.is_some() && matches!(one.wants, Wants::None(_));

@@ -58,15 +58,13 @@ impl StoppedOracle {
             (Wants::Unknown(_), _) | (_, None) => "the huge pages that its next start needs are unknown".to_owned(),
             (Wants::Pages(pages, _), Some(forecast)) => {
                 let size = forecast.huge_page_size.map_or(String::new(), |size| format!(" of {size}"));
+                let lacks = self.lacks(forecast);
                 match forecast.outlook {
                     Outlook::Hugetlb => format!("its next start would get its {pages} huge pages{size}"),
-                    Outlook::Mixed => {
-                        format!("its next start would not get all of its huge pages: {}", self.lacks(forecast))
-                    }
-                    Outlook::Base => format!("its next start would get no huge pages: {}", self.lacks(forecast)),
+                    Outlook::Mixed => format!("its next start would not get all of its huge pages: {lacks}"),
+                    Outlook::Base => format!("its next start would get no huge pages: {lacks}"),
                     Outlook::Fails => self.fails(forecast),
                     Outlook::Unknown => {
-                        let lacks = self.lacks(forecast);
                         format!("whether its next start gets its {pages} huge pages{size} is unknown: {lacks}")
                     }
                 }

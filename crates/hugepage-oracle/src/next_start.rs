@@ -1,9 +1,7 @@
 //! What refuses a running Oracle instance huge pages, and what it asks for at the next start.
 
 use hugepage_assess::assessment::advisory::Advisories;
-use hugepage_assess::model::{
-    CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Product, Requested, Segment,
-};
+use hugepage_assess::model::{CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Product, Segment};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::memory::sysctl;
@@ -29,12 +27,15 @@ pub struct RunningLimits<'a> {
 
 impl RunningLimits<'_> {
     /// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
-    /// before 5.18 a limit on locked memory of at least their size.
-    fn lacks(&self) -> Option<LockLimit> {
+    /// before 5.18 a limit on locked memory of at least their size. Whoever `is_let` has what its kernel requires.
+    fn lacks(&self, is_let: bool) -> Option<LockLimit> {
         let gid = self.lacks_group()?;
         match (Advisories::known().affects("shm_memlock", &KernelRelease::text(self.host.root)?), self.memlock?) {
             (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+            // It is not in the group, so memlock let it.
+            (None, Rlimit::At(limit)) if is_let => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
             (Some(true), Rlimit::Unlimited) => None,
+            _ if is_let => None,
             (Some(false), _) => Some(LockLimit::ShmGroup { gid }),
             (None, limit) => Some(LockLimit::Either { gid, limit: limit.bytes() }),
         }
@@ -62,12 +63,8 @@ impl RunningLimits<'_> {
         let (size, is_let) = (segment.size, segment.in_huge_pages > Bytes(0));
         let limits = StartLimits { host: self.host, owner: self.owner, kind, start: Some(start), is_let };
         let found = limits.permission(size, notes).filter(|limit| limit.refuses(size) || limit.may_refuse(size));
-        let found = found.or_else(|| self.lacks().filter(|limit| matches!(limit, LockLimit::ShmGroup { .. })))?;
-        if found != LockLimit::Unexplained {
-            notes.add(
-                "the group of vm.hugetlb_shm_group or the memlock limit of its owner is not what it was at the start",
-            );
-        }
+        found.or_else(|| self.lacks(false).filter(|limit| matches!(limit, LockLimit::ShmGroup { .. })))?;
+        notes.add("vm.hugetlb_shm_group or the memlock limit of its owner is not what it was at the start");
         Some(LockLimit::Unexplained)
     }
 }
@@ -81,7 +78,7 @@ pub fn next_start(
     notes: &mut Notes,
 ) -> (Option<LockLimit>, Pending) {
     let is_let = current.segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));
-    let missing = limits.lacks().filter(|_| !is_let);
+    let missing = limits.lacks(false).filter(|_| !is_let);
     let lock_limit = missing.or_else(|| logged_refusal(settings.start.as_ref()?, current.segment?));
     if missing.is_none() && lock_limit == Some(LockLimit::Unexplained) {
         notes.add(
@@ -100,20 +97,19 @@ pub fn next_start(
             Pending::Unknown
         }
         (next, Some(segment)) => {
-            let own = segment.size;
-            let changed = next.as_ref().and_then(|next| demand(next, segment, settings, current));
-            let of_host = |next: &Parameters| {
-                start_limits::of_host(limits.host.root, next.sga_max_size().unwrap_or(own), own)
-                    .or_else(|| limit_beside(limits.lacks()?, current.landing()))
+            let (requested, shared_memory) = (current.requested, segment.to_reserve);
+            let unchanged = Demand { requested, max_connections: 0, shared_memory };
+            let demand = next.as_ref().map_or(unchanged, |next| demand(next, segment, settings, current));
+            let refused = || {
+                let size = next.as_ref().and_then(Parameters::sga_max_size).unwrap_or(segment.size);
+                start_limits::of_host(limits.host.root, size, segment.size).or_else(|| limits.lacks(is_let))
             };
-            let refused = next.as_ref().filter(|_| changed.is_some()).and_then(of_host);
-            let lost = || limits.lost(settings.start.as_ref(), current, notes).filter(|_| missing.is_none());
-            let lock_limit = refused.or_else(lost);
-            let unchanged =
-                Demand { requested: current.requested, max_connections: 0, shared_memory: segment.to_reserve };
-            match changed.or_else(|| lock_limit.map(|_| unchanged)) {
-                Some(demand) => Pending::Changed(demand, PoolState { lock_limit, ..pool_state.clone() }),
-                None => Pending::Unchanged,
+            let refused = (demand != unchanged).then(refused).flatten();
+            let lost = || limits.lost(settings.start.as_ref(), current, notes);
+            let lock_limit = refused.or_else(|| missing.map_or_else(lost, |_| None));
+            match demand == unchanged && lock_limit.is_none() {
+                true => Pending::Unchanged,
+                false => Pending::Changed(demand, PoolState { lock_limit, ..pool_state.clone() }),
             }
         }
     };
@@ -134,52 +130,32 @@ fn logged_refusal(start: &LastStart, segment: &Segment) -> Option<LockLimit> {
     }
 }
 
-/// What the next start asks for; `None` for what runs.
-fn demand(next: &Parameters, segment: &Segment, settings: &Settings, current: &CurrentStart<'_>) -> Option<Demand> {
-    let requested = requested_next(next, &current.requested, settings.version());
+/// What the next start asks for. Without `use_large_pages` that of the running one remains, because its default differs between releases
+/// and on Exadata.
+fn demand(next: &Parameters, segment: &Segment, settings: &Settings, current: &CurrentStart<'_>) -> Demand {
+    let (setting, is_automatic) = (next.get("use_large_pages"), next.memory_target().is_some());
+    let mut requested = requested_by(setting, settings.version(), is_automatic, next.sga_max_size());
+    if setting.is_none() {
+        requested.huge_pages = current.requested.huge_pages;
+        requested.product = current.requested.product.with_memory_target(is_automatic);
+    }
     let same_size = match (&settings.start, next.sga_max_size(), current.huge_page_size) {
         (_, None, _) => true,
         (Some(start), size, _) if !start.parameters.is_empty() => start.parameters.sga_max_size() == size,
         (_, Some(size), Some(page)) => is_about(segment, size, page),
         _ => true,
     };
-    if same_size
-        && requested.huge_pages == current.requested.huge_pages
-        && requested.product == current.requested.product
-    {
-        return None;
-    }
-    let shared_memory = match (next.sga_max_size(), current.huge_page_size) {
-        (Some(size), Some(page)) if !same_size => page.times(page.pages_to_hold(rounded(size)).saturating_add(EXTRA)),
-        _ => segment.to_reserve,
+    let is_same =
+        requested.huge_pages == current.requested.huge_pages && requested.product == current.requested.product;
+    let (requested, shared_memory) = match (next.sga_max_size(), current.huge_page_size) {
+        _ if same_size && is_same => (current.requested, segment.to_reserve),
+        (Some(size), Some(page)) if !same_size => {
+            (requested, page.times(page.pages_to_hold(rounded(size)).saturating_add(EXTRA)))
+        }
+        _ => (requested, segment.to_reserve),
     };
     // An assessment does not use the number of connections.
-    Some(Demand { requested, max_connections: 0, shared_memory })
-}
-
-/// The settings of the next start by its parameters; where they do not have `use_large_pages`, that of the running one
-/// remains, because its default differs between releases and on Exadata.
-fn requested_next(next: &Parameters, running: &Requested, version: Option<&str>) -> Requested {
-    let mut requested =
-        requested_by(next.get("use_large_pages"), version, next.memory_target().is_some(), next.sga_max_size());
-    if next.get("use_large_pages").is_none() {
-        requested.huge_pages = running.huge_pages;
-        requested.product = running.product.with_memory_target(next.memory_target().is_some());
-    }
-    requested
-}
-
-/// The permission that the next start lacks by `limit` where the running one landed so.
-fn limit_beside(limit: LockLimit, landing: Landing) -> Option<LockLimit> {
-    match limit {
-        // Whoever has huge pages was let, whatever its groups are now.
-        LockLimit::ShmGroup { .. } | LockLimit::Either { limit: None, .. } if landing == Landing::Hugetlb => None,
-        // It is not in the group, so memlock let it.
-        LockLimit::Either { limit: Some(limit), .. } if landing == Landing::Hugetlb => {
-            Some(LockLimit::Memlock { limit, others: Bytes(0) })
-        }
-        limit => Some(limit),
-    }
+    Demand { requested, max_connections: 0, shared_memory }
 }
 
 /// Whether a segment is that of an SGA with this SGA_MAX_SIZE, which the instance rounds.

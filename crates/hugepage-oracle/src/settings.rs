@@ -6,7 +6,7 @@ use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState, Product,
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages};
 use hugepage_sizing::Wants;
 
-use crate::readers::locate::{Search, database_of};
+use crate::readers::locate::Search;
 use crate::readers::{LastStart, OracleKind, Parameters, alert_log};
 use crate::sga::{EXTRA, rounded};
 use crate::start_limits::GRID_REGISTRY;
@@ -38,7 +38,8 @@ impl Settings {
     /// The names of the database: DB_UNIQUE_NAME and DB_NAME by the parameters; then by the path of its alert log, in lower case.
     pub(crate) fn database_names(&self) -> Vec<String> {
         let of_parameters = self.known().flat_map(|known| ["db_unique_name", "db_name"].map(|name| known.get(name)));
-        let of_log = self.log.as_deref().and_then(database_of);
+        // `orcl` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
+        let of_log = self.log.as_deref().and_then(|log| log.rsplit_once("/diag/rdbms/")?.1.split('/').next());
         of_parameters.chain([of_log]).flatten().map(str::to_owned).collect()
     }
 

@@ -172,10 +172,9 @@ fn service_of(root: &Root, owner: &Account) -> Option<String> {
                 Ok(Some(RootEntry::Directory)) if path.ends_with(".service.d") => places.push(path),
                 // What `systemctl link` has linked is elsewhere; a mask is no regular file.
                 Ok(Some(RootEntry::Link(target))) if path.ends_with(".service") && target != "/dev/null" => {
-                    match files.read(&target) {
-                        Ok(Some(RootEntry::Text(text))) if !is_of_owner(&text) => {}
-                        Ok(Some(RootEntry::Text(_))) | Err(_) => return Some(path),
-                        Ok(_) => {}
+                    let found = files.read(&target);
+                    if found.is_err() || matches!(found, Ok(Some(RootEntry::Text(text))) if is_of_owner(&text)) {
+                        return Some(path);
                     }
                 }
                 _ => {}
@@ -190,8 +189,7 @@ pub fn of_host(root: &Root, size: Bytes, own: Bytes) -> Option<LockLimit> {
     let limit = |name: &str| sysctl::running(root, name).ok().flatten()?.parse::<u64>().ok();
     let segments = sysvipc::read(root).unwrap_or_default();
     let page = root.base_page_size().ok()?;
-    let whole = |size: Bytes| page.times(page.pages_to_hold(size));
-    let all = segments.iter().map(|size| whole(*size)).fold(Bytes(0), Bytes::saturating_add);
+    let all = segments.iter().map(|size| page.times(page.pages_to_hold(*size))).fold(Bytes(0), Bytes::saturating_add);
     let others = all.saturating_sub(own);
     if let Some(pages) = limit("kernel.shmall") {
         let limit = Bytes(pages.saturating_mul(page.bytes().0));

@@ -95,6 +95,9 @@ pub fn unlisted(root: &Root, mut known: impl Iterator<Item = OracleKind>) -> Opt
     is_unlisted.then_some(StoppedDatabase { kind, name, page_size: None, wants, is_manual: false })
 }
 
+/// A running instance, by its SID.
+pub type Named<'a> = (&'a str, &'a RunningOracle);
+
 /// Whose files a process reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
@@ -106,21 +109,12 @@ pub enum Claim {
     OfNobody,
 }
 
-/// A running instance with its name.
-#[derive(Clone, Copy, Debug)]
-pub struct NamedOracle<'a> {
-    /// The SID.
-    pub sid: &'a str,
-    /// The instance.
-    pub oracle: &'a RunningOracle,
-}
-
 /// The instances of oratab that do not run, in its order. An entry that names the database of a running instance of a
 /// cluster stands for that instance. `running`: those that oratab may have. `home`: the only one that is looked at. `is_mine`: who reads
 /// the files of a home with a program of that user, `None` if that is not visible. Each with the number of its entry.
 pub fn stopped(
     host: &HostOfStarts<'_>,
-    running: &[NamedOracle<'_>],
+    running: &[Named<'_>],
     home: Option<&String>,
     is_mine: &dyn Fn(Option<u32>) -> Claim,
     notes: &mut Notes,
@@ -137,10 +131,8 @@ pub fn stopped(
             Claim::Mine => {}
             Claim::OfAnother => continue,
             Claim::OfNobody => {
-                notes.add(format!(
-                    "{} of oratab is not counted: the owner of its program is no service account",
-                    entry.sid
-                ));
+                let sid = &entry.sid;
+                notes.add(format!("{sid} of oratab is not counted: the owner of its program is no service account"));
                 continue;
             }
         }
@@ -160,8 +152,7 @@ pub fn stopped(
 }
 
 /// Whether a running instance is the one that an entry names, by its SID or by its database.
-fn stands_for(listed: &[OratabEntry], files: &InstanceFiles, running: &NamedOracle<'_>, entry: &OratabEntry) -> bool {
-    let NamedOracle { sid, oracle } = running;
+fn stands_for(listed: &[OratabEntry], files: &InstanceFiles, (sid, oracle): &Named<'_>, entry: &OratabEntry) -> bool {
     if *sid == entry.sid {
         return true;
     }

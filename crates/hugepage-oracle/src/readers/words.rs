@@ -29,27 +29,24 @@ pub fn word(text: &str) -> Option<&str> {
 /// Parses `64K`, `1538M`, `20GB`, `100 GB`, `2097152`; text after the unit is ignored (`2048 KB Large Pages`). `None`
 /// if it does not begin with a number, or if the size exceeds 64 bits.
 pub fn size(text: &str) -> Option<Bytes> {
-    size_and_rest(text).map(|(size, _)| size)
-}
-
-/// Parses one that nothing follows, not even the rest of a number: `16.5G` is none.
-pub fn whole_size(text: &str) -> Option<Bytes> {
-    size_and_rest(text).filter(|(_, rest)| rest.trim().is_empty()).map(|(size, _)| size)
-}
-
-fn size_and_rest(text: &str) -> Option<(Bytes, &str)> {
     let text = text.trim_start();
     let value: u64 = number(text)?;
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(' ');
-    let rest = unit.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-    let (factor, rest) = match unit[..unit.len() - rest.len()].to_ascii_uppercase().as_str() {
-        "K" | "KB" => (1 << 10, rest),
-        "M" | "MB" => (1 << 20, rest),
-        "G" | "GB" => (1 << 30, rest),
-        "T" | "TB" => (1 << 40, rest),
-        _ => (1, unit),
+    let unit: String = unit.chars().take_while(char::is_ascii_alphabetic).collect();
+    let factor = match unit.to_ascii_uppercase().as_str() {
+        "K" | "KB" => 1 << 10,
+        "M" | "MB" => 1 << 20,
+        "G" | "GB" => 1 << 30,
+        "T" | "TB" => 1 << 40,
+        _ => 1,
     };
-    Some((Bytes(value.checked_mul(factor)?), rest))
+    value.checked_mul(factor).map(Bytes)
+}
+
+/// A size that nothing follows, not even the rest of a number: `16.5G` is none.
+pub fn whole_size(text: &str) -> Option<Bytes> {
+    let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().to_ascii_uppercase();
+    ["", "K", "KB", "M", "MB", "G", "GB", "T", "TB"].contains(&&*unit).then(|| size(text))?
 }
 
 #[cfg(test)]

@@ -111,9 +111,9 @@ impl SizeOutput {
         let HostSizing { survey, down, sizings, .. } = host;
         let mut notes = [&host.by_hand[..], &host.notes].concat();
         notes.extend(survey.instances.iter().filter_map(Instance::note_on_size));
-        notes.extend(survey.host.notes.iter().cloned());
-        notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
-        notes.extend(survey.host.stopped.iter().flat_map(|stopped| stopped.notes.iter().cloned()));
+        let of_instances = survey.instances.iter().flat_map(|instance| &instance.notes);
+        let of_stopped = survey.host.stopped.iter().flat_map(|stopped| &stopped.notes);
+        notes.extend(survey.host.notes.iter().chain(of_instances).chain(of_stopped).cloned());
         let (not_counted, mut said) = (not_counted(survey, down), Notes::default());
         // Why a need is unknown is said where it is not counted.
         let is_reason = |note: &str| not_counted.iter().any(|one| one.reason.contains(note));
@@ -154,13 +154,11 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
         Some(UncountedServer { instance, kind, reason, is_known })
     });
     let down = down.iter().filter_map(|down| {
+        let size = down.page_size.or(survey.host.default_page_size());
         let (why, is_known) = match &down.wants {
-            Wants::Pages(..) => {
-                let size = down.page_size.or(survey.host.default_page_size());
-                // A pool that is not seen has no recommendation that would count it.
-                let is_seen = size.is_some_and(|size| survey.host.pool(size).is_some());
-                (Some(NO_POOL.to_owned()).filter(|_| !is_seen)?, false)
-            }
+            // A pool that is not seen has no recommendation.
+            Wants::Pages(..) if size.is_none_or(|size| survey.host.pool(size).is_none()) => (NO_POOL.to_owned(), false),
+            Wants::Pages(..) => return None,
             Wants::None(why) => (why.to_string(), true),
             Wants::Unknown(why) => (why.clone(), false),
         };
@@ -201,8 +199,7 @@ impl SessionsOutput {
         let row = |instance: &String, shared_memory, own_per_session: Option<Bytes>| {
             let own = Bytes(own_per_session.unwrap_or_default().0.saturating_mul(sessions));
             let at = |size| own.saturating_add(tables(sessions, shared_memory, size));
-            let instance = instance.clone();
-            let (page_tables_base, page_tables_huge) = (at(base), huge.map(at));
+            let (instance, page_tables_base, page_tables_huge) = (instance.clone(), at(base), huge.map(at));
             SessionRow { instance, shared_memory, own_per_session, page_tables_base, page_tables_huge }
         };
         let running = survey
