@@ -12,7 +12,6 @@ use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize};
 use hugepage_oracle::next_start::{RunningLimits, next_start};
-use hugepage_oracle::start_limits::HostOfStarts;
 use hugepage_server::server::{nodes_of_process, pool_of_size};
 use serde::{Deserialize, Serialize};
 
@@ -130,9 +129,7 @@ impl InspectContext<'_> {
             ServerSettings::Oracle(_, settings) => {
                 let current = unchanged.current_start();
                 let owner = id.place.uid.filter(|_| id.place.container.is_none());
-                let meminfo = self.meminfo.as_ref();
-                let host = &HostOfStarts { root: self.root, meminfo, pools: &self.pools, held: &|_| Bytes(0) };
-                let limits = RunningLimits { host, owner, pid: id.pid, memlock: memory.memlock };
+                let limits = RunningLimits { root: self.root, owner, pid: id.pid, memlock: memory.memlock };
                 let (lock_limit, pending) = next_start(&settings, &current, &unchanged.pool_state, &limits, notes);
                 let pool_state = PoolState { lock_limit, ..unchanged.pool_state };
                 ServerRequest { pool_state, pending, ..unchanged }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_assess::assessment::Outlook;
-use hugepage_kernel::notes::Notes;
-use hugepage_kernel::{Bytes, Pages};
+use hugepage_kernel::{Bytes, Notes, Pages};
 use hugepage_oracle::readers::oratab;
 use hugepage_oracle::start_limits::{self, HostOfStarts};
 use hugepage_oracle::stopped::{self, Claim, StoppedOracle};
@@ -58,10 +57,9 @@ impl InspectContext<'_> {
             let size = one.pool_state.huge_page_size?;
             let of_owner = found.iter().filter(|other| other.owner == one.owner).filter_map(wants);
             let of_owner = size.times(of_owner.fold(Pages(0), Pages::saturating_add));
-            let memlock = one.pool_state.lock_limit.filter(|limit| limit.refuses(of_owner));
-            let is_lack = one.forecast.as_ref()?.guaranteed? < all || memlock.is_some();
-            let shmall = || start_limits::of_host(root, size.times(all), Bytes(0)).is_some();
-            Some(wants(one)? < all && (is_lack || shmall()))
+            let refuses = one.pool_state.lock_limit.is_some_and(|limit| limit.refuses(of_owner))
+                || start_limits::of_host(root, size.times(all), Bytes(0)).is_some();
+            Some(wants(one)? < all && (refuses || one.forecast.as_ref()?.guaranteed? < all))
         };
         let lacking: Vec<_> = found.iter().map(|one| lacks(one) == Some(true)).collect();
         for (one, _) in found.iter_mut().zip(lacking).filter(|(_, lacks)| *lacks) {
@@ -101,15 +99,10 @@ pub(super) fn by_owners<T: Serialize + DeserializeOwned>(
         let asked: Vec<_> = owners.iter().flat_map(|owner| places.iter().map(|place| at(owner, place))).collect();
         answers = readers::read_each(&asked, |number| read(number / places.len(), Some(&asked[number].place)));
     }
-    let mut found = Vec::new();
-    for answer in answers {
-        match answer {
-            Ok((some, noted)) => {
-                noted.into_iter().for_each(|note| notes.add(note));
-                found.extend(some);
-            }
-            Err(why) => why.add_to(unread),
-        }
-    }
-    found
+    let known = answers.into_iter().filter_map(|answer| answer.map_err(|why| why.add_to(unread)).ok());
+    let found = known.flat_map(|(some, noted)| {
+        noted.into_iter().for_each(|note| notes.add(note));
+        some
+    });
+    found.collect()
 }

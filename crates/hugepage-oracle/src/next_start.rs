@@ -6,17 +6,17 @@ use hugepage_kernel::fields::value;
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::rlimit::Rlimit;
-use hugepage_kernel::{Bytes, Notes, PageSize};
+use hugepage_kernel::{Bytes, Notes, PageSize, Root};
 
 use crate::readers::{LastStart, OracleKind, Parameters};
 use crate::settings::{Settings, requested_by};
 use crate::sga::{EXTRA, rounded};
-use crate::start_limits::{self, HostOfStarts, StartLimits};
+use crate::start_limits::{self, StartLimits};
 
 /// A running instance, as far as the kernel cares.
 pub struct RunningLimits<'a> {
     /// The host.
-    pub host: &'a HostOfStarts<'a>,
+    pub root: &'a Root,
     /// Its PMON.
     pub pid: i32,
     /// The user of its PMON; `None` in a container, whose accounts are not the host's.
@@ -30,7 +30,7 @@ impl RunningLimits<'_> {
     /// before 5.18 a limit on locked memory of at least their size. Whoever `is_let` has what its kernel requires.
     fn lacks(&self, is_let: bool) -> Option<LockLimit> {
         let gid = self.lacks_group()?;
-        match (Advisories::known().affects("shm_memlock", &KernelRelease::text(self.host.root)?), self.memlock?) {
+        match (Advisories::known().affects("shm_memlock", &KernelRelease::text(self.root)?), self.memlock?) {
             (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
             // It is not in the group, so memlock let it.
             (None, Rlimit::At(limit)) if is_let => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
@@ -44,10 +44,10 @@ impl RunningLimits<'_> {
     /// The group of PMON if it has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
     fn lacks_group(&self) -> Option<u32> {
         const CAP_IPC_LOCK: u64 = 1 << 14;
-        let text = self.host.root.read_short(&format!("/proc/{}/status", self.pid), str::to_owned).ok()?;
+        let text = self.root.read_short(&format!("/proc/{}/status", self.pid), str::to_owned).ok()?;
         let line = |name: &str| value(&text, name);
         let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
-        let group = sysctl::running(self.host.root, "vm.hugetlb_shm_group").ok().flatten()?;
+        let group = sysctl::running(self.root, "vm.hugetlb_shm_group").ok().flatten()?;
         let mut all = line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
         let is_let = capabilities & CAP_IPC_LOCK != 0 || all.any(|gid| gid == group);
         // The effective group is the second of four (proc(5)).
@@ -61,7 +61,8 @@ impl RunningLimits<'_> {
         let kind = if is_asm { OracleKind::Asm } else { OracleKind::Database };
         let start = &LastStart { memlock: self.memlock, ..start.cloned().unwrap_or_default() };
         let (size, is_let) = (segment.size, segment.in_huge_pages > Bytes(0));
-        let limits = StartLimits { host: self.host, owner: self.owner, kind, start: Some(start), is_let };
+        let limits =
+            StartLimits { root: self.root, held: &|_| Bytes(0), owner: self.owner, kind, start: Some(start), is_let };
         let found = limits.permission(size, notes).filter(|limit| limit.refuses(size) || limit.may_refuse(size));
         found.or_else(|| self.lacks(false).filter(|limit| matches!(limit, LockLimit::ShmGroup { .. })))?;
         notes.add("vm.hugetlb_shm_group or the memlock limit of its owner is not what it was at the start");
@@ -102,7 +103,7 @@ pub fn next_start(
             let demand = next.as_ref().map_or(unchanged, |next| demand(next, segment, settings, current));
             let refused = || {
                 let size = next.as_ref().and_then(Parameters::sga_max_size).unwrap_or(segment.size);
-                start_limits::of_host(limits.host.root, size, segment.size).or_else(|| limits.lacks(is_let))
+                start_limits::of_host(limits.root, size, segment.size).or_else(|| limits.lacks(is_let))
             };
             let refused = (demand != unchanged).then(refused).flatten();
             let lost = || limits.lost(settings.start.as_ref(), current, notes);

@@ -182,7 +182,7 @@ fn inspect(
     let wants = request.wants(page_size, instance.kind, &entry.home);
     let start = settings.start.as_ref();
     let is_let = start.is_some_and(|start| start.huge_pages().any(|row| row.allocated > Some(Pages(0))));
-    let limits = StartLimits { host, owner, kind: instance.kind, start, is_let };
+    let limits = StartLimits { root: host.root, held: host.held, owner, kind: instance.kind, start, is_let };
     let lock_limit = request.least_segments(&wants, page_size).and_then(|size| {
         start_limits::of_host(host.root, size, Bytes(0)).or_else(|| limits.permission(size, &mut notes))
     });

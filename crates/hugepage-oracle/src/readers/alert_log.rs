@@ -36,7 +36,7 @@ pub fn last_start(files: &InstanceFiles, path: &str) -> Result<Option<LastStart>
 
 /// The last start in a log, or what it has of it. `left`: how many bytes may be searched; those that were are subtracted.
 pub fn last_start_in(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<LastStart>> {
-    let from = find_last(log, left)?.map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
+    let from = find_starts(log, left, 1)?.pop().map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
     let mut bytes = Vec::new();
     read_at(log, from, BYTES_BEFORE_START + MAX_START_BYTES, &mut bytes)?;
     Ok(start_in(&bytes, from > 0))
@@ -68,13 +68,8 @@ fn start_in(bytes: &[u8], within: bool) -> Option<LastStart> {
     parser.finish()
 }
 
-/// The offset of the last line of a log that begins a start, whatever the log's length; `Ok(None)` if what is searched has none. The
-/// phrase within another line does not count. `left`: how many bytes may be searched; those that were are subtracted.
-pub fn find_last(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<u64>> {
-    Ok(find_starts(log, left, 1)?.pop())
-}
-
-/// The offsets of up to `most` lines that begin a start, the last first, in the last `left` bytes.
+/// The offsets of up to `most` lines that begin a start, the last first, in the last `left` bytes. The phrase within another line does
+/// not count.
 fn find_starts(log: &mut (impl Read + Seek), left: &mut u64, most: usize) -> io::Result<Vec<u64>> {
     // Forwards within a block: backwards no finder compares more than a byte at a time.
     let finder = Finder::new(START);
@@ -131,7 +126,7 @@ pub fn changes_since_start(files: &InstanceFiles, path: &str) -> Result<Option<V
 
 /// The statements since the last start, of a log of which `left` bytes may be read; those that were are subtracted.
 fn changes_since_start_in(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<Vec<ParameterChange>>> {
-    let Some(start) = find_last(log, left)? else { return Ok(None) };
+    let Some(start) = find_starts(log, left, 1)?.pop() else { return Ok(None) };
     log.seek(SeekFrom::Start(start))?;
     let mut log = BufReader::with_capacity(BLOCK_BYTES, log.take(*left));
     let (mut changes, mut line) = (Vec::new(), Vec::new());

@@ -38,8 +38,8 @@ impl HostSizing {
         let at_boot: Vec<_> = down.iter().filter(|one| !one.is_manual).filter_map(StoppedDatabase::need).collect();
         let at_boot = survey.sizings_beside(&at_boot);
         let enough = |all: &Sizing| {
-            let without = Sizing::of_size(&at_boot, all.page_size)?.recommended;
-            let without = without.filter(|without| Some(*without) < all.recommended)?;
+            let recommended = Sizing::of_size(&at_boot, all.page_size)?.recommended;
+            let without = recommended.filter(|without| Some(*without) < all.recommended)?;
             Some(format!("{without} pages of {} are enough without what is manual", all.page_size))
         };
         let by_hand = down.iter().filter(|one| one.is_manual && one.wants.pages() != Some(Pages(0)));
@@ -150,8 +150,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
             Some(_) if facts.may_request_next() && facts.pool_state.pool.known().is_none() => (NO_POOL.into(), false),
             Some(_) => ("huge pages are turned off in its configuration".into(), true),
         };
-        let (instance, kind) = (instance.id.name.clone(), instance.id.kind());
-        Some(UncountedServer { instance, kind, reason, is_known })
+        Some(UncountedServer { instance: instance.id.name.clone(), kind: instance.id.kind(), reason, is_known })
     });
     let down = down.iter().filter_map(|down| {
         let size = down.page_size.or(survey.host.default_page_size());
@@ -202,10 +201,8 @@ impl SessionsOutput {
             let (instance, page_tables_base, page_tables_huge) = (instance.clone(), at(base), huge.map(at));
             SessionRow { instance, shared_memory, own_per_session, page_tables_base, page_tables_huge }
         };
-        let running = survey
-            .instances
-            .iter()
-            .filter_map(|one| Some(row(&one.id.name, one.status.facts.segment_size()?, one.memory.page_tables.min)));
+        let of = |one: &Instance| Some(row(&one.id.name, one.status.facts.segment_size()?, one.memory.page_tables.min));
+        let running = survey.instances.iter().filter_map(of);
         let down = host.down.iter().filter_map(|down| match down.wants {
             Wants::Pages(pages, _) => Some(row(&down.name, down.page_size.or(huge)?.times(pages), None)),
             _ => None,
