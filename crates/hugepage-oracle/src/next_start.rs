@@ -1,7 +1,9 @@
 //! What refuses a running Oracle instance huge pages, and what it asks for at the next start.
 
 use hugepage_assess::assessment::advisory::Advisories;
-use hugepage_assess::model::{CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Product, Segment};
+use hugepage_assess::model::{
+    CurrentStart, Demand, HugePages, Landing, LockLimit, Pending, PoolState, Product, Segment,
+};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::memory::sysctl;
@@ -91,9 +93,7 @@ pub fn next_start(
         _ if current.requested.is_automatic_asm() => Pending::Unchanged,
         (None, _) if settings.is_unread => Pending::Unknown,
         (_, None) => Pending::Unchanged,
-        (Some(next), Some(segment))
-            if let Some(why) = next.unclear(next.sga_max_size().map(|sga| sga.max(segment.size))) =>
-        {
+        (Some(next), Some(segment)) if let Some(why) = next.unclear(next.sga_max_size().max(Some(segment.size))) => {
             notes.add(format!("{why}, so what the next start needs is unknown"));
             Pending::Unknown
         }
@@ -101,13 +101,12 @@ pub fn next_start(
             let (requested, shared_memory) = (current.requested, segment.to_reserve);
             let unchanged = Demand { requested, max_connections: 0, shared_memory };
             let demand = next.as_ref().map_or(unchanged, |next| demand(next, segment, settings, current));
-            let refused = || {
-                let size = next.as_ref().and_then(Parameters::sga_max_size).unwrap_or(segment.size);
-                start_limits::of_host(limits.root, size, segment.size).or_else(|| limits.lacks(is_let))
-            };
-            let refused = (demand != unchanged).then(refused).flatten();
+            let size = next.as_ref().and_then(Parameters::sga_max_size).unwrap_or(segment.size);
+            let refuses = || start_limits::of_host(limits.root, size, segment.size).or_else(|| limits.lacks(is_let));
+            let refused = (demand != unchanged).then(refuses).flatten();
+            let asks = demand.requested.huge_pages != HugePages::Off && !demand.requested.never_in_huge_pages();
             let lost = || limits.lost(settings.start.as_ref(), current, notes);
-            let lock_limit = refused.or_else(|| missing.map_or_else(lost, |_| None));
+            let lock_limit = refused.or_else(|| (asks && missing.is_none()).then(lost)?);
             match demand == unchanged && lock_limit.is_none() {
                 true => Pending::Unchanged,
                 false => Pending::Changed(demand, PoolState { lock_limit, ..pool_state.clone() }),

@@ -172,3 +172,15 @@ fn a_permission_that_is_gone_since_the_start() {
         assert_eq!(sizing(&survey).recommended.map(|pages| pages.0), Some(2052), "its need is known");
     }
 }
+
+/// Who asks for no huge pages loses nothing by a limit.
+#[test]
+fn a_limit_that_does_not_matter() {
+    let host = OracleHost::new(KERNELS[1], 16, (0, 0));
+    host.write("/etc/security/limits.conf", "oracle - memlock 64\n");
+    host.run(&in_base(None));
+    host.write(&format!("{DB_HOME}/dbs/initorcl.ora"), "*.sga_max_size=4G\n*.use_large_pages='FALSE'\n");
+    let survey = host.survey();
+    let instance = running(&survey, "orcl");
+    assert!(!instance.notes.iter().any(|note| note.contains("memlock")), "{:?}", instance.notes);
+}
