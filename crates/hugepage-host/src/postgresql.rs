@@ -101,8 +101,7 @@ pub fn files(
     let settings = configured.effective();
     let mut unclear = Notes::default();
     let requested = requested_by_settings(&settings, &mut unclear);
-    configured.files.unclear.iter().for_each(|what| unclear.add(what));
-    let unclear = unclear.into_vec();
+    let unclear: Vec<_> = unclear.into_vec().into_iter().chain(configured.files.unclear.clone()).collect();
     let has_configuration = is_there && (!can_see || unclear.is_empty());
     unclear.into_iter().for_each(|what| notes.add(what));
     if !is_there {

@@ -177,12 +177,12 @@ fn with_service(name: &str) -> Vec<String> {
     }
 }
 
-/// The instances of templates that a unit with this text starts.
+/// The instances of templates that a unit with this text starts. systemd takes no longer name (`UNIT_NAME_MAX`).
 fn instances(name: &str, text: &str) -> Vec<String> {
     let pairs = text.lines().filter_map(|line| line.split_once('='));
     let values = pairs.filter(|(key, _)| STARTS.contains(&key.trim()) || key.starts_with("Exec"));
     let words = values.flat_map(|(_, value)| value.split_whitespace()).filter(|word| word.contains('@'));
-    let words = words.map(|word| specified(word, name)).filter(|word| !word.contains('/'));
+    let words = words.map(|word| specified(word, name)).filter(|word| !word.contains('/') && word.len() < 256);
     words.map(|word| if word.contains('.') { word } else { word + ".service" }).collect()
 }
 

@@ -9,7 +9,7 @@ use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Notes, ReadError, Root};
-use hugepage_oracle::stopped::Claim;
+use hugepage_oracle::stopped::{self, Claim};
 use hugepage_sizing::{StoppedDatabase, Wants};
 use hugepage_start::StartAnswer;
 
@@ -59,7 +59,9 @@ impl Snapshot {
         unread.iter().for_each(|unread| notes.add(unread.to_string()));
         let of_unit =
             |(unit, why): &NamedFile| Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why.clone().err()?));
-        let found = units.iter().filter_map(of_unit).chain(clusters.into_values()).collect();
+        let oracle = running.iter().filter_map(|id| Some(id.oracle()?.kind));
+        let unlisted = stopped::unlisted(root, oracle.chain(host.stopped.iter().map(|one| one.kind)));
+        let found = units.iter().filter_map(of_unit).chain(clusters.into_values()).chain(unlisted).collect();
         self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec(), unread };
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hugepage_assess::assessment::Outlook;
 use hugepage_kernel::{Bytes, Notes, Pages};
 use hugepage_oracle::readers::oratab;
-use hugepage_oracle::start_limits::HostOfStarts;
-use hugepage_oracle::stopped::{self, Claim, NamedOracle, StoppedOracle};
+use hugepage_oracle::start_limits::{self, HostOfStarts};
+use hugepage_oracle::stopped::{self, Claim, StoppedOracle};
 use hugepage_sizing::Wants;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,10 +32,9 @@ impl InspectContext<'_> {
         let host = HostOfStarts { root, meminfo: self.meminfo.as_ref(), pools: &self.pools, held: &held };
         // This host's oratab has nothing of a container.
         let ids = servers.iter().map(|server| &server.id).filter(|id| id.place.container.is_none());
-        let running: Vec<_> = ids.filter_map(|id| Some(NamedOracle { sid: &id.name, oracle: id.oracle()? })).collect();
-        let homes = || -> BTreeSet<String> {
-            oratab::read(root, &mut Notes::default()).into_iter().map(|entry| entry.home).collect()
-        };
+        let running: Vec<_> = ids.filter_map(|id| Some((&*id.name, id.oracle()?))).collect();
+        let entries = || oratab::read(root, &mut Notes::default()).into_iter();
+        let homes = || entries().map(|entry| entry.home).collect::<BTreeSet<_>>();
         let homes = || Vec::from_iter(readers::read_as(&Owner::nobody(root), homes).unwrap_or_default());
         let find = |home: Option<&String>, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| {
             stopped::stopped(&host, &running, home, is_mine, notes)
@@ -45,7 +44,7 @@ impl InspectContext<'_> {
         let mut found: Vec<_> = by_entry.into_values().collect();
         let wants = |one: &StoppedOracle| one.wants.pages().filter(|_| one.outlook() == Outlook::Hugetlb);
         let all = found.iter().filter_map(wants).fold(Pages(0), Pages::saturating_add);
-        let running = running.iter().filter_map(|one| one.oracle.memory_target);
+        let running = running.iter().filter_map(|(_, oracle)| oracle.memory_target);
         let targets =
             found.iter().filter_map(|one| one.memory_target).chain(running).fold(Bytes(0), Bytes::saturating_add);
         let in_shm = |one: &&mut StoppedOracle| one.memory_target.is_some() && matches!(one.wants, Wants::None(_));
@@ -53,9 +52,18 @@ impl InspectContext<'_> {
             let why = format!("MEMORY_TARGET: its SGA is files in /dev/shm, too small for the {targets} of all");
             one.wants = Wants::None(why.into());
         }
-        let alone = found.iter_mut().filter(|one| wants(one).is_some()).filter_map(|one| one.forecast.as_mut());
-        for forecast in alone.filter(|forecast| forecast.guaranteed.is_some_and(|pages| pages < all)) {
-            forecast.outlook = Outlook::Unknown;
+        // Who starts first gets what is not enough for all: pages, the memlock of a user, and System V memory.
+        let lacks = |one: &StoppedOracle| {
+            let size = one.pool_state.huge_page_size?;
+            let of_owner = found.iter().filter(|other| other.owner == one.owner).filter_map(wants);
+            let of_owner = size.times(of_owner.fold(Pages(0), Pages::saturating_add));
+            let refuses = one.pool_state.lock_limit.is_some_and(|limit| limit.refuses(of_owner))
+                || start_limits::of_host(root, size.times(all), Bytes(0)).is_some();
+            Some(wants(one)? < all && (refuses || one.forecast.as_ref()?.guaranteed? < all))
+        };
+        let lacking: Vec<_> = found.iter().map(|one| lacks(one) == Some(true)).collect();
+        for (one, _) in found.iter_mut().zip(lacking).filter(|(_, lacks)| *lacks) {
+            one.forecast.iter_mut().for_each(|forecast| forecast.outlook = Outlook::Unknown);
         }
         found
     }
@@ -91,15 +99,10 @@ pub(super) fn by_owners<T: Serialize + DeserializeOwned>(
         let asked: Vec<_> = owners.iter().flat_map(|owner| places.iter().map(|place| at(owner, place))).collect();
         answers = readers::read_each(&asked, |number| read(number / places.len(), Some(&asked[number].place)));
     }
-    let mut found = Vec::new();
-    for answer in answers {
-        match answer {
-            Ok((some, noted)) => {
-                noted.into_iter().for_each(|note| notes.add(note));
-                found.extend(some);
-            }
-            Err(why) => why.add_to(unread),
-        }
-    }
-    found
+    let known = answers.into_iter().filter_map(|answer| answer.map_err(|why| why.add_to(unread)).ok());
+    let found = known.flat_map(|(some, noted)| {
+        noted.into_iter().for_each(|note| notes.add(note));
+        some
+    });
+    found.collect()
 }

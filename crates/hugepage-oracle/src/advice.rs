@@ -58,15 +58,13 @@ impl StoppedOracle {
             (Wants::Unknown(_), _) | (_, None) => "the huge pages that its next start needs are unknown".to_owned(),
             (Wants::Pages(pages, _), Some(forecast)) => {
                 let size = forecast.huge_page_size.map_or(String::new(), |size| format!(" of {size}"));
+                let lacks = self.lacks(forecast);
                 match forecast.outlook {
                     Outlook::Hugetlb => format!("its next start would get its {pages} huge pages{size}"),
-                    Outlook::Mixed => {
-                        format!("its next start would not get all of its huge pages: {}", self.lacks(forecast))
-                    }
-                    Outlook::Base => format!("its next start would get no huge pages: {}", self.lacks(forecast)),
+                    Outlook::Mixed => format!("its next start would not get all of its huge pages: {lacks}"),
+                    Outlook::Base => format!("its next start would get no huge pages: {lacks}"),
                     Outlook::Fails => self.fails(forecast),
                     Outlook::Unknown => {
-                        let lacks = self.lacks(forecast);
                         format!("whether its next start gets its {pages} huge pages{size} is unknown: {lacks}")
                     }
                 }
@@ -90,8 +88,8 @@ impl StoppedOracle {
         if let Some(limit) = self.pool_state.lock_limit.filter(|limit| Some(limit.cause()) == forecast.cause)
             && let Some((name, value)) = limit.sysctl()
         {
-            let run = format!("Run \"sysctl -w {name}={value}\", put it into /etc/sysctl.d, and start the instance.");
-            return Some(run);
+            let run = format!("Run \"sysctl -w {name}={value}\"");
+            return Some(format!("{run} and put it into /etc/sysctl.d, then start the instance."));
         }
         if matches!(&self.pool_state.pool, PoolFact::Unsupported(sizes) if sizes.is_empty()) {
             return Some("Set use_large_pages = FALSE, or boot a kernel that has huge pages.".to_owned());
@@ -161,7 +159,7 @@ impl StoppedOracle {
 
     fn lacks(&self, forecast: &Forecast) -> String {
         if forecast.cause.is_none() && forecast.outlook == Outlook::Unknown {
-            return "other instances that are stopped need pages of the pool, too".to_owned();
+            return "other instances that are stopped need pages, memlock or System V memory, too".to_owned();
         }
         shortfall(forecast, Some(&self.pool_state), ORACLE)
     }

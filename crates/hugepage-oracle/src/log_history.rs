@@ -42,8 +42,7 @@ impl RememberedStart {
 
     fn new(start: LastStart) -> Self {
         let failed = start.pmon.is_none() && !start.errors.is_empty();
-        let rows = start.huge_pages();
-        let rows = rows.map(|row| row.allocated.map(|pages| (row.page_size, row.page_size.times(pages))));
+        let rows = start.huge_pages().map(|row| Some((row.page_size, row.page_size.times(row.allocated?))));
         let rows: Option<Vec<(PageSize, Bytes)>> = rows.collect::<Option<_>>().filter(|_| !start.page_sizes.is_empty());
         let base = start.page_sizes.iter().find(|row| row.is_base).map(|row| row.page_size);
         // Of several sizes the one with the most memory.
@@ -110,21 +109,11 @@ pub fn remembered(mut starts: Vec<LastStart>) -> Vec<RememberedStart> {
     starts.sort_by_key(|start| start.at.as_ref().map_or(0, |at| at.local));
     let surplus = starts.len().saturating_sub(MAX_STARTS);
     let mut all: Vec<_> = starts.into_iter().skip(surplus).map(RememberedStart::new).collect();
-    let mut known: Option<usize> = None;
-    for at in 0..all.len() {
-        all[at].since = at;
-        if all[at].got.landing == Landing::Unknown {
-            continue;
-        }
-        if let Some(before) = known {
-            if all[before].got == all[at].got {
-                all[at].since = all[before].since;
-            }
-            if !all[at].is_by_choice() {
-                all[at].lost = lost_pages(all[before].got, all[at].got);
-            }
-        }
-        known = Some(at);
+    let mut known: Option<(PageKind, usize)> = None;
+    for (at, one) in all.iter_mut().enumerate() {
+        one.since = known.filter(|(was, _)| *was == one.got).map_or(at, |(_, since)| since);
+        one.lost = known.filter(|_| !one.is_by_choice()).and_then(|(was, _)| lost_pages(was, one.got));
+        known = if one.got.landing == Landing::Unknown { known } else { Some((one.got, one.since)) };
     }
     all
 }

@@ -1,55 +1,87 @@
 //! What refuses a running Oracle instance huge pages, and what it asks for at the next start.
 
 use hugepage_assess::assessment::advisory::Advisories;
-use hugepage_assess::model::{CurrentStart, Demand, Landing, LockLimit, Pending, PoolState, Requested, Segment};
+use hugepage_assess::model::{
+    CurrentStart, Demand, HugePages, Landing, LockLimit, Pending, PoolState, Product, Segment,
+};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::{Bytes, Notes, PageSize, Root};
 
-use crate::readers::{LastStart, Parameters};
+use crate::readers::{LastStart, OracleKind, Parameters};
 use crate::settings::{Settings, requested_by};
 use crate::sga::{EXTRA, rounded};
+use crate::start_limits::{self, StartLimits};
 
-/// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
-/// before 5.18 a limit on locked memory of at least their size. `None` for an instance that is in huge pages.
-pub fn lock_limit(root: &Root, pid: i32, segment: Option<&Segment>, memlock: Option<Rlimit>) -> Option<LockLimit> {
-    const CAP_IPC_LOCK: u64 = 1 << 14;
-    let is_let = segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));
-    if is_let {
-        return None;
+/// A running instance, as far as the kernel cares.
+pub struct RunningLimits<'a> {
+    /// The host.
+    pub root: &'a Root,
+    /// Its PMON.
+    pub pid: i32,
+    /// The user of its PMON; `None` in a container, whose accounts are not the host's.
+    pub owner: Option<u32>,
+    /// The memory that it may lock.
+    pub memlock: Option<Rlimit>,
+}
+
+impl RunningLimits<'_> {
+    /// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
+    /// before 5.18 a limit on locked memory of at least their size. Whoever `is_let` has what its kernel requires.
+    fn lacks(&self, is_let: bool) -> Option<LockLimit> {
+        let gid = self.lacks_group()?;
+        match (Advisories::known().affects("shm_memlock", &KernelRelease::text(self.root)?), self.memlock?) {
+            (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+            // It is not in the group, so memlock let it.
+            (None, Rlimit::At(limit)) if is_let => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
+            (Some(true), Rlimit::Unlimited) => None,
+            _ if is_let => None,
+            (Some(false), _) => Some(LockLimit::ShmGroup { gid }),
+            (None, limit) => Some(LockLimit::Either { gid, limit: limit.bytes() }),
+        }
     }
-    let text = root.read_short(&format!("/proc/{pid}/status"), str::to_owned).ok()?;
-    let line = |name: &str| value(&text, name);
-    let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
-    let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten()?;
-    let of_process = || line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
-    if capabilities & CAP_IPC_LOCK != 0 || of_process().any(|gid| gid == group) {
-        return None;
+
+    /// The group of PMON if it has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
+    fn lacks_group(&self) -> Option<u32> {
+        const CAP_IPC_LOCK: u64 = 1 << 14;
+        let text = self.root.read_short(&format!("/proc/{}/status", self.pid), str::to_owned).ok()?;
+        let line = |name: &str| value(&text, name);
+        let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
+        let group = sysctl::running(self.root, "vm.hugetlb_shm_group").ok().flatten()?;
+        let mut all = line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
+        let is_let = capabilities & CAP_IPC_LOCK != 0 || all.any(|gid| gid == group);
+        // The effective group is the second of four (proc(5)).
+        line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok().filter(|_| !is_let)
     }
-    // The effective group is the second of four (proc(5)).
-    let gid = || line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok();
-    let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
-    match (counts_memlock, memlock?) {
-        (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
-        (Some(true), Rlimit::Unlimited) => None,
-        (Some(false), _) => Some(LockLimit::ShmGroup { gid: gid()? }),
-        (None, limit) => Some(LockLimit::Either { gid: gid()?, limit: limit.bytes() }),
+
+    /// What may refuse a start what the running instance has: the group or limits.conf has changed since.
+    fn lost(&self, start: Option<&LastStart>, current: &CurrentStart<'_>, notes: &mut Notes) -> Option<LockLimit> {
+        let segment = current.segment.filter(|_| self.owner.is_some() && self.lacks_group().is_some())?;
+        let is_asm = matches!(current.requested.product, Product::Oracle { is_asm: true, .. });
+        let kind = if is_asm { OracleKind::Asm } else { OracleKind::Database };
+        let start = &LastStart { memlock: self.memlock, ..start.cloned().unwrap_or_default() };
+        let (size, is_let) = (segment.size, segment.in_huge_pages > Bytes(0));
+        let limits =
+            StartLimits { root: self.root, held: &|_| Bytes(0), owner: self.owner, kind, start: Some(start), is_let };
+        let found = limits.permission(size, notes).filter(|limit| limit.refuses(size) || limit.may_refuse(size));
+        found.or_else(|| self.lacks(false).filter(|limit| matches!(limit, LockLimit::ShmGroup { .. })))?;
+        notes.add("vm.hugetlb_shm_group or the memlock limit of its owner is not what it was at the start");
+        Some(LockLimit::Unexplained)
     }
 }
 
-/// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds. `lacks`: the
-/// permission that it lacks. `beyond`: the limit of the host that a start with so much exceeds when so much has ended.
+/// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds.
 pub fn next_start(
     settings: &Settings,
     current: &CurrentStart<'_>,
     pool_state: &PoolState,
-    lacks: impl Fn(Option<&Segment>) -> Option<LockLimit>,
-    beyond: impl Fn(Bytes, Bytes) -> Option<LockLimit>,
+    limits: &RunningLimits<'_>,
     notes: &mut Notes,
 ) -> (Option<LockLimit>, Pending) {
-    let missing = lacks(current.segment);
+    let is_let = current.segment.is_some_and(|segment| segment.in_huge_pages > Bytes(0));
+    let missing = limits.lacks(false).filter(|_| !is_let);
     let lock_limit = missing.or_else(|| logged_refusal(settings.start.as_ref()?, current.segment?));
     if missing.is_none() && lock_limit == Some(LockLimit::Unexplained) {
         notes.add(
@@ -57,16 +89,29 @@ pub fn next_start(
                  limits of its owner with the alert log",
         );
     }
-    let pending = match &settings.parameters {
+    let pending = match (&settings.parameters, current.segment) {
         _ if current.requested.is_automatic_asm() => Pending::Unchanged,
-        None if settings.is_unread => Pending::Unknown,
-        None => Pending::Unchanged,
-        Some(next) => demand(next, settings, current).map_or(Pending::Unchanged, |demand| {
-            let own = current.segment.map_or(Bytes(0), |segment| segment.size);
-            let of_host = beyond(next.sga_max_size().unwrap_or(own), own);
-            let lock_limit = of_host.or_else(|| limit_beside(lacks(None)?, current.landing()));
-            Pending::Changed(demand, PoolState { lock_limit, ..pool_state.clone() })
-        }),
+        (None, _) if settings.is_unread => Pending::Unknown,
+        (_, None) => Pending::Unchanged,
+        (Some(next), Some(segment)) if let Some(why) = next.unclear(next.sga_max_size().max(Some(segment.size))) => {
+            notes.add(format!("{why}, so what the next start needs is unknown"));
+            Pending::Unknown
+        }
+        (next, Some(segment)) => {
+            let (requested, shared_memory) = (current.requested, segment.to_reserve);
+            let unchanged = Demand { requested, max_connections: 0, shared_memory };
+            let demand = next.as_ref().map_or(unchanged, |next| demand(next, segment, settings, current));
+            let size = next.as_ref().and_then(Parameters::sga_max_size).unwrap_or(segment.size);
+            let refuses = || start_limits::of_host(limits.root, size, segment.size).or_else(|| limits.lacks(is_let));
+            let refused = (demand != unchanged).then(refuses).flatten();
+            let asks = demand.requested.huge_pages != HugePages::Off && !demand.requested.never_in_huge_pages();
+            let lost = || limits.lost(settings.start.as_ref(), current, notes);
+            let lock_limit = refused.or_else(|| (asks && missing.is_none()).then(lost)?);
+            match demand == unchanged && lock_limit.is_none() {
+                true => Pending::Unchanged,
+                false => Pending::Changed(demand, PoolState { lock_limit, ..pool_state.clone() }),
+            }
+        }
     };
     (lock_limit, pending)
 }
@@ -85,53 +130,32 @@ fn logged_refusal(start: &LastStart, segment: &Segment) -> Option<LockLimit> {
     }
 }
 
-/// What the next start asks for; `None` for what runs.
-fn demand(next: &Parameters, settings: &Settings, current: &CurrentStart<'_>) -> Option<Demand> {
-    let segment = current.segment?;
-    let requested = requested_next(next, &current.requested, settings.version());
+/// What the next start asks for. Without `use_large_pages` that of the running one remains, because its default differs between releases
+/// and on Exadata.
+fn demand(next: &Parameters, segment: &Segment, settings: &Settings, current: &CurrentStart<'_>) -> Demand {
+    let (setting, is_automatic) = (next.get("use_large_pages"), next.memory_target().is_some());
+    let mut requested = requested_by(setting, settings.version(), is_automatic, next.sga_max_size());
+    if setting.is_none() {
+        requested.huge_pages = current.requested.huge_pages;
+        requested.product = current.requested.product.with_memory_target(is_automatic);
+    }
     let same_size = match (&settings.start, next.sga_max_size(), current.huge_page_size) {
         (_, None, _) => true,
         (Some(start), size, _) if !start.parameters.is_empty() => start.parameters.sga_max_size() == size,
         (_, Some(size), Some(page)) => is_about(segment, size, page),
         _ => true,
     };
-    if same_size
-        && requested.huge_pages == current.requested.huge_pages
-        && requested.product == current.requested.product
-    {
-        return None;
-    }
-    let shared_memory = match (next.sga_max_size(), current.huge_page_size) {
-        (Some(size), Some(page)) if !same_size => page.times(page.pages_to_hold(rounded(size)).saturating_add(EXTRA)),
-        _ => segment.to_reserve,
+    let is_same =
+        requested.huge_pages == current.requested.huge_pages && requested.product == current.requested.product;
+    let (requested, shared_memory) = match (next.sga_max_size(), current.huge_page_size) {
+        _ if same_size && is_same => (current.requested, segment.to_reserve),
+        (Some(size), Some(page)) if !same_size => {
+            (requested, page.times(page.pages_to_hold(rounded(size)).saturating_add(EXTRA)))
+        }
+        _ => (requested, segment.to_reserve),
     };
     // An assessment does not use the number of connections.
-    Some(Demand { requested, max_connections: 0, shared_memory })
-}
-
-/// The settings of the next start by its parameters; where they do not have `use_large_pages`, that of the running one
-/// remains, because its default differs between releases and on Exadata.
-fn requested_next(next: &Parameters, running: &Requested, version: Option<&str>) -> Requested {
-    let mut requested =
-        requested_by(next.get("use_large_pages"), version, next.memory_target().is_some(), next.sga_max_size());
-    if next.get("use_large_pages").is_none() {
-        requested.huge_pages = running.huge_pages;
-        requested.product = running.product.with_memory_target(next.memory_target().is_some());
-    }
-    requested
-}
-
-/// The permission that the next start lacks by `limit` where the running one landed so.
-fn limit_beside(limit: LockLimit, landing: Landing) -> Option<LockLimit> {
-    match limit {
-        // Whoever has huge pages was let, whatever its groups are now.
-        LockLimit::ShmGroup { .. } | LockLimit::Either { limit: None, .. } if landing == Landing::Hugetlb => None,
-        // It is not in the group, so memlock let it.
-        LockLimit::Either { limit: Some(limit), .. } if landing == Landing::Hugetlb => {
-            Some(LockLimit::Memlock { limit, others: Bytes(0) })
-        }
-        limit => Some(limit),
-    }
+    Demand { requested, max_connections: 0, shared_memory }
 }
 
 /// Whether a segment is that of an SGA with this SGA_MAX_SIZE, which the instance rounds.

@@ -6,7 +6,7 @@ use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState, Product,
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages};
 use hugepage_sizing::Wants;
 
-use crate::readers::locate::{Search, database_of};
+use crate::readers::locate::Search;
 use crate::readers::{LastStart, OracleKind, Parameters, alert_log};
 use crate::sga::{EXTRA, rounded};
 use crate::start_limits::GRID_REGISTRY;
@@ -38,7 +38,8 @@ impl Settings {
     /// The names of the database: DB_UNIQUE_NAME and DB_NAME by the parameters; then by the path of its alert log, in lower case.
     pub(crate) fn database_names(&self) -> Vec<String> {
         let of_parameters = self.known().flat_map(|known| ["db_unique_name", "db_name"].map(|name| known.get(name)));
-        let of_log = self.log.as_deref().and_then(database_of);
+        // `orcl` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
+        let of_log = self.log.as_deref().and_then(|log| log.rsplit_once("/diag/rdbms/")?.1.split('/').next());
         of_parameters.chain([of_log]).flatten().map(str::to_owned).collect()
     }
 
@@ -130,11 +131,11 @@ impl<'a> NextRequest<'a> {
             return Wants::None("use_large_pages = FALSE".into());
         }
         let Some(size) = size else { return Wants::None("this kernel has no huge pages".into()) };
+        if let Some(why) = self.first.and_then(|first| first.unclear(self.sga)) {
+            return Wants::Unknown(why);
+        }
         if self.memory_target.is_some() {
             return Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm".into());
-        }
-        if self.sga.zip(self.first).is_some_and(|(sga, parameters)| parameters.components() > sga) {
-            return Wants::Unknown("its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into());
         }
         let expected = self.settings.start.as_ref().and_then(|start| start.pages_of(size)?.expected);
         let configured = self.sga.map(|sga| size.pages_to_hold(rounded(sga)));

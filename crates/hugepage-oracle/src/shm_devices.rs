@@ -22,15 +22,14 @@ pub struct Devices(Vec<(Device, PageSize)>);
 impl Devices {
     /// The devices of this host; for a tree of files only the mounted ones.
     pub fn find(root: &Root) -> Result<Self, ReadError> {
-        let mut found = Vec::new();
+        let mut found = Self::default();
         let sizes = pool::sizes(root).unwrap_or_default();
         if root.is_live() {
             let base = PageSize::base();
             for size in std::iter::once(base).chain(sizes) {
-                found.extend(probe(root, size, size != base)?.map(|device| (device, size)));
+                found.0.extend(probe(root, size, size != base)?.map(|device| (device, size)));
             }
         }
-        let mut found = Self(found);
         found.add_mounts(root, mounts::PATH)?;
         Ok(found)
     }

@@ -60,27 +60,30 @@ impl HostOfStarts<'_> {
     }
 }
 
-/// An instance that does not run, as far as the kernel cares.
+/// An instance that starts, as far as the kernel cares.
 pub(crate) struct StartLimits<'a> {
-    pub host: &'a HostOfStarts<'a>,
+    pub root: &'a Root,
+    pub held: &'a dyn Fn(u32) -> Bytes,
     /// The owner of its program; `None` if unknown.
     pub owner: Option<u32>,
     pub kind: OracleKind,
     pub start: Option<&'a LastStart>,
+    /// Whether the last start got huge pages.
+    pub is_let: bool,
 }
 
 impl StartLimits<'_> {
     /// What the kernel requires for segments of at least `size` bytes in huge pages and the owner does not have (`can_do_hugetlb_shm` in
     /// fs/hugetlbfs/inode.c); `None` if nothing is known to be missing. What is unknown is a note.
     pub fn permission(&self, size: Bytes, notes: &mut Notes) -> Option<LockLimit> {
-        let root = self.host.root;
+        let root = self.root;
         let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten().and_then(|gid| gid.parse().ok());
         let owner = self.owner();
         let is_member = group.zip(owner.as_ref()).and_then(|(gid, owner)| accounts::is_member(root, owner.uid, gid));
         let counts_memlock = Advisories::known().affects("shm_memlock", &KernelRelease::text(root)?);
-        let others = owner.as_ref().map_or(Bytes(0), |owner| (self.host.held)(owner.uid));
+        let others = owner.as_ref().map_or(Bytes(0), |owner| (self.held)(owner.uid));
         // The kernel let the owner have huge pages.
-        let was_let = others > Bytes(0) || self.was_let();
+        let was_let = others > Bytes(0) || self.is_let;
         // A tree may lack what its host has.
         let is_known = is_member.is_some() || group.is_none() || root.is_tree();
         let mut unexplained = |why: &str| {
@@ -114,16 +117,10 @@ impl StartLimits<'_> {
         }
     }
 
-    /// Whether the last start got huge pages.
-    fn was_let(&self) -> bool {
-        let mut rows = self.start.into_iter().flat_map(LastStart::huge_pages);
-        rows.any(|row| row.allocated.is_some_and(|pages| pages.0 > 0))
-    }
-
     /// The account that owns its program. A tree has the owners of whoever made it, so there it is the one that manuals name.
     fn owner(&self) -> Option<Account> {
-        let all = accounts::accounts(self.host.root).ok()?;
-        if !self.host.root.is_tree() {
+        let all = accounts::accounts(self.root).ok()?;
+        if !self.root.is_tree() {
             return all.into_iter().find(|account| Some(account.uid) == self.owner);
         }
         let names: &[&str] = if self.kind == OracleKind::Database { &["oracle"] } else { &["grid", "oracle"] };
@@ -135,10 +132,10 @@ impl StartLimits<'_> {
     fn memlock(&self, owner: Option<&Account>, needed: Bytes) -> Result<Option<Rlimit>, String> {
         let of_log = self.start.and_then(|start| start.memlock);
         let bytes = |limit: Rlimit| limit.bytes().unwrap_or(Bytes(u64::MAX));
-        if self.host.root.exists(GRID_REGISTRY) {
+        if self.root.exists(GRID_REGISTRY) {
             return Ok(of_log);
         }
-        let of_conf = owner.map(|owner| limits_conf::memlock(self.host.root, owner));
+        let of_conf = owner.map(|owner| limits_conf::memlock(self.root, owner));
         let is_less = matches!(&of_conf, Some(Ok(Some(limit))) if bytes(*limit) < needed);
         match (of_log.is_some_and(|limit| bytes(limit) >= needed), owner) {
             (true, _) if is_less => {
@@ -146,8 +143,8 @@ impl StartLimits<'_> {
             }
             (true, _) => Ok(of_log),
             (false, None) => Err("the account of its owner, for limits.conf, is not in /etc/passwd".to_owned()),
-            (false, Some(owner)) => match service_of(self.host.root, owner) {
-                Some(unit) => Err(format!("{unit} runs as its owner, with a memlock limit of systemd's")),
+            (false, Some(owner)) => match service_of(self.root, owner) {
+                Some(unit) => Err(format!("{unit} may run as its owner, with a memlock limit of systemd's")),
                 None => Ok(of_log.into_iter().chain(of_conf.transpose()?.flatten()).max_by_key(|limit| bytes(*limit))),
             },
         }
@@ -157,21 +154,28 @@ impl StartLimits<'_> {
 /// A unit that runs as `owner`, or a drop-in.
 fn service_of(root: &Root, owner: &Account) -> Option<String> {
     let (mut files, mut places) = (RootFiles::new(root, MAX_UNITS), Vec::from(UNITS.map(str::to_owned)));
-    let is_owner = |line: &str| {
-        let user = line.split_once('=').filter(|(key, _)| key.trim() == "User").map(|(_, user)| user.trim());
-        user.is_some_and(|user| user == owner.name || user.parse() == Ok(owner.uid))
+    let is_of_owner = |text: &str| {
+        let starts_it = ["dbstart", "sqlplus", "/bin/oracle"].iter().any(|program| text.contains(program));
+        text.lines().filter_map(|line| line.split_once('=')).any(|(key, value)| match key.trim() {
+            "User" => {
+                let user = value.trim().trim_matches(['"', '\'']);
+                user == owner.name || user.parse() == Ok(owner.uid) || starts_it && user.contains(['%', '\\'])
+            }
+            // Without a session of PAM, as su(1) opens one.
+            "ExecStart" => value.contains("setpriv") && value.contains(&owner.name),
+            _ => false,
+        })
     };
     while let Some(place) = places.pop() {
         for path in files.names(&place).ok()?.into_iter().map(|name| format!("{place}/{name}")) {
             match files.read(&path) {
-                Ok(Some(RootEntry::Text(text))) if text.lines().any(is_owner) => return Some(path),
+                Ok(Some(RootEntry::Text(text))) if is_of_owner(&text) => return Some(path),
                 Ok(Some(RootEntry::Directory)) if path.ends_with(".service.d") => places.push(path),
                 // What `systemctl link` has linked is elsewhere; a mask is no regular file.
                 Ok(Some(RootEntry::Link(target))) if path.ends_with(".service") && target != "/dev/null" => {
-                    match files.read(&target) {
-                        Ok(Some(RootEntry::Text(text))) if !text.lines().any(is_owner) => {}
-                        Ok(Some(RootEntry::Text(_))) | Err(_) => return Some(path),
-                        Ok(_) => {}
+                    let found = files.read(&target);
+                    if found.is_err() || matches!(found, Ok(Some(RootEntry::Text(text))) if is_of_owner(&text)) {
+                        return Some(path);
                     }
                 }
                 _ => {}
@@ -186,8 +190,7 @@ pub fn of_host(root: &Root, size: Bytes, own: Bytes) -> Option<LockLimit> {
     let limit = |name: &str| sysctl::running(root, name).ok().flatten()?.parse::<u64>().ok();
     let segments = sysvipc::read(root).unwrap_or_default();
     let page = root.base_page_size().ok()?;
-    let whole = |size: Bytes| page.times(page.pages_to_hold(size));
-    let all = segments.iter().map(|size| whole(*size)).fold(Bytes(0), Bytes::saturating_add);
+    let all = segments.iter().map(|size| page.times(page.pages_to_hold(*size))).fold(Bytes(0), Bytes::saturating_add);
     let others = all.saturating_sub(own);
     if let Some(pages) = limit("kernel.shmall") {
         let limit = Bytes(pages.saturating_mul(page.bytes().0));
@@ -198,8 +201,7 @@ pub fn of_host(root: &Root, size: Bytes, own: Bytes) -> Option<LockLimit> {
         }
     }
     let (most, largest) = (limit("kernel.shmmni")?, limit("kernel.shmmax").unwrap_or(u64::MAX).max(1));
-    let others = segments.len() as u64;
     // Segments that end before may be any of them.
     let needed = if own > Bytes(0) { 0 } else { size.0.div_ceil(largest) };
-    (others.saturating_add(needed) > most).then_some(LockLimit::Shmmni { limit: most })
+    (needed.saturating_add(segments.len() as u64) > most).then_some(LockLimit::Shmmni { limit: most })
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::PoolState;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, Pages, Root};
 use hugepage_sizing::{StoppedDatabase, Wants};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::readers::oratab::{self, OratabEntry};
 use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::running::RunningOracle;
 use crate::settings::{NextRequest, Settings};
-use crate::start_limits::{self, HostOfStarts, StartLimits};
+use crate::start_limits::{self, GRID_REGISTRY, HostOfStarts, StartLimits};
 
 /// Why an instance does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +87,17 @@ impl StoppedOracle {
     }
 }
 
+/// What Grid Infrastructure may start, if no database is among the `known` instances: it keeps a list of its own.
+pub fn unlisted(root: &Root, mut known: impl Iterator<Item = OracleKind>) -> Option<StoppedDatabase> {
+    let is_unlisted = root.exists(GRID_REGISTRY) && known.all(|kind| kind != OracleKind::Database);
+    let wants = Wants::Unknown("Grid Infrastructure may have databases that are not in /etc/oratab".to_owned());
+    let (kind, name) = ("oracle".into(), "of srvctl".to_owned());
+    is_unlisted.then_some(StoppedDatabase { kind, name, page_size: None, wants, is_manual: false })
+}
+
+/// A running instance, by its SID.
+pub type Named<'a> = (&'a str, &'a RunningOracle);
+
 /// Whose files a process reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
@@ -98,21 +109,12 @@ pub enum Claim {
     OfNobody,
 }
 
-/// A running instance with its name.
-#[derive(Clone, Copy, Debug)]
-pub struct NamedOracle<'a> {
-    /// The SID.
-    pub sid: &'a str,
-    /// The instance.
-    pub oracle: &'a RunningOracle,
-}
-
 /// The instances of oratab that do not run, in its order. An entry that names the database of a running instance of a
 /// cluster stands for that instance. `running`: those that oratab may have. `home`: the only one that is looked at. `is_mine`: who reads
 /// the files of a home with a program of that user, `None` if that is not visible. Each with the number of its entry.
 pub fn stopped(
     host: &HostOfStarts<'_>,
-    running: &[NamedOracle<'_>],
+    running: &[Named<'_>],
     home: Option<&String>,
     is_mine: &dyn Fn(Option<u32>) -> Claim,
     notes: &mut Notes,
@@ -129,10 +131,8 @@ pub fn stopped(
             Claim::Mine => {}
             Claim::OfAnother => continue,
             Claim::OfNobody => {
-                notes.add(format!(
-                    "{} of oratab is not counted: the owner of its program is no service account",
-                    entry.sid
-                ));
+                let sid = &entry.sid;
+                notes.add(format!("{sid} of oratab is not counted: the owner of its program is no service account"));
                 continue;
             }
         }
@@ -152,8 +152,7 @@ pub fn stopped(
 }
 
 /// Whether a running instance is the one that an entry names, by its SID or by its database.
-fn stands_for(listed: &[OratabEntry], files: &InstanceFiles, running: &NamedOracle<'_>, entry: &OratabEntry) -> bool {
-    let NamedOracle { sid, oracle } = running;
+fn stands_for(listed: &[OratabEntry], files: &InstanceFiles, (sid, oracle): &Named<'_>, entry: &OratabEntry) -> bool {
     if *sid == entry.sid {
         return true;
     }
@@ -182,7 +181,8 @@ fn inspect(
     let (page_size, pool) = host.pool();
     let wants = request.wants(page_size, instance.kind, &entry.home);
     let start = settings.start.as_ref();
-    let limits = StartLimits { host, owner, kind: instance.kind, start };
+    let is_let = start.is_some_and(|start| start.huge_pages().any(|row| row.allocated > Some(Pages(0))));
+    let limits = StartLimits { root: host.root, held: host.held, owner, kind: instance.kind, start, is_let };
     let lock_limit = request.least_segments(&wants, page_size).and_then(|size| {
         start_limits::of_host(host.root, size, Bytes(0)).or_else(|| limits.permission(size, &mut notes))
     });

@@ -308,7 +308,7 @@ fn a_note_of_size_stands_once() {
     for file in ["data/postgresql.conf", "srv/other/postgresql.conf"] {
         fs::write(path(file), "shared_buffers = '1 %'\n").unwrap();
     }
-    assert_eq!((times("'1 %' is not a size"), times("has changed since the server")), (1, 1), "of a changed file");
+    assert_eq!(times("'1 %' is not a size"), 1, "of a changed file");
     let conf = fs::File::open(path("data/postgresql.conf")).unwrap();
     conf.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     assert_eq!(times("'1 %' is not a size"), 1);

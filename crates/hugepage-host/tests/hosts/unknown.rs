@@ -121,7 +121,11 @@ fn a_configuration_that_is_not_understood() {
         host.write("data/PG_VERSION", "17\n");
         let server = host.server();
         let expected = if note.is_some() { Outlook::Unknown } else { Outlook::Hugetlb };
-        assert_eq!((server.status.outlook, server.status.crash_outlook()), (expected, Some(Outlook::Hugetlb)), "{line}");
+        assert_eq!(
+            (server.status.outlook, server.status.crash_outlook()),
+            (expected, Some(Outlook::Hugetlb)),
+            "{line}"
+        );
         assert!(note.is_none_or(|note| server.notes.iter().any(|one| one.contains(note))), "{:?}", server.notes);
     }
 }

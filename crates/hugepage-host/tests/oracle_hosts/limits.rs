@@ -133,3 +133,54 @@ fn a_start_that_was_refused_its_pages() {
         assert_eq!(is_noted, hint.is_none(), "{:?}", instance.notes);
     }
 }
+
+/// Whoever is in huge pages was let at its start. A group or a limit that has changed since may refuse the next one.
+#[test]
+fn a_permission_that_is_gone_since_the_start() {
+    const GROUP: &str = "/proc/sys/vm/hugetlb_shm_group";
+    const LIMITS: &str = "/etc/security/limits.d/90-oracle.conf";
+    for (kernel, file, text, outlook) in [
+        ("6.1.0-18-amd64", GROUP, "54321", Outlook::Hugetlb),
+        ("6.1.0-18-amd64", GROUP, "999", Outlook::Unknown),
+        ("6.1.0-18-amd64", GROUP, "0", Outlook::Unknown),
+        // Before 5.18 memlock is enough.
+        (KERNELS[2], GROUP, "999", Outlook::Hugetlb),
+        (KERNELS[4], GROUP, "999", Outlook::Hugetlb),
+        (KERNELS[1], LIMITS, "oracle - memlock 64", Outlook::Unknown),
+        (KERNELS[4], LIMITS, "oracle - memlock 64", Outlook::Unknown),
+        (KERNELS[1], LIMITS, "oracle - memlock 8388608", Outlook::Hugetlb),
+        (KERNELS[1], LIMITS, "grid - memlock 64", Outlook::Hugetlb),
+        // Grid Infrastructure starts instances with limits of its own.
+        (KERNELS[1], "/etc/oracle/olr.loc", "", Outlook::Hugetlb),
+    ] {
+        let host = OracleHost::new(kernel, 16, (2052, 0));
+        if file == "/etc/oracle/olr.loc" {
+            host.write(LIMITS, "oracle - memlock 64");
+        }
+        host.run(&Running { segments: vec![(4 * GIB + 8 * MIB, 2048)], ..Running::default() });
+        host.write(&format!("{DB_HOME}/dbs/initorcl.ora"), "*.sga_max_size=4G\n*.use_large_pages='ONLY'\n");
+        host.write(file, text);
+        let survey = host.survey();
+        let instance = running(&survey, "orcl");
+        let message = advice::message(&instance.status);
+        assert_eq!(instance.status.outlook, outlook, "{kernel} {file} {text}: {message} {:?}", instance.notes);
+        let is_noted = instance
+            .notes
+            .iter()
+            .any(|note| note.contains("memlock limit of its owner") || note.contains("less memlock"));
+        assert_eq!(is_noted, outlook == Outlook::Unknown, "{:?}", instance.notes);
+        assert_eq!(sizing(&survey).recommended.map(|pages| pages.0), Some(2052), "its need is known");
+    }
+}
+
+/// Who asks for no huge pages loses nothing by a limit.
+#[test]
+fn a_limit_that_does_not_matter() {
+    let host = OracleHost::new(KERNELS[1], 16, (0, 0));
+    host.write("/etc/security/limits.conf", "oracle - memlock 64\n");
+    host.run(&in_base(None));
+    host.write(&format!("{DB_HOME}/dbs/initorcl.ora"), "*.sga_max_size=4G\n*.use_large_pages='FALSE'\n");
+    let survey = host.survey();
+    let instance = running(&survey, "orcl");
+    assert!(!instance.notes.iter().any(|note| note.contains("memlock")), "{:?}", instance.notes);
+}

@@ -108,6 +108,29 @@ fn a_pending_spfile_is_foretold() {
     }
 }
 
+/// Values that only Oracle may understand, and pools for which the SGA grows.
+#[test]
+fn a_parameter_file_that_is_not_understood() {
+    for (file, part) in [
+        ("*.sga_max_size=16.5G\n", Some("sga_max_size")),
+        ("*.sga_max_size=\\\n 24G\n", Some("sga_max_size")),
+        ("*.sga_max_size=8G\n*.memory_target=1e10\n", Some("memory_target")),
+        ("*.sga_max_size=8G\n*.use_large_pages=MAYBE\n", Some("use_large_pages")),
+        ("*.sga_max_size=8G\n*.db_cache_size=6G\n*.shared_pool_size=3G\n", Some("its pools are larger")),
+        ("*.sga_max_size=8G\n*.db_cache_size=6G\n*.db_flash_cache_size=64G\n", None),
+        ("*.sga_max_size=8G\n*.db_cache_size='6 GB'\n*.control_files=(a,\\\nb)\n", None),
+    ] {
+        let host = host(KERNELS[1], None, "", None);
+        host.write(&format!("{DB_HOME}/dbs/spfileorcl.ora"), file);
+        let survey = host.survey();
+        let instance = running(&survey, "orcl");
+        assert_eq!(instance.status.facts.pending == Pending::Unknown, part.is_some(), "{file} {:?}", instance.notes);
+        if let Some(part) = part {
+            assert!(instance.notes.iter().any(|note| note.contains(part)), "{file} {:?}", instance.notes);
+        }
+    }
+}
+
 /// The pool for the next start is what is recommended, and the hint has it.
 #[test]
 fn the_pool_for_the_next_start() {

@@ -47,7 +47,7 @@ fn the_group_decides_since_5_18() {
         match cause {
             Some(_) => assert_eq!(
                 hint,
-                "Run \"sysctl -w vm.hugetlb_shm_group=54321\", put it into /etc/sysctl.d, and start the instance."
+                "Run \"sysctl -w vm.hugetlb_shm_group=54321\" and put it into /etc/sysctl.d, then start the instance."
             ),
             None => assert_eq!(hint, "Start the instance: the host now has what it lacked."),
         }
@@ -105,6 +105,18 @@ fn memlock_decides_before_5_18() {
             );
         }
     }
+}
+
+/// A limit and a need that are the same in GB are told in kB.
+#[test]
+fn memlock_that_is_nearly_enough() {
+    let host = OracleHost::new(KERNELS[1], 64, (9000, 9000));
+    host.home(DB_HOME);
+    host.write("/etc/oratab", &format!("orcl:{DB_HOME}:Y\n"));
+    host.write(&format!("{DB_HOME}/dbs/initorcl.ora"), "*.sga_max_size=16G\n");
+    host.write("/etc/security/limits.conf", "oracle - memlock 16777216\n");
+    let message = stopped(&host.survey(), "orcl").message();
+    assert!(message.ends_with("its memlock limit is 16777216 kB; 16785408 kB is needed."), "{message}");
 }
 
 /// With a limit of 64 kB at the last start: lines for groups and for everybody count, and what can't be known is no failure.
@@ -190,7 +202,7 @@ fn shmall_stops_a_start_in_whatever_pages() {
                 assert_eq!(
                     hint.unwrap(),
                     format!(
-                        "Run \"sysctl -w kernel.shmall={pages}\", put it into /etc/sysctl.d, and start the instance."
+                        "Run \"sysctl -w kernel.shmall={pages}\" and put it into /etc/sysctl.d, then start the instance."
                     )
                 );
             } else if setting != "FALSE" {
@@ -284,5 +296,52 @@ fn dev_shm_holds_what_runs_too() {
         }
         let message = stopped(&host.survey(), "down").message();
         assert_eq!(message.contains("too small for the 8 GB of all"), is_told, "{size}: {message}");
+    }
+}
+
+/// The kernel counts memlock by user and `kernel.shmall` for all: who starts first gets what is not enough for two.
+#[test]
+fn two_that_are_stopped_share_the_limits() {
+    for (memlock_kb, shmall, outlook) in [
+        (8 << 20, 1 << 30, Outlook::Unknown),
+        (9 << 20, 1 << 30, Outlook::Hugetlb),
+        (9 << 20, 1_500_000, Outlook::Unknown),
+        (9 << 20, 2_200_000, Outlook::Hugetlb),
+    ] {
+        let host = OracleHost::new(KERNELS[1], 16, (5000, 5000));
+        host.home(DB_HOME);
+        host.write("/etc/oratab", &format!("a:{DB_HOME}:Y\nb:{DB_HOME}:Y\n"));
+        host.write("/etc/security/limits.conf", &format!("oracle - memlock {memlock_kb}\n"));
+        host.write("/proc/sys/kernel/shmall", &format!("{shmall}\n"));
+        for sid in ["a", "b"] {
+            host.write(&format!("{DB_HOME}/dbs/init{sid}.ora"), "*.sga_max_size=4G\n*.use_large_pages='ONLY'\n");
+        }
+        let survey = host.survey();
+        for sid in ["a", "b"] {
+            let down = stopped(&survey, sid);
+            assert_eq!(down.outlook(), outlook, "{memlock_kb} {shmall}: {}", down.message());
+        }
+    }
+}
+
+/// limits.conf does not hold for what systemd starts, however its unit names the owner.
+#[test]
+fn units_that_may_start_an_instance() {
+    for (unit, outlook) in [
+        ("User=oracle\nExecStart=/x\n", Outlook::Unknown),
+        ("User=\"oracle\"\nExecStart=/x\n", Outlook::Unknown),
+        ("User=%i\nExecStart=/u01/dbstart\n", Outlook::Unknown),
+        ("User=\\\noracle\nExecStart=/u01/dbstart\n", Outlook::Unknown),
+        ("ExecStart=/usr/bin/setpriv --reuid oracle /u01/dbstart\n", Outlook::Unknown),
+        // systemd's own, and a session of PAM.
+        ("User=%i\nExecStart=/usr/lib/systemd/systemd --user\n", Outlook::Hugetlb),
+        ("ExecStart=/bin/su - oracle -c /u01/dbstart\n", Outlook::Hugetlb),
+        ("User=grid\nExecStart=/u01/dbstart\n", Outlook::Hugetlb),
+    ] {
+        let host = host(KERNELS[1], "ONLY");
+        host.write("/etc/security/limits.conf", "oracle - memlock unlimited\n");
+        host.write("/etc/systemd/system/one@.service", unit);
+        let survey = host.survey();
+        assert_eq!(stopped(&survey, "orcl").outlook(), outlook, "{unit}");
     }
 }

@@ -36,7 +36,7 @@ pub fn last_start(files: &InstanceFiles, path: &str) -> Result<Option<LastStart>
 
 /// The last start in a log, or what it has of it. `left`: how many bytes may be searched; those that were are subtracted.
 pub fn last_start_in(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<LastStart>> {
-    let from = find_last(log, left)?.map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
+    let from = find_starts(log, left, 1)?.pop().map_or(0, |start| start.saturating_sub(BYTES_BEFORE_START as u64));
     let mut bytes = Vec::new();
     read_at(log, from, BYTES_BEFORE_START + MAX_START_BYTES, &mut bytes)?;
     Ok(start_in(&bytes, from > 0))
@@ -63,25 +63,17 @@ fn start_in(bytes: &[u8], within: bool) -> Option<LastStart> {
         let ended = line.strip_suffix(b"\n");
         let line = ended.unwrap_or(line);
         let line = String::from_utf8_lossy(&line[..line.len().min(MAX_LINE_BYTES)]);
-        match ended {
-            Some(_) => parser.line(&line),
-            None => parser.cut_line(&line),
-        }
+        parser.line(&line, ended.is_none());
     }
     parser.finish()
 }
 
-/// The offset of the last line of a log that begins a start, whatever the log's length; `Ok(None)` if what is searched has none. The
-/// phrase within another line does not count. `left`: how many bytes may be searched; those that were are subtracted.
-pub fn find_last(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<u64>> {
-    Ok(find_starts(log, left, 1)?.pop())
-}
-
-/// The offsets of up to `most` lines that begin a start, the last first, in the last `left` bytes.
+/// The offsets of up to `most` lines that begin a start, the last first, in the last `left` bytes. The phrase within another line does
+/// not count.
 fn find_starts(log: &mut (impl Read + Seek), left: &mut u64, most: usize) -> io::Result<Vec<u64>> {
     // Forwards within a block: backwards no finder compares more than a byte at a time.
     let finder = Finder::new(START);
-    let (mut block, mut found, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut block, mut offsets) = (Vec::new(), Vec::new());
     let mut upto = log.seek(SeekFrom::End(0))?;
     while *left > 0 && upto > 0 {
         // With the bytes before and after a line that crosses the border of two blocks.
@@ -90,9 +82,8 @@ fn find_starts(log: &mut (impl Read + Seek), left: &mut u64, most: usize) -> io:
         let before = usize::try_from(from - begin).unwrap_or(MAX_TIME_BYTES);
         let length = usize::try_from(upto - from).unwrap_or(BLOCK_BYTES);
         read_at(log, begin, before + length + START.len() - 1, &mut block)?;
-        found.clear();
         // What lies before the block is the next one's.
-        found.extend(finder.find_iter(&block).filter(|at| (before..before + length).contains(at)));
+        let found: Vec<_> = finder.find_iter(&block).filter(|at| (before..before + length).contains(at)).collect();
         for &at in found.iter().rev() {
             let start_of_line = at.saturating_sub(MAX_TIME_BYTES);
             if begins_line(&block[start_of_line..at], begin == 0 && start_of_line == 0) {
@@ -130,31 +121,23 @@ fn read_at(log: &mut (impl Read + Seek), from: u64, count: usize, bytes: &mut Ve
 
 /// The changes with SCOPE=SPFILE or BOTH behind the last start in the log at `path`; `Ok(None)` if no start is found there.
 pub fn changes_since_start(files: &InstanceFiles, path: &str) -> Result<Option<Vec<ParameterChange>>, ReadError> {
-    files.search_log(path, &mut { limit::ALERT_LOG }, changes_since_start_within)
+    files.search_log(path, &mut { limit::ALERT_LOG }, changes_since_start_in)
 }
 
 /// The statements since the last start, of a log of which `left` bytes may be read; those that were are subtracted.
-fn changes_since_start_within(
-    log: &mut (impl Read + Seek),
-    left: &mut u64,
-) -> io::Result<Option<Vec<ParameterChange>>> {
-    let Some(start) = find_last(log, left)? else { return Ok(None) };
+fn changes_since_start_in(log: &mut (impl Read + Seek), left: &mut u64) -> io::Result<Option<Vec<ParameterChange>>> {
+    let Some(start) = find_starts(log, left, 1)?.pop() else { return Ok(None) };
     log.seek(SeekFrom::Start(start))?;
     let mut log = BufReader::with_capacity(BLOCK_BYTES, log.take(*left));
     let (mut changes, mut line) = (Vec::new(), Vec::new());
     while changes.len() <= MAX_CHANGES && log.by_ref().take(MAX_STATEMENT_BYTES).read_until(b'\n', &mut line)? > 0 {
         // Without its end it may be cut within a value.
-        changes.extend(line.strip_suffix(b"\n").and_then(change_in));
+        let whole = line.strip_suffix(b"\n").filter(|line| memmem::find(line, STATEMENT.as_bytes()).is_some());
+        changes.extend(whole.and_then(|line| change(&String::from_utf8_lossy(line))));
         line.clear();
     }
     *left = log.get_ref().limit();
     Ok(Some(changes))
-}
-
-/// The change that a line is about.
-fn change_in(line: &[u8]) -> Option<ParameterChange> {
-    let at = memmem::find(line, STATEMENT.as_bytes())?;
-    line[..at].trim_ascii().is_empty().then(|| change(&String::from_utf8_lossy(&line[at..])))?
 }
 
 /// Parses `ALTER SYSTEM SET sga_max_size='16G' SCOPE=SPFILE SID='*';` and `ALTER SYSTEM RESET memory_target
@@ -218,7 +201,7 @@ mod tests {
         let begin = "Starting ORACLE instance (normal)\n";
         let values = |text: &str| {
             let found =
-                changes_since_start_within(&mut io::Cursor::new(text.as_bytes()), &mut { limit::ALERT_LOG }).unwrap();
+                changes_since_start_in(&mut io::Cursor::new(text.as_bytes()), &mut { limit::ALERT_LOG }).unwrap();
             found.map(|all| all.into_iter().filter_map(|change| change.value).collect::<Vec<_>>())
         };
         assert_eq!(values(&set(1)), None);

@@ -158,12 +158,6 @@ pub fn is_numbered(sid: &str, database: &str) -> bool {
     number.is_some_and(is_number)
 }
 
-/// DB_UNIQUE_NAME in lower case by the path of an alert log: `orcl` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
-pub fn database_of(log: &str) -> Option<&str> {
-    let (_, within) = log.rsplit_once("/diag/rdbms/")?;
-    within.split('/').next().filter(|name| !name.is_empty())
-}
-
 /// The alert log in an ADR home, and when it was last written.
 fn log_in(files: &InstanceFiles, home: &str, sid: &str) -> Option<(SystemTime, String)> {
     let path = format!("{home}/trace/alert_{sid}.log");
@@ -173,14 +167,10 @@ fn log_in(files: &InstanceFiles, home: &str, sid: &str) -> Option<(SystemTime, S
 /// Candidates for ORACLE_BASE of this ORACLE_HOME, the most likely first: the installer's record (orabasetab), the
 /// directory above `product`, and for a Grid Infrastructure home the directories beside it that have a `diag`.
 pub fn bases(files: &InstanceFiles, home: &str, notes: &mut Notes) -> Vec<String> {
-    let mut bases = Vec::new();
     let table = files.read_text(&format!("{home}/install/orabasetab"), limit::CONFIGURATION);
-    let table = notes.keep(if_there(table)).flatten();
-    for line in table.unwrap_or_default().lines().filter(|line| !line.starts_with('#')) {
-        if let Some(base) = line.strip_prefix(home).and_then(|rest| rest.strip_prefix(':')?.split(':').next()) {
-            bases.push(base.to_owned());
-        }
-    }
+    let table = notes.keep(if_there(table)).flatten().unwrap_or_default();
+    let of_home = |line: &str| line.strip_prefix(home)?.strip_prefix(':')?.split(':').next().map(str::to_owned);
+    let mut bases: Vec<_> = table.lines().filter_map(of_home).collect();
     if let Some((base, _)) = home.rsplit_once("/product/") {
         bases.push(base.to_owned());
     } else if let Some((above, _)) = home.rsplit_once('/').and_then(|(above, _)| above.rsplit_once('/')) {

@@ -1,11 +1,12 @@
 //! Initialisation parameters: from an init.ora, from an spfile, or as an alert log lists them. The few that affect
 //! memory are read by name. Oracle decides whether a value is valid.
 
+use hugepage_assess::model::UseLargePages;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes};
 use serde::{Deserialize, Serialize};
 
-use crate::readers::words::{is_name, size};
+use crate::readers::words::{is_name, whole_size};
 
 /// The depth to which an IFILE may name another one (Database Reference, IFILE).
 const MAX_INCLUDE_DEPTH: usize = 3;
@@ -62,7 +63,7 @@ impl Parameters {
 
     /// A size, `3G`.
     pub fn size(&self, name: &str) -> Option<Bytes> {
-        size(self.get(name)?)
+        whole_size(self.get(name)?)
     }
 
     /// What /dev/shm has to hold at a start: MEMORY_MAX_TARGET, or MEMORY_TARGET if that is larger. `None` if neither is set: with either
@@ -76,11 +77,23 @@ impl Parameters {
         self.size("sga_max_size").max(self.size("sga_target")).filter(|size| size.0 > 0)
     }
 
-    /// What its pools need by their own parameters: a start with a smaller SGA is refused, or takes more.
-    pub fn components(&self) -> Bytes {
+    /// Why the need of a start is unknown, though it was read. `sga`: the size of shared memory.
+    pub fn unclear(&self, sga: Option<Bytes>) -> Option<String> {
+        const SIZES: [&str; 4] = ["sga_max_size", "sga_target", "memory_target", "memory_max_target"];
         let is_pool = |name: &str| ["_cache_size", "_pool_size", "inmemory_size"].iter().any(|end| name.ends_with(end));
-        let pools = self.0.iter().filter(|one| is_pool(&one.name) && !one.name.starts_with('_'));
-        pools.filter_map(|one| size(&one.value)).fold(Bytes(0), Bytes::saturating_add)
+        // The flash cache is a file.
+        let is_pool = |name: &str| is_pool(name) && !name.starts_with('_') && name != "db_flash_cache_size";
+        let is_odd = |one: &&Parameter| match &*one.name {
+            "use_large_pages" => UseLargePages::parse(&one.value).is_none(),
+            name => (SIZES.contains(&name) || is_pool(name)) && whole_size(&one.value).is_none(),
+        };
+        if let Some(Parameter { name, .. }) = self.0.iter().find(is_odd) {
+            return Some(format!("the value of {name} in its parameters is not understood"));
+        }
+        let pools = self.0.iter().filter(|one| is_pool(&one.name)).filter_map(|one| whole_size(&one.value));
+        let is_larger =
+            self.memory_target().is_none() && sga.is_some_and(|sga| pools.fold(Bytes(0), Bytes::saturating_add) > sga);
+        is_larger.then(|| "its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into())
     }
 
     /// Applies a change of the spfile.

@@ -43,18 +43,12 @@ enum Section {
 }
 
 impl StartupParser {
-    /// Reads a line without its end.
-    pub fn line(&mut self, line: &str) {
+    /// Reads a line. Of the last line of a log, which has no end, the numbers may be cut, so only the fact of a start counts.
+    pub fn line(&mut self, line: &str, is_cut: bool) {
         let (time, content) = Timestamp::split(line).map_or((None, line.trim()), |(time, rest)| (Some(time), rest));
-        self.now = time.or(self.now.take());
-        self.content(content);
-    }
-
-    /// Reads the last line of a log without its end: its numbers may be cut, so only the fact of a start counts.
-    pub fn cut_line(&mut self, line: &str) {
-        let content = Timestamp::split(line).map_or(line.trim(), |(_, rest)| rest);
-        if content.starts_with(START) {
-            self.line(line);
+        if !is_cut || content.starts_with(START) {
+            self.now = time.or(self.now.take());
+            self.content(content);
         }
     }
 

@@ -43,6 +43,12 @@ pub fn size(text: &str) -> Option<Bytes> {
     value.checked_mul(factor).map(Bytes)
 }
 
+/// A size that nothing follows, not even the rest of a number: `16.5G` is none.
+pub fn whole_size(text: &str) -> Option<Bytes> {
+    let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().to_ascii_uppercase();
+    ["", "K", "KB", "M", "MB", "G", "GB", "T", "TB"].contains(&&*unit).then(|| size(text))?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +71,21 @@ mod tests {
             ("18446744073709551615K", None),
         ] {
             assert_eq!(size(text), bytes.map(Bytes), "{text}");
+        }
+        for (text, is_whole) in [
+            ("16G", true),
+            ("16 gb ", true),
+            ("17179869184", true),
+            ("16.5G", false),
+            ("16,5G", false),
+            ("16e9", false),
+            ("0x400000000", false),
+            ("24\\", false),
+            ("16P", false),
+            ("16G 5", false),
+            ("\\", false),
+        ] {
+            assert_eq!(whole_size(text).is_some(), is_whole, "{text}");
         }
     }
 }

@@ -140,10 +140,10 @@ fn of_permission(cause: Cause, lock_limit: Option<LockLimit>, needed: Bytes) -> 
                 Some(LockLimit::Either { limit: Some(limit), .. }) => (limit, Bytes(0)),
                 _ => (Bytes(0), Bytes(0)),
             };
-            let beside = match others {
-                Bytes(0) => String::new(),
-                others => format!(", beside {others} of other instances of its owner"),
-            };
+            let beside = (others > Bytes(0)).then(|| format!(", beside {others} of other instances of its owner"));
+            let is_close = limit.to_string() == needed.to_string();
+            let shown = |size: Bytes| if is_close { format!("{} kB", size.0 / 1024) } else { size.to_string() };
+            let (limit, needed, beside) = (shown(limit), shown(needed), beside.unwrap_or_default());
             format!("its memlock limit is {limit}; {needed} is needed{beside}")
         }
         (_, Some(LockLimit::Either { .. })) => {

@@ -10,6 +10,8 @@ use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::{Misfit, PoolNeed, Sizing, StoppedDatabase, Wants};
 use serde::Serialize;
 
+const NO_POOL: &str = "this kernel has no pool of the pages that it asks for";
+
 /// The recommended pools of a host, and what they were derived from.
 pub struct HostSizing {
     pub survey: Survey,
@@ -35,8 +37,8 @@ impl HostSizing {
         let at_boot: Vec<_> = down.iter().filter(|one| !one.is_manual).filter_map(StoppedDatabase::need).collect();
         let at_boot = survey.sizings_beside(&at_boot);
         let enough = |all: &Sizing| {
-            let without = Sizing::of_size(&at_boot, all.page_size)?.recommended;
-            let without = without.filter(|without| Some(*without) < all.recommended)?;
+            let recommended = Sizing::of_size(&at_boot, all.page_size)?.recommended;
+            let without = recommended.filter(|without| Some(*without) < all.recommended)?;
             Some(format!("{without} pages of {} are enough without what is manual", all.page_size))
         };
         let by_hand = down.iter().filter(|one| one.is_manual && one.wants.pages() != Some(Pages(0)));
@@ -109,9 +111,9 @@ impl SizeOutput {
         let HostSizing { survey, down, sizings, .. } = host;
         let mut notes = [&host.by_hand[..], &host.notes].concat();
         notes.extend(survey.instances.iter().filter_map(Instance::note_on_size));
-        notes.extend(survey.host.notes.iter().cloned());
-        notes.extend(survey.instances.iter().flat_map(|instance| instance.notes.iter().cloned()));
-        notes.extend(survey.host.stopped.iter().flat_map(|stopped| stopped.notes.iter().cloned()));
+        let of_instances = survey.instances.iter().flat_map(|instance| &instance.notes);
+        let of_stopped = survey.host.stopped.iter().flat_map(|stopped| &stopped.notes);
+        notes.extend(survey.host.notes.iter().chain(of_instances).chain(of_stopped).cloned());
         let (not_counted, mut said) = (not_counted(survey, down), Notes::default());
         // Why a need is unknown is said where it is not counted.
         let is_reason = |note: &str| not_counted.iter().any(|one| one.reason.contains(note));
@@ -145,16 +147,16 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
             Some(_) if facts.requested.never_in_huge_pages() => {
                 ("its kind of shared memory cannot be in huge pages".into(), true)
             }
-            Some(_) if facts.may_request_next() && facts.pool_state.pool.known().is_none() => {
-                ("this kernel has no pool of the pages that it asks for".into(), false)
-            }
+            Some(_) if facts.may_request_next() && facts.pool_state.pool.known().is_none() => (NO_POOL.into(), false),
             Some(_) => ("huge pages are turned off in its configuration".into(), true),
         };
-        let (instance, kind) = (instance.id.name.clone(), instance.id.kind());
-        Some(UncountedServer { instance, kind, reason, is_known })
+        Some(UncountedServer { instance: instance.id.name.clone(), kind: instance.id.kind(), reason, is_known })
     });
     let down = down.iter().filter_map(|down| {
+        let size = down.page_size.or(survey.host.default_page_size());
         let (why, is_known) = match &down.wants {
+            // A pool that is not seen has no recommendation.
+            Wants::Pages(..) if size.is_none_or(|size| survey.host.pool(size).is_none()) => (NO_POOL.to_owned(), false),
             Wants::Pages(..) => return None,
             Wants::None(why) => (why.to_string(), true),
             Wants::Unknown(why) => (why.clone(), false),
@@ -196,14 +198,11 @@ impl SessionsOutput {
         let row = |instance: &String, shared_memory, own_per_session: Option<Bytes>| {
             let own = Bytes(own_per_session.unwrap_or_default().0.saturating_mul(sessions));
             let at = |size| own.saturating_add(tables(sessions, shared_memory, size));
-            let instance = instance.clone();
-            let (page_tables_base, page_tables_huge) = (at(base), huge.map(at));
+            let (instance, page_tables_base, page_tables_huge) = (instance.clone(), at(base), huge.map(at));
             SessionRow { instance, shared_memory, own_per_session, page_tables_base, page_tables_huge }
         };
-        let running = survey
-            .instances
-            .iter()
-            .filter_map(|one| Some(row(&one.id.name, one.status.facts.segment_size()?, one.memory.page_tables.min)));
+        let of = |one: &Instance| Some(row(&one.id.name, one.status.facts.segment_size()?, one.memory.page_tables.min));
+        let running = survey.instances.iter().filter_map(of);
         let down = host.down.iter().filter_map(|down| match down.wants {
             Wants::Pages(pages, _) => Some(row(&down.name, down.page_size.or(huge)?.times(pages), None)),
             _ => None,
