@@ -94,7 +94,7 @@ REFUSED = {
 UNCLEAR = {
     "shared_buffers = '64MB": "line 1 of",
     "max_stack_depth = 100kB": "max_stack_depth is set",
-    "shared_buffers = '64MB # MB'": "the value of shared_buffers is not given",
+    "shared_buffers = '64MB # MB'": "'64MB # MB' is not a size",
 }
 
 

@@ -12,7 +12,7 @@ use hugepage_kernel::fields::value;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize};
-use hugepage_oracle::next_start::{RunningLimits, next_start};
+use hugepage_oracle::next_start::{RunningLimits, lacks_group, next_start};
 use hugepage_server::server::{nodes_of_process, pool_of_size};
 use serde::{Deserialize, Serialize};
 
@@ -121,8 +121,9 @@ impl InspectContext<'_> {
             ServerSettings::PostgreSql(settings) => self.postgresql_request(unchanged, files, id, &settings, notes),
             ServerSettings::Oracle(_, settings) => {
                 let current = unchanged.current_start();
+                let (root, gid) = (self.root, lacks_group(self.root, id.pid));
                 let owner = id.place.uid.filter(|_| id.place.container.is_none());
-                let limits = RunningLimits { root: self.root, owner, pid: id.pid, memlock: memory.memlock };
+                let limits = RunningLimits { root, owner, gid, memlock: memory.memlock };
                 let (lock_limit, pending) = next_start(&settings, &current, &unchanged.pool_state, &limits, notes);
                 let pool_state = PoolState { lock_limit, ..unchanged.pool_state };
                 ServerRequest { pool_state, pending, ..unchanged }

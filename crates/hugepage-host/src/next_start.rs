@@ -155,8 +155,8 @@ impl ServerFiles<'_> {
 /// options of a cluster. Debian's own template is not in it, because an upgrade of its package restarts no server.
 pub(super) fn of_service(root: &Root, service: &str, configured: &Configured) -> Vec<PathBuf> {
     let template = service.split_once('@').map(|(name, _)| format!("{name}@.service"));
-    let of_pg_ctl = configured.files.sources.first().map(|file| file.with_file_name("pg_ctl.conf"));
-    let mut files = Vec::from_iter(of_pg_ctl);
+    let configuration = configured.files.sources.first();
+    let mut files = Vec::from_iter(configuration.map(|file| file.with_file_name("pg_ctl.conf")));
     for name in [Some(service), template.as_deref()].into_iter().flatten() {
         for unit in UNITS.map(|directory| format!("{directory}/{name}")) {
             let drop_ins = PathBuf::from(format!("{unit}.d"));
@@ -164,10 +164,8 @@ pub(super) fn of_service(root: &Root, service: &str, configured: &Configured) ->
             files.extend([PathBuf::from(unit), drop_ins]);
         }
     }
-    files.retain(|file| {
-        root.exists(&file.to_string_lossy()) && !file.ends_with("usr/lib/systemd/system/postgresql@.service")
-    });
-    files
+    let of_debian = |file: &PathBuf| file.ends_with("lib/systemd/system/postgresql@.service");
+    files.into_iter().filter(|file| root.exists(&file.to_string_lossy()) && !of_debian(file)).collect()
 }
 
 /// What a standby with these settings has.

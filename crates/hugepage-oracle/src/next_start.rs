@@ -19,8 +19,8 @@ use crate::start_limits::{self, StartLimits};
 pub struct RunningLimits<'a> {
     /// The host.
     pub root: &'a Root,
-    /// Its PMON.
-    pub pid: i32,
+    /// The group of its PMON that does not let it have huge pages ([`lacks_group`]).
+    pub gid: Option<u32>,
     /// The user of its PMON; `None` in a container, whose accounts are not the host's.
     pub owner: Option<u32>,
     /// The memory that it may lock.
@@ -31,7 +31,7 @@ impl RunningLimits<'_> {
     /// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
     /// before 5.18 a limit on locked memory of at least their size. Whoever `is_let` has what its kernel requires.
     fn lacks(&self, is_let: bool) -> Option<LockLimit> {
-        let gid = self.lacks_group()?;
+        let gid = self.gid?;
         match (Advisories::known().affects("shm_memlock", &KernelRelease::text(self.root)?), self.memlock?) {
             (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock { limit, others: Bytes(0) }),
             // It is not in the group, so memlock let it.
@@ -43,22 +43,9 @@ impl RunningLimits<'_> {
         }
     }
 
-    /// The group of PMON if it has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
-    fn lacks_group(&self) -> Option<u32> {
-        const CAP_IPC_LOCK: u64 = 1 << 14;
-        let text = self.root.read_short(&format!("/proc/{}/status", self.pid), str::to_owned).ok()?;
-        let line = |name: &str| value(&text, name);
-        let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
-        let group = sysctl::running(self.root, "vm.hugetlb_shm_group").ok().flatten()?;
-        let mut all = line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
-        let is_let = capabilities & CAP_IPC_LOCK != 0 || all.any(|gid| gid == group);
-        // The effective group is the second of four (proc(5)).
-        line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok().filter(|_| !is_let)
-    }
-
     /// What may refuse a start what the running instance has: the group or limits.conf has changed since.
     fn lost(&self, start: Option<&LastStart>, current: &CurrentStart<'_>, notes: &mut Notes) -> Option<LockLimit> {
-        let segment = current.segment.filter(|_| self.owner.is_some() && self.lacks_group().is_some())?;
+        let segment = current.segment.filter(|_| self.owner.and(self.gid).is_some())?;
         let is_asm = matches!(current.requested.product, Product::Oracle { is_asm: true, .. });
         let kind = if is_asm { OracleKind::Asm } else { OracleKind::Database };
         let start = &LastStart { memlock: self.memlock, ..start.cloned().unwrap_or_default() };
@@ -70,6 +57,19 @@ impl RunningLimits<'_> {
         notes.add("vm.hugetlb_shm_group or the memlock limit of its owner is not what it was at the start");
         Some(LockLimit::Unexplained)
     }
+}
+
+/// The group of PMON if it has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
+pub fn lacks_group(root: &Root, pid: i32) -> Option<u32> {
+    const CAP_IPC_LOCK: u64 = 1 << 14;
+    let text = root.read_short(&format!("/proc/{pid}/status"), str::to_owned).ok()?;
+    let line = |name: &str| value(&text, name);
+    let capabilities = line("CapEff").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())?;
+    let group = sysctl::running(root, "vm.hugetlb_shm_group").ok().flatten()?;
+    let mut all = line("Gid").into_iter().chain(line("Groups")).flat_map(str::split_ascii_whitespace);
+    let is_let = capabilities & CAP_IPC_LOCK != 0 || all.any(|gid| gid == group);
+    // The effective group is the second of four (proc(5)).
+    line("Gid")?.split_ascii_whitespace().nth(1)?.parse().ok().filter(|_| !is_let)
 }
 
 /// What refuses the running instance huge pages, and what its next start asks for. `pool_state`: what a start finds.
