@@ -10,16 +10,19 @@ use hugepage_oracle::readers::{OracleInstance, OracleProcess};
 use super::processes::{Credentials, ProcessGlance, Seen, arguments};
 use super::service_accounts::ServiceAccounts;
 
+/// The kind of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiscoveredKind {
     /// A postmaster, with the arguments of its command line.
     PostgreSql(Vec<String>),
+    /// An instance of Oracle.
     Oracle(OracleInstance),
 }
 
 /// A server with its processes.
 #[derive(Clone, Debug)]
 pub struct DiscoveredServer {
+    /// What it is.
     pub who: DiscoveredKind,
     /// The postmaster, or PMON.
     pub pid: i32,

@@ -239,18 +239,17 @@ impl InspectContext<'_> {
     ) -> Option<String> {
         // A container repeats the command line of its first process.
         let is_first = |text: &str| value(text, "NSpid")?.split_ascii_whitespace().last().map(|last| last == "1");
-        let repeats = self.root.read_short(&format!("/proc/{}/status", id.pid), is_first).ok().flatten();
-        if let Some(name) = configured.option_with_effect().filter(|_| repeats != Some(true)) {
+        let repeats = || self.root.read_short(&format!("/proc/{}/status", id.pid), is_first).ok().flatten();
+        if let Some(name) = configured.option_with_effect().filter(|_| repeats() != Some(true)) {
             let why = "which only pg_ctl restart repeats, so what another restart needs is unknown";
             return Some(format!("the command line of process {} sets {name}, {why}", id.pid));
         }
         let program = process::link(self.root, id.pid, "exe").ok().flatten();
         let deleted = program.and_then(|path| path.strip_suffix(" (deleted)").map(PathBuf::from));
-        let (files, service) = (InstanceFiles::own(self.root), id.service.as_ref());
+        let files = InstanceFiles::own(self.root);
         let is_newer = |path: &PathBuf| files.last_change(path).is_some_and(|(at, _)| is_later(at));
-        let newer =
-            || service.and_then(|service| of_service(self.root, service, configured).into_iter().find(is_newer));
-        let path = deleted.or_else(newer)?.display().to_string();
+        let newer = |service: &String| of_service(self.root, service, configured).into_iter().find(is_newer);
+        let path = deleted.or_else(|| id.service.as_ref().and_then(newer))?.display().to_string();
         Some(format!("\"{path}\" has changed since process {} started, so what a restart needs is unknown", id.pid))
     }
 }

@@ -10,9 +10,7 @@ use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
 use hugepage_start::{StartAnswer, majors};
 
 use super::postgresql::{Configured, max_connections, requested_by_settings};
-
-/// Where systemd finds units.
-const UNITS: [&str; 3] = ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];
+use super::postgresql_units::PLACES;
 
 /// The program of a start.
 #[derive(Clone, Copy, Debug)]
@@ -152,13 +150,13 @@ impl ServerFiles<'_> {
 }
 
 /// What is there of the files that decide what a service starts: its units with their drop-ins, those of its template, and Debian's
-/// options of a cluster. Debian's own template is not in it, because an upgrade of its package restarts no server.
+/// options of a cluster. Not what becomes newer without a restart: units of generators, and Debian's own template by an upgrade.
 pub(super) fn of_service(root: &Root, service: &str, configured: &Configured) -> Vec<PathBuf> {
     let template = service.split_once('@').map(|(name, _)| format!("{name}@.service"));
     let configuration = configured.files.sources.first();
     let mut files = Vec::from_iter(configuration.map(|file| file.with_file_name("pg_ctl.conf")));
     for name in [Some(service), template.as_deref()].into_iter().flatten() {
-        for unit in UNITS.map(|directory| format!("{directory}/{name}")) {
+        for unit in PLACES.iter().filter(|place| !place.contains("/generator")).map(|place| format!("{place}/{name}")) {
             let drop_ins = PathBuf::from(format!("{unit}.d"));
             files.extend(root.list(&format!("{unit}.d")).iter().flatten().map(|name| drop_ins.join(name)));
             files.extend([PathBuf::from(unit), drop_ins]);

@@ -15,7 +15,7 @@ use super::postgresql_service::{IN_CONTAINER, Service, may_start, specified, tel
 use crate::readers::{self, Owner};
 
 /// Where units are, those first that count before others at the next boot, which empties the last.
-const PLACES: [&str; 10] = [
+pub(super) const PLACES: [&str; 10] = [
     "/etc/systemd/system.control",
     "/run/systemd/generator.early",
     "/etc/systemd/system",

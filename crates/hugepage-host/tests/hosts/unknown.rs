@@ -176,6 +176,10 @@ fn what_starts_it_has_changed_since() {
         ("postgresql-17.service", "etc/systemd/system/postgresql-17.service.d/x.conf", true),
         ("postgresql@17-main.service", "etc/systemd/system/postgresql@17-main.service.d/x.conf", true),
         ("postgresql@17-main.service", "etc/systemd/system/postgresql@.service", true),
+        ("postgresql-17.service", "etc/systemd/system.control/postgresql-17.service.d/50-LimitAS.conf", true),
+        ("postgresql-17.service", "usr/local/lib/systemd/system/postgresql-17.service", true),
+        ("postgresql-17.service", "lib/systemd/system/postgresql-17.service", true),
+        ("postgresql-17.service", "run/systemd/generator.late/postgresql-17.service", false),
         ("postgresql@17-main.service", "etc/postgresql/17/main/pg_ctl.conf", true),
         ("postgresql@17-main.service", "etc/systemd/system/postgresql.service.d/x.conf", false),
         // An upgrade of postgresql-common restarts no server.
