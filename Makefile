@@ -8,7 +8,7 @@
 #   DESTDIR       where a packager wants the files; for make image, where they were installed, or a package was unpacked
 #   BUILD_PROFILE cargo's: release, or quick, which is sooner compiled (default: release)
 #   BUILD_DIR     what `make` leaves for `make install` (default: build/pgN; the profile is part of the name, if not release)
-#   DEBFULLNAME, DEBEMAIL  who answers for it in that metadata (default: the developers)
+#   DEBFULLNAME, DEBEMAIL  who answers for it in metadata (default: MAINTAINERS, else the developers)
 #   PROJECT_URL   the project's page in the metadata for PGXN, which is also that of its repository (default: none)
 #   IMAGE_DIR     where make image puts the image's files (default: build/pgN-image)
 #   IMAGE_OS      the distribution that the library was compiled on (default: this one's code name)
@@ -29,7 +29,8 @@ BUILD_DIR ?= build/pg$(PG_MAJOR)$(patsubst %,-%,$(filter-out release,$(BUILD_PRO
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 LIBRARY = $(BUILD_DIR)/$(EXTNAME).so
 LIBRARY_CRATES := $(addprefix crates/hugepage-,assess kernel server start)
-SOURCES := Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find src $(LIBRARY_CRATES:%=%/src) -name '*.rs')
+MANIFESTS := Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs crates/*/columns.txt)
+SOURCES := $(MANIFESTS) $(shell find src $(LIBRARY_CRATES:%=%/src) -name '*.rs' -o -name '*.toml')
 
 # One static program for every host, whatever C library that has. A target is named so that the flags are not those of
 # build scripts and macros as well, which can't be static.
@@ -70,7 +71,7 @@ $(DATA_built): $(EXTNAME).control Cargo.toml
 	sed 's/@VERSION@/$(EXTVERSION)/' $< >$@
 
 sidecar: $(SIDECAR)
-$(SIDECAR): Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs) $(shell find crates/*/src)
+$(SIDECAR): $(MANIFESTS) $(shell find crates/*/src)
 	RUSTFLAGS="$(RUSTFLAGS) $$(scripts/compile-flags static)" cargo build --locked --profile '$(BUILD_PROFILE)' --package hugepage-sidecar \
 		--target '$(SIDECAR_TARGET)' $$(scripts/rust-flags)
 	$(MKDIR_P) '$(BUILD_DIR)'
@@ -113,8 +114,8 @@ RESOURCES = $(if $(PROJECT_URL),"resources": { "homepage": "$(PROJECT_URL)"$(com
 comma = ,
 # A version with a hyphen is one before a release: 2.0.0-rc1.
 STATUS = $(if $(findstring -,$(EXTVERSION)),testing,stable)
-MAINTAINER = $(if $(DEBEMAIL),$(DEBFULLNAME) <$(DEBEMAIL)>,the pg_hugepages developers)
-META.json: META.json.in Cargo.toml
+MAINTAINER = $(shell DEBFULLNAME='$(DEBFULLNAME)' DEBEMAIL='$(DEBEMAIL)' scripts/maintainer || echo 'the pg_hugepages developers')
+META.json: META.json.in Cargo.toml MAINTAINERS
 	sed 's/@VERSION@/$(EXTVERSION)/g; s/@STATUS@/$(STATUS)/; s|@MAINTAINER@|$(MAINTAINER)|; s|@RESOURCES@|$(RESOURCES)|' $< >$@
 
 # CloudNativePG's layout: lib and share/extension at the root. Nothing else of the server or the distribution.
@@ -129,9 +130,14 @@ image:
 	$(INSTALL_DATA) '$(DESTDIR)$(datadir)/$(MODULEDIR)/$(EXTNAME).control' '$(DESTDIR)$(datadir)/$(MODULEDIR)/$(EXTNAME)'--*.sql \
 		'$(IMAGE_DIR)/share/extension/'
 	$(INSTALL_DATA) packaging/licences/$(EXTNAME).copyright '$(IMAGE_DIR)/licenses/$(EXTNAME)/copyright'
-	for file in Dockerfile metadata.hcl; do \
-		sed 's/@VERSION@/$(EXTVERSION)/g; s/@MAJOR@/$(PG_MAJOR)/g; s/@OS@/$(IMAGE_OS)/g' packaging/image/$$file.in \
-			>'$(IMAGE_DIR)'/$$file || exit; \
+	sed 's/@VERSION@/$(EXTVERSION)/g; s/@MAJOR@/$(PG_MAJOR)/g; s/@OS@/$(IMAGE_OS)/g; s|@MAINTAINER@|$(MAINTAINER)|' \
+		packaging/image/Dockerfile.in >'$(IMAGE_DIR)/Dockerfile'
+
+# The directory pg-hugepages for postgres-extensions-containers of CloudNativePG, which takes its files from a Debian package.
+catalogue:
+	$(MKDIR_P) build/pg-hugepages
+	for file in Dockerfile README.md metadata.hcl; do \
+		sed 's/@VERSION@/$(EXTVERSION)/g; s|@MAINTAINER@|$(MAINTAINER)|' packaging/cloudnative-pg/$$file.in >build/pg-hugepages/$$file || exit; \
 	done
 
 # The source archive for PGXN, and one that has the crates as well: it compiles without a network.
@@ -145,4 +151,4 @@ dist: META.json
 	cd build/dist/$(DIST) && cargo vendor --locked --versioned-dirs vendor >.cargo/config.toml
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$$(git log -1 --format=%ct)" -C build/dist -cJf $(DIST)-vendored.tar.xz $(DIST)
 
-.PHONY: library sidecar install-library install-sidecar install-sidecar-share uninstall-library uninstall-sidecar dist image
+.PHONY: library sidecar install-library install-sidecar install-sidecar-share uninstall-library uninstall-sidecar dist image catalogue

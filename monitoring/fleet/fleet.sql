@@ -69,6 +69,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     each record;
+    detail text;
 BEGIN
     FOR each IN
         SELECT substr(c.relname, length('on_') + 1) AS server, c.oid::regclass AS relation
@@ -79,8 +80,10 @@ BEGIN
         BEGIN
             RETURN QUERY EXECUTE format('SELECT %L, *, NULL::text FROM %s', each.server, each.relation);
         EXCEPTION WHEN OTHERS THEN
+            -- The message names the foreign server alone; the reason is the detail.
+            GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
             server := each.server;
-            error := SQLERRM;
+            error := concat_ws(': ', SQLERRM, nullif(detail, ''));
             RETURN NEXT;
         END;
     END LOOP;

@@ -25,6 +25,12 @@ _hugepage__sidecar() {
             hugepage__sidecar,check)
                 cmd="hugepage__sidecar__subcmd__check"
                 ;;
+            hugepage__sidecar,collapse)
+                cmd="hugepage__sidecar__subcmd__collapse"
+                ;;
+            hugepage__sidecar,completions)
+                cmd="hugepage__sidecar__subcmd__completions"
+                ;;
             hugepage__sidecar,explain)
                 cmd="hugepage__sidecar__subcmd__explain"
                 ;;
@@ -39,6 +45,9 @@ _hugepage__sidecar() {
                 ;;
             hugepage__sidecar,report)
                 cmd="hugepage__sidecar__subcmd__report"
+                ;;
+            hugepage__sidecar,reserve)
+                cmd="hugepage__sidecar__subcmd__reserve"
                 ;;
             hugepage__sidecar,size)
                 cmd="hugepage__sidecar__subcmd__size"
@@ -58,6 +67,12 @@ _hugepage__sidecar() {
             hugepage__sidecar__subcmd__help,check)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__check"
                 ;;
+            hugepage__sidecar__subcmd__help,collapse)
+                cmd="hugepage__sidecar__subcmd__help__subcmd__collapse"
+                ;;
+            hugepage__sidecar__subcmd__help,completions)
+                cmd="hugepage__sidecar__subcmd__help__subcmd__completions"
+                ;;
             hugepage__sidecar__subcmd__help,explain)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__explain"
                 ;;
@@ -72,6 +87,9 @@ _hugepage__sidecar() {
                 ;;
             hugepage__sidecar__subcmd__help,report)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__report"
+                ;;
+            hugepage__sidecar__subcmd__help,reserve)
+                cmd="hugepage__sidecar__subcmd__help__subcmd__reserve"
                 ;;
             hugepage__sidecar__subcmd__help,size)
                 cmd="hugepage__sidecar__subcmd__help__subcmd__size"
@@ -140,7 +158,7 @@ _hugepage__sidecar() {
 
     case "${cmd}" in
         hugepage__sidecar)
-            opts="-h -V --root --timeout --help --version status size check watch metrics report apply capture explain oracle help"
+            opts="-h -V --root --timeout --help --version status size check watch metrics report apply collapse reserve capture explain completions oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -162,7 +180,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__apply)
-            opts="-h --pages --recommended --page-size --reserve-percent --service-account --persist --yes --dry-run --root --timeout --help"
+            opts="-h --pages --recommended --page-size --reserve-percent --postgresql-data --service-account --persist --yes --dry-run --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -177,6 +195,10 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --reserve-percent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --postgresql-data)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -200,7 +222,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__capture)
-            opts="-h --reserve-percent --state-dir --service-account --root --timeout --help"
+            opts="-h --reserve-percent --state-dir --service-account --anonymous --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -275,6 +297,66 @@ _hugepage__sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hugepage__sidecar__subcmd__collapse)
+            opts="-h --instance --reserve-percent --max-rate --numa-any --yes --dry-run --service-account --root --timeout --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --instance)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reserve-percent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --service-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hugepage__sidecar__subcmd__completions)
+            opts="-h --root --timeout --help bash fish zsh"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hugepage__sidecar__subcmd__explain)
             opts="-h --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -298,7 +380,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help)
-            opts="status size check watch metrics report apply capture explain oracle help"
+            opts="status size check watch metrics report apply collapse reserve capture explain completions oracle help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -340,6 +422,34 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hugepage__sidecar__subcmd__help__subcmd__collapse)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hugepage__sidecar__subcmd__help__subcmd__completions)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -493,6 +603,20 @@ _hugepage__sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hugepage__sidecar__subcmd__help__subcmd__reserve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hugepage__sidecar__subcmd__help__subcmd__size)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -536,7 +660,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__metrics)
-            opts="-h --reserve-percent --state-dir --service-account --snapshot --textfile --root --timeout --help"
+            opts="-h --reserve-percent --state-dir --service-account --snapshot --textfile --quiet --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -600,7 +724,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__columns)
-            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --root --timeout --help"
+            opts="-h --schema --role --directory --dir --synonyms --external-tables --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -736,7 +860,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__install__subcmd__sql)
-            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --root --timeout --help"
+            opts="-h --schema --role --directory --dir --synonyms --external-tables --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -808,7 +932,7 @@ _hugepage__sidecar() {
             return 0
             ;;
         hugepage__sidecar__subcmd__oracle__subcmd__uninstall__subcmd__sql)
-            opts="-h --schema --role --directory --dir --no-synonyms --external-tables --root --timeout --help"
+            opts="-h --schema --role --directory --dir --synonyms --external-tables --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -929,8 +1053,34 @@ _hugepage__sidecar() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hugepage__sidecar__subcmd__reserve)
+            opts="-h --reserve-percent --root --timeout --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --reserve-percent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hugepage__sidecar__subcmd__size)
-            opts="-h --reserve-percent --state-dir --service-account --snapshot --postgresql-data --running-only --sessions --shared-buffers --max-connections --major --format --root --timeout --help"
+            opts="-h --reserve-percent --state-dir --service-account --snapshot --postgresql-data --forget --running-only --sessions --shared-buffers --max-connections --major --format --root --timeout --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -956,6 +1106,10 @@ _hugepage__sidecar() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --forget)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --sessions)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -973,7 +1127,7 @@ _hugepage__sidecar() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "table json" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "table json kubernetes" -- "${cur}"))
                     return 0
                     ;;
                 --root)
