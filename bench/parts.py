@@ -1,4 +1,4 @@
-"""The parts of the bench: how each is measured, its table and targets, and what it writes into its page of docs."""
+"""The parts of the bench: how each is measured, its table and targets, and what it writes into its page."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 
 import backends
+import collapse
 import headlines
 import pictures
 import scrape
@@ -17,15 +18,15 @@ import worker
 from harness.markers import between_markers
 from report import Results, Target
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-BENCH, RESULTS = "bench.md", "results.md"
+ROOT = Path(__file__).resolve().parent.parent
+BENCH, RESULTS = "bench/measured.md", "docs/results.md"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part. Those of bench.md make a whole run, the others are run by name.
+    """One part. Those of measured.md make a whole run, the others are run by name.
 
-    `draw` writes its pictures into a directory; then its table is Markdown that shows them.
+    `draw` writes its pictures into a directory, if it has any; then its table is Markdown, and part of its page.
     """
 
     rows_of: Callable[[Path, bool], Iterable[dict]]
@@ -60,6 +61,7 @@ PARTS = {
     "scrape": Part(scrape.rows_of, scrape.table, scrape.targets),
     "worker": Part(worker.rows_of, targets=worker.targets, on_one_cpu=False),
     "sidecar": Part(sidecar.rows_of, targets=sidecar.targets),
+    "collapse": Part(collapse.rows_of, collapse.table, page=RESULTS, on_one_cpu=False, draw=lambda _directory, _results: []),
     "headlines": Part(headlines_by_size, pictures.measured_part, page=RESULTS, on_one_cpu=False, draw=pictures.draw),
 }
 
@@ -68,11 +70,11 @@ def write(directory: Path, name: str, results: Results, by_line: str) -> None:
     """Its pictures, and its part of the page, which is a copy of the project's if the directory has none. They get the
     directory's owner."""
     part = PARTS[name]
-    directory.mkdir(parents=True, exist_ok=True)
     page = directory / part.page
+    page.parent.mkdir(parents=True, exist_ok=True)
     if not page.exists():
-        shutil.copyfile(DOCS / part.page, page)
-    written = part.draw(directory / page.stem, results) if part.draw else []
+        shutil.copyfile(ROOT / part.page, page)
+    written = part.draw(page.with_suffix(""), results) if part.draw else []
     page.write_text(between_markers(page.read_text(), name, f"{by_line}\n\n{part.summary(results)}"))
     owner = directory.stat()
     for path in (page, *written, *{picture.parent for picture in written}):

@@ -55,7 +55,7 @@ def measured_part(points: list[Point]) -> str:
     lines += [line for why in not_measured(points) for line in (why, "")]
     for picture in PICTURES:
         if any(values(points, figure) for figure in picture.figures):
-            lines += [f"![{picture.title}](results/{picture.name}.svg)", "", f"**{picture.title}.** {picture.means}", ""]
+            lines += [f"![{picture.name}](results/{picture.name}.svg)", "", f"**{picture.title}.** {picture.means}", ""]
     return "\n".join(lines)
 
 

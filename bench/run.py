@@ -1,7 +1,7 @@
 """What the views cost, beside other queries: one command, everything in one run, as ratios.
 
 Run by `./dev bench`. Builds throwaway servers, borrows huge pages of the host and gives them back. Prints tables and whether
-each target is met; writes them to docs/bench.md and docs/results.md, each part as soon as it was measured.
+each target is met; writes them to bench/measured.md and docs/results.md, each part as soon as it was measured.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import machine
 import measure
 from harness.cluster import Install
 from harness.signals import unwind_on_signals
-from parts import BENCH, DOCS, PARTS, write
+from parts import BENCH, PARTS, ROOT, write
 from report import Results
 
 WHOLE_RUN = [name for name, part in PARTS.items() if part.page == BENCH]
@@ -33,8 +33,8 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer rounds, less memory")
     parser.add_argument("--only", choices=list(PARTS), help=f"one part (default: {', '.join(WHOLE_RUN)})")
-    parser.add_argument("--docs", type=Path, metavar="DIR", nargs="?", const=DOCS,
-                        help="write the tables into bench.md and results.md there (default: docs)")
+    parser.add_argument("--docs", type=Path, metavar="DIR", nargs="?", const=ROOT,
+                        help="write the tables into bench/measured.md and docs/results.md there (default: here)")
     parser.add_argument("--against", metavar="REV", help="a revision of git: builds it, too, and measures both in turns; exit status 1 if anything takes "
                         f"more than {against.MOST_RATIO:g} times as long as there")
     parser.add_argument("--other", type=Path, metavar="PG_CONFIG", help=argparse.SUPPRESS)    # of --against, from ./dev

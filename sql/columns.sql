@@ -20,10 +20,13 @@ WHERE p.proname LIKE 'hugepage\_%'
 ORDER BY p.proname;
 
 -- Arguments and results of functions without a view.
-SELECT p.proname, pg_get_function_arguments(p.oid) AS arguments, regexp_split_to_table(pg_get_function_result(p.oid), ', ') AS result
+SELECT p.proname, pg_get_function_arguments(p.oid) AS arguments, coalesce(a.attname, pg_get_function_result(p.oid)) AS result,
+       format_type(a.atttypid, a.atttypmod) AS type
 FROM pg_proc p
+JOIN pg_type t ON t.oid = p.prorettype
+LEFT JOIN pg_attribute a ON a.attrelid = t.typrelid AND a.attnum > 0
 WHERE p.proname LIKE 'hugepage\_%' AND p.proname NOT IN (SELECT relname FROM pg_class)
-ORDER BY p.proname;
+ORDER BY p.proname, a.attnum;
 
 SELECT p.proname FROM pg_proc p
 WHERE p.proname LIKE 'hugepage\_%' AND obj_description(p.oid, 'pg_proc') IS NULL;

@@ -85,7 +85,7 @@ SELECT bool_and(priority > 0 AND severity IN ('notice', 'warning', 'critical')
 FROM hugepage_recommendations;
 
 -- Recorded while the library is preloaded; otherwise there may be no rows.
-SELECT bool_and(event IN ('start', 'crash restart', 'change', 'reload')) IS NOT FALSE AS event,
+SELECT bool_and(event IN ('start', 'crash restart', 'change', 'collapse', 'split')) IS NOT FALSE AS event,
        bool_and(generation >= 1) IS NOT FALSE AS generation,
        bool_and(landed_in IN ('hugetlb', 'thp', 'partial thp', 'base', 'unknown')) IS NOT FALSE AS landed_in,
        bool_and(restart_outlook IN ('hugetlb', 'base', 'fails', 'unknown')) IS NOT FALSE AS outlook,

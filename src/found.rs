@@ -1,21 +1,21 @@
-//! What the asker has found, in shared memory: the answer of the server's program about a start, what sets the pool at the next
-//! boot, and the files of the configuration. It is in shared memory: nothing where the library is not preloaded.
+//! What the asker has found, as it is in shared memory: the answer of the server's program about a start, what sets the pool at the
+//! next boot, and the files of the configuration.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
 
 use hugepage_assess::model::Demand;
-use hugepage_kernel::next_boot::PoolAtBoot;
+use hugepage_kernel::memory::pool;
+use hugepage_kernel::next_boot::{BootLook, NextBoot, PoolAtBoot};
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
-use hugepage_kernel::{PageSize, Pages};
+use hugepage_kernel::{PageSize, Pages, ROOT};
 use hugepage_start::{StartAnswer, TwoStarts};
-use pgrx::lwlock::PgLwLock;
-use pgrx::{PGRXSharedMemory, pg_sys};
+use pgrx::pg_sys;
 
-use crate::shmem::{generation, now, since, system_time};
+use crate::fixed::{Few, SharedText};
+use crate::shmem::now;
 
 /// The answer on the next start of this server, with and without the options of its command line.
-pub type Answer = StartAnswer<TwoStarts<Demand>>;
+pub type Answer<Text = String> = StartAnswer<TwoStarts<Demand, Text>, Text>;
 
 /// What the server's program says of a start.
 #[derive(Clone, Debug)]
@@ -29,170 +29,160 @@ pub struct Asked {
 impl Asked {
     /// No answer; the reason.
     pub const fn unknown(why: String) -> Self {
-        Self { answer: Answer::Unknown(why), recovery: None }
+        Self {
+            answer: Answer::Unknown(why),
+            recovery: None,
+        }
     }
 }
 
 /// What the asker has found. Written by it, read by every view.
 #[derive(Clone, Copy, Default)]
 pub struct Found {
-    start: SharedAnswer,
-    boot: SharedBoot,
-    /// The files that the configuration consists of, a line each.
-    included_files: SharedText,
+    /// What a start would get.
+    pub start: Option<SharedAnswer>,
+    /// What the next boot gives.
+    pub boot: SharedBoot,
+    /// The files that the configuration consists of.
+    included_files: Few<SharedText<MAX_PATH>, MAX_INCLUDED_FILES>,
     /// Whether not all are known, or there was no room for them.
     has_more_files: bool,
 }
 
-/// An answer of the server's program about a start.
+impl Found {
+    /// The files that the configuration consists of, and whether these are all; none if the asker has not found them.
+    pub fn included_files(&self) -> (Vec<PathBuf>, bool) {
+        let names = self.included_files.iter().map(|name| name.get().into());
+        (names.collect(), !self.has_more_files)
+    }
+
+    /// Keeps the files that the configuration consists of; none if not all are known.
+    pub fn set_included_files(&mut self, names: &[&str]) {
+        let has_room =
+            names.len() <= MAX_INCLUDED_FILES && names.iter().all(|name| name.len() <= MAX_PATH);
+        self.has_more_files = names.is_empty() || !has_room;
+        let kept = if self.has_more_files { &[] } else { names };
+        self.included_files = kept.iter().map(|name| SharedText::cut(name)).collect();
+    }
+}
+
+/// The bytes of a path that has room, and the number of files.
+const MAX_PATH: usize = 256;
+const MAX_INCLUDED_FILES: usize = 64;
+/// The bytes of a reason, of the errors of a start, and of the name of a file or a person.
+const MAX_REASON: usize = 2000;
+/// The sizes of huge pages that a machine has.
+const MAX_POOLS: usize = 8;
+
+/// What the next boot gives each pool.
 #[derive(Clone, Copy, Default)]
+pub struct SharedBoot {
+    /// The time of the look, in microseconds since 2000; 0 if nobody has looked.
+    pub time: pg_sys::TimestampTz,
+    pools: Few<(PageSize, PoolAtBoot<SharedText<MAX_PATH>>), MAX_POOLS>,
+    /// Why nothing is known of a pool that is not there.
+    unknown: SharedText<MAX_PATH>,
+    /// The look itself, if it is the first after a boot.
+    pub first_look: Option<SharedLook>,
+}
+
+/// The bytes that are kept of what the sources of a boot say: of more, no later look says the same.
+const MAX_SOURCES: usize = 1200;
+
+/// A [`BootLook`].
+#[derive(Clone, Copy)]
+pub struct SharedLook {
+    boot_id: SharedText<40>,
+    machine_id: SharedText<40>,
+    boot_age_seconds: u64,
+    pools: Few<(PageSize, Pages), MAX_POOLS>,
+    sources: SharedText<MAX_SOURCES>,
+}
+
+/// An answer of the server's program about a start.
+#[derive(Clone, Copy)]
 pub struct SharedAnswer {
     /// Identifies what was asked about; see [`NextRestart::key`](crate::next_start::NextRestart::key).
     key: u64,
-    /// The time of the answer, in microseconds since 2000; 0 if there is none.
+    /// The time of the answer, in microseconds since 2000.
     time: pg_sys::TimestampTz,
-    content: AnswerContent,
+    answer: Answer<SharedText<MAX_REASON>>,
     recovery: Option<RecoveryParameters>,
-    text: SharedText,
-}
-
-#[derive(Clone, Copy, Default)]
-enum AnswerContent {
-    #[default]
-    Unknown,
-    /// The demand of a start with the options of the command line, and that of one without; `None` if they do not differ.
-    Starts(Demand, Option<Demand>),
-    Refuses,
-}
-
-/// The pool at the next boot.
-#[derive(Clone, Copy, Default)]
-struct SharedBoot {
-    /// The time of the look, in microseconds since 2000; 0 if nobody has looked.
-    time: pg_sys::TimestampTz,
-    size: Option<PageSize>,
-    text: SharedText,
 }
 
 impl SharedAnswer {
     /// The answer as others can read it.
     pub fn of(key: u64, asked: &Asked) -> Self {
-        let (content, text) = match &asked.answer {
-            Answer::Unknown(why) => (AnswerContent::Unknown, why.as_str()),
-            Answer::Starts(TwoStarts { with_options, without }) => {
-                let (without, note) = without.as_ref().map(|(demand, note)| (*demand, note.as_str())).unzip();
-                (AnswerContent::Starts(*with_options, without), note.unwrap_or_default())
-            }
-            Answer::Refuses(errors) => (AnswerContent::Refuses, errors.as_str()),
-        };
-        Self { key, time: now(), content, recovery: asked.recovery, text: SharedText::cut(text) }
+        let answer = asked.answer.clone();
+        Self {
+            key,
+            time: now(),
+            answer: answer.map_text(|text| SharedText::cut(&text)),
+            recovery: asked.recovery,
+        }
+    }
+
+    /// Whether it was given after `time`, about what has that key.
+    pub fn is_of(&self, key: u64, time: pg_sys::TimestampTz) -> bool {
+        self.key == key && self.time > time
     }
 
     /// The answer.
     pub fn asked(&self) -> Asked {
-        let text = self.text.get();
-        let answer = match self.content {
-            AnswerContent::Unknown => Answer::Unknown(text),
-            AnswerContent::Starts(with_options, without) => {
-                Answer::Starts(TwoStarts { with_options, without: without.map(|demand| (demand, text)) })
-            }
-            AnswerContent::Refuses => Answer::Refuses(text),
-        };
-        Asked { answer, recovery: self.recovery }
+        Asked {
+            answer: self.answer.map_text(|text| text.get()),
+            recovery: self.recovery,
+        }
     }
 }
 
-/// A text that is cut to what shared memory has room for.
-#[derive(Clone, Copy)]
-struct SharedText {
-    length: usize,
-    bytes: [u8; Self::ROOM],
-}
-
-impl SharedText {
-    const ROOM: usize = 2000;
-
-    fn cut(text: &str) -> Self {
-        let length = text.floor_char_boundary(Self::ROOM);
-        let mut bytes = [0; Self::ROOM];
-        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
-        Self { length, bytes }
+impl SharedBoot {
+    /// What others can read.
+    pub fn of(boot: &Result<NextBoot, String>) -> Self {
+        let why = boot.as_ref().err().map(String::as_str);
+        let boot = boot.as_ref().ok();
+        let pools = boot.into_iter().flat_map(|boot| {
+            let sizes = pool::sizes(&ROOT).unwrap_or_default().into_iter();
+            sizes.map(|size| (size, boot.pool(size).map(|text| SharedText::cut(text))))
+        });
+        let look = boot.and_then(NextBoot::first_look);
+        Self {
+            time: now(),
+            pools: pools.collect(),
+            unknown: SharedText::cut(why.unwrap_or("the kernel had no such pool at that time")),
+            first_look: look.map(|look| SharedLook {
+                boot_id: SharedText::cut(&look.boot_id),
+                machine_id: SharedText::cut(&look.machine_id),
+                boot_age_seconds: look.boot_age_seconds,
+                pools: look
+                    .pools
+                    .iter()
+                    .map(|(size, pages)| (*size, *pages))
+                    .collect(),
+                sources: SharedText::cut(&look.sources),
+            }),
+        }
     }
 
-    fn get(&self) -> String {
-        String::from_utf8_lossy(&self.bytes[..self.length.min(Self::ROOM)]).into_owned()
+    /// What it gives the pool of `size`.
+    pub fn pool(&self, size: PageSize) -> PoolAtBoot {
+        let known = self.pools.iter().find(|(of, _)| *of == size);
+        match known {
+            Some((_, pool)) => pool.map(SharedText::get),
+            None => PoolAtBoot::Unknown(self.unknown.get()),
+        }
     }
 }
 
-impl Default for SharedText {
-    fn default() -> Self {
-        Self::cut("")
-    }
-}
-
-// SAFETY: numbers alone, without a pointer; the lock guards them.
-#[allow(unsafe_code)]
-unsafe impl PGRXSharedMemory for Found {}
-
-// SAFETY: the name is the extension's own.
-#[allow(unsafe_code)]
-pub static FOUND: PgLwLock<Found> = unsafe { PgLwLock::new(c"pg_hugepages_found") };
-
-/// The asker's answer about what has that key; `None` if it has none, or the library is not preloaded.
-pub fn answer(key: u64) -> Option<Asked> {
-    found(|found| (found.start.time != 0 && found.start.key == key).then(|| found.start.asked()))?
-}
-
-/// Keeps an answer about what has that key; in the asker.
-pub fn set_answer(key: u64, asked: &Asked) {
-    change(|found| found.start = SharedAnswer::of(key, asked));
-}
-
-/// The pool of `size` at the next boot, and the time of the look; `None` if nobody has looked.
-pub fn boot(size: PageSize) -> Option<(PoolAtBoot, SystemTime)> {
-    let SharedBoot { time, text, .. } =
-        found(|found| Some(found.boot).filter(|boot| boot.time != 0 && boot.size == Some(size)))??;
-    let text = text.get();
-    let (first, rest) = text.split_once(' ').unwrap_or((&text, ""));
-    let pool = match (first, first.parse()) {
-        (_, Ok(pages)) => PoolAtBoot::Set(Pages(pages), rest.to_owned()),
-        ("unset", _) => PoolAtBoot::Unset,
-        _ => PoolAtBoot::Unknown(rest.to_owned()),
-    };
-    Some((pool, system_time(time)))
-}
-
-/// Keeps what sets the pool of `size` at the next boot: `70 FILE`, `unset` or `unknown WHY`; in the asker.
-pub fn set_boot(size: PageSize, pool: &str) {
-    let boot = SharedBoot { time: now(), size: Some(size), text: SharedText::cut(pool) };
-    change(|found| found.boot = boot);
-}
-
-/// The time since what sets the pool at the next boot was read; `None` if nobody has.
-pub fn since_boot_was_read() -> Option<Duration> {
-    since(found(|found| found.boot.time)?)
-}
-
-/// The files that the configuration consists of, and whether these are all; none if the asker has not found them.
-pub fn included_files() -> (Vec<PathBuf>, bool) {
-    let (text, is_complete) =
-        found(|found| (found.included_files.get(), !found.has_more_files)).unwrap_or((String::new(), true));
-    (text.lines().map(PathBuf::from).collect(), is_complete)
-}
-
-/// Keeps the files that the configuration consists of, a line each; nothing if not all are known. In the asker.
-pub fn set_included_files(names: &str) {
-    let has_more_files = names.is_empty() || names.len() > SharedText::ROOM;
-    let included_files = SharedText::cut(if has_more_files { "" } else { names });
-    change(|found| *found = Found { included_files, has_more_files, ..*found });
-}
-
-fn found<T>(read: impl FnOnce(&Found) -> T) -> Option<T> {
-    generation().map(|_| read(&FOUND.share()))
-}
-
-fn change(write: impl FnOnce(&mut Found)) {
-    if generation().is_some() {
-        write(&mut FOUND.exclusive());
+impl SharedLook {
+    /// The look.
+    pub fn get(&self) -> BootLook {
+        BootLook {
+            boot_id: self.boot_id.get(),
+            machine_id: self.machine_id.get(),
+            boot_age_seconds: self.boot_age_seconds,
+            pools: self.pools.iter().copied().collect(),
+            sources: self.sources.get(),
+        }
     }
 }

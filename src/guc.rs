@@ -15,7 +15,7 @@ use crate::majors;
 /// The value of a parameter in its unit; `None` if this server has no such parameter, or it is a text without a value.
 pub fn running(name: &CStr) -> Option<String> {
     // SAFETY: the name ends in a zero byte; the value stays until it is changed or asked for again, and is copied.
-    text(unsafe { pg_sys::GetConfigOption(name.as_ptr(), true, false) })
+    unsafe { text(pg_sys::GetConfigOption(name.as_ptr(), true, false)) }
 }
 
 /// `value` as a number in the unit of `flags` (guc.h), parsed by the server's function.
@@ -23,7 +23,14 @@ pub fn integer(value: &str, flags: u32) -> Option<c_int> {
     let value = CString::new(value).ok()?;
     let mut number = 0;
     // SAFETY: the text ends in a zero byte, the number is a local variable, and the hint may be null.
-    let is_valid = unsafe { pg_sys::parse_int(value.as_ptr(), &mut number, flags.cast_signed(), ptr::null_mut()) };
+    let is_valid = unsafe {
+        pg_sys::parse_int(
+            value.as_ptr(),
+            &mut number,
+            flags.cast_signed(),
+            ptr::null_mut(),
+        )
+    };
     is_valid.then_some(number)
 }
 
@@ -52,7 +59,8 @@ impl StartParameter {
 
     /// The name of the parameter.
     pub fn name(&self) -> String {
-        text(self.record().name).unwrap_or_default()
+        // SAFETY: as above.
+        unsafe { text(self.record().name) }.unwrap_or_default()
     }
 
     /// Whether the configuration files had another value when this process read them last (`pg_settings.pending_restart`).
@@ -94,14 +102,23 @@ impl LoadedFiles {
         let is_of_postmaster = unsafe { pg_sys::PgReloadTime <= pg_sys::MyStartTimestamp };
         let add = |parameter: *mut pg_sys::config_generic| {
             // SAFETY: a record of the server; its texts end in a zero byte or are null.
-            let (record, source, has_hook) =
-                unsafe { (&*parameter, path((*parameter).sourcefile), majors::has_check_hook(parameter)) };
+            let (record, source, has_hook) = unsafe {
+                (
+                    &*parameter,
+                    path((*parameter).sourcefile),
+                    majors::has_check_hook(parameter),
+                )
+            };
             let status = record.status.unsigned_abs();
-            let is_refused = status & pg_sys::GUC_IS_IN_FILE != 0 && status & pg_sys::GUC_PENDING_RESTART == 0;
+            let is_refused =
+                status & pg_sys::GUC_IS_IN_FILE != 0 && status & pg_sys::GUC_PENDING_RESTART == 0;
             if record.sourcefile.is_null() && is_refused && (is_of_postmaster || !has_hook) {
-                files.refused.extend(text(record.name));
+                // SAFETY: as above.
+                files.refused.extend(unsafe { text(record.name) });
             }
-            files.sources.extend(Some(source).filter(|path| path.is_absolute()));
+            files
+                .sources
+                .extend(Some(source).filter(|path| path.is_absolute()));
         };
         // SAFETY: the server's records.
         unsafe { majors::each_parameter(add) };
@@ -121,9 +138,17 @@ pub fn may_see_file_settings() -> bool {
     is_session() && unsafe { majors::may_execute(pg_sys::F_PG_SHOW_ALL_FILE_SETTINGS) }
 }
 
-fn text(text: *const c_char) -> Option<String> {
-    // SAFETY: a text of the server that ends in a zero byte, or null.
-    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+/// A text of the server; `None` if that is null.
+///
+/// # Safety
+/// `text` is null or ends in a zero byte.
+pub unsafe fn text(text: *const c_char) -> Option<String> {
+    // SAFETY: as the caller promises.
+    (!text.is_null()).then(|| {
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned()
+    })
 }
 
 /// A path that the server has; empty if that is null.
@@ -133,5 +158,6 @@ fn text(text: *const c_char) -> Option<String> {
 pub unsafe fn path(text: *const c_char) -> PathBuf {
     // SAFETY: as the caller promises; the text is copied.
     let text = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
-    text.map(|text| OsStr::from_bytes(text.to_bytes()).into()).unwrap_or_default()
+    text.map(|text| OsStr::from_bytes(text.to_bytes()).into())
+        .unwrap_or_default()
 }

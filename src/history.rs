@@ -7,7 +7,8 @@ use hugepage_assess::assessment::Status;
 use hugepage_assess::history::record::InstanceIdentity;
 use hugepage_assess::history::{Event, Record};
 use hugepage_kernel::host::identity;
-use hugepage_kernel::{Notes, Root};
+use hugepage_kernel::next_boot::BootLook;
+use hugepage_kernel::{Notes, ROOT};
 use hugepage_server::history::HistoryFile;
 use hugepage_server::history::file::path_of_server;
 use humantime::format_rfc3339_micros;
@@ -22,24 +23,38 @@ pub fn file() -> HistoryFile {
 
 /// A record of `status`, with the time now.
 pub fn record(event: Event, status: &Status, notes: &mut Notes) -> Record {
-    let root = Root::live();
     // Whoever asked for the record has the note about a mapping that could not be read.
-    let mapping = server::main_mapping(&root, &mut Notes::default());
+    let mapping = server::main_mapping(&mut Notes::default());
+    let instance = instance(notes);
     Record {
         postmaster_start: format_rfc3339_micros(shmem::postmaster_start()).to_string(),
         generation: shmem::generation().unwrap_or(0),
         server_version: String::from_utf8_lossy(pg_sys::PG_VERSION.to_bytes()).into_owned(),
-        host: notes.keep(identity::host_name(&root)).unwrap_or_default(),
-        boot_id: notes.keep(identity::boot_id(&root)).flatten(),
+        host: instance.machine.clone(),
+        boot_id: notes.keep(identity::boot_id(&ROOT)).flatten(),
         segment: mapping.map(|mapping| mapping.inode),
-        ..Record::new(event, format_rfc3339_micros(SystemTime::now()).to_string(), instance(notes), status)
+        ..Record::new(
+            event,
+            format_rfc3339_micros(SystemTime::now()).to_string(),
+            instance,
+            status,
+        )
     }
 }
 
 /// The last record of this instance; `None` if there is none or the history is off.
 pub fn last(instance: &InstanceIdentity) -> Option<Record> {
     let is_ours = |record: &Record| record.instance.is_past_of(instance);
-    (settings::history_size() > 0).then(|| log::ok_or_log("read the history", file().last(is_ours)))?.flatten()
+    (settings::history_size() > 0)
+        .then(|| log::ok_or_log("read the history", file().last(is_ours)))?
+        .flatten()
+}
+
+/// The first look after the boot that a record of this data directory has; `None` if none is recorded.
+pub fn first_look(boot_id: &str) -> Option<BootLook> {
+    let is_of_boot = |look: &BootLook| look.boot_id == boot_id;
+    let has_it = |record: &Record| record.boot.as_ref().is_some_and(is_of_boot);
+    file().last(has_it).ok()??.boot
 }
 
 /// Appends a record, unless the history is off.
@@ -55,10 +70,16 @@ pub fn trim() {
         return;
     }
     let file = file();
-    let Some(damaged) = log::ok_or_log("trim the history", file.trim(settings::history_size())) else { return };
+    let Some(damaged) = log::ok_or_log("trim the history", file.trim(settings::history_size()))
+    else {
+        return;
+    };
     if damaged > 0 {
         let lines = if damaged == 1 { "line" } else { "lines" };
-        log::line(format!("dropped {damaged} damaged {lines} of history file \"{}\"", file.path().display()));
+        log::line(format!(
+            "dropped {damaged} damaged {lines} of history file \"{}\"",
+            file.path().display()
+        ));
     }
 }
 
@@ -68,7 +89,7 @@ pub fn instance(notes: &mut Notes) -> InstanceIdentity {
     #[allow(unsafe_code)]
     let system_identifier = unsafe { pg_sys::GetSystemIdentifier() }.to_string();
     InstanceIdentity {
-        machine: notes.keep(identity::host_name(&Root::live())).unwrap_or_default(),
+        machine: notes.keep(identity::host_name(&ROOT)).unwrap_or_default(),
         directory: data_directory().to_string_lossy().into_owned(),
         system_identifier,
         server_version_num: pg_sys::PG_VERSION_NUM,

@@ -5,18 +5,22 @@
 
 // The server and its settings.
 mod configuration_files;
+mod fixed;
 mod found;
 mod guc;
 mod latch;
 mod library;
+mod loaded;
 mod log;
 mod majors;
 mod memory;
 mod processes;
 mod server;
 mod settings;
+mod shared;
 mod shmem;
 mod standby;
+mod transparent;
 
 // The core's answers for this server.
 mod asker;

@@ -22,7 +22,9 @@ const MAX_BYTES: usize = 1000;
 fn hugepage_library_version(needed: Option<&[u8]>) -> Result<&'static str, ErrorReport> {
     match needed.map(ascii) {
         Some(needed) if numbers(VERSION) < numbers(&needed) => Err(other_library(
-            format!("version {needed} of pg_hugepages needs a newer library than {VERSION}, which this server runs"),
+            format!(
+                "version {needed} of pg_hugepages needs a newer library than {VERSION}, which this server runs"
+            ),
             "Restart the server if the new version is installed: a preloaded library is replaced only by a restart.",
         )),
         _ => Ok(VERSION),
@@ -57,7 +59,11 @@ static OWN: u8 = 0;
 pub fn name_for_workers() -> String {
     let path = file_of((&raw const OWN).cast());
     let fits = path.len() < pg_sys::BGW_MAXLEN as usize && !path.contains('\u{fffd}');
-    if fits { path } else { "pg_hugepages".to_owned() }
+    if fits {
+        path
+    } else {
+        "pg_hugepages".to_owned()
+    }
 }
 
 /// Raises an error in `_PG_init` if this process has the library from another file, too: both would define the same settings.
@@ -91,7 +97,11 @@ fn file_of(address: *const c_void) -> String {
     unsafe {
         libc::dladdr(address, found.as_mut_ptr());
         let name = found.assume_init().dli_fname;
-        if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+        if name.is_null() {
+            String::new()
+        } else {
+            CStr::from_ptr(name).to_string_lossy().into_owned()
+        }
     }
 }
 
@@ -101,11 +111,16 @@ pub fn other_columns(function: pg_sys::Oid) -> ErrorReport {
     #[allow(unsafe_code)]
     let function = unsafe { CStr::from_ptr(pg_sys::format_procedure(function)) }.to_string_lossy();
     let extension = extension_version();
-    let hint = match extension.as_deref().map(|extension| numbers(VERSION).cmp(&numbers(extension))) {
+    let hint = match extension
+        .as_deref()
+        .map(|extension| numbers(VERSION).cmp(&numbers(extension)))
+    {
         Some(Ordering::Less) if shmem::generation().is_some() => {
             "Restart the server: a preloaded library is replaced only by a restart."
         }
-        Some(Ordering::Less) => "Connect again: this session has loaded the library of before the update.",
+        Some(Ordering::Less) => {
+            "Connect again: this session has loaded the library of before the update."
+        }
         Some(Ordering::Greater) => "Run ALTER EXTENSION pg_hugepages UPDATE.",
         _ => "Call the function that CREATE EXTENSION pg_hugepages creates.",
     };
@@ -113,7 +128,8 @@ pub fn other_columns(function: pg_sys::Oid) -> ErrorReport {
         Some(version) => format!("that of the extension in this database is {version}"),
         None => "this database has no such extension".to_owned(),
     };
-    let message = format!("function {function} has other columns than the library of pg_hugepages returns");
+    let message =
+        format!("function {function} has other columns than the library of pg_hugepages returns");
     let detail = format!("The version of the library in this session is {VERSION}, {extension}.");
     other_library(message, hint).set_detail(detail)
 }
@@ -124,20 +140,28 @@ pub fn is_newer() -> bool {
 }
 
 fn extension_version() -> Option<String> {
-    const QUERY: &str =
-        "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'pg_hugepages'";
+    const QUERY: &str = "SELECT extversion FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'pg_hugepages'";
     Spi::get_one(QUERY).ok().flatten()
 }
 
 /// The numbers of `1.10.2`, to compare versions; a pre-release counts as its release.
 fn numbers(version: &str) -> Vec<u32> {
     let release = version.split(['-', '+']).next().unwrap_or_default();
-    release.split('.').map(|part| part.parse().unwrap_or_default()).collect()
+    release
+        .split('.')
+        .map(|part| part.parse().unwrap_or_default())
+        .collect()
 }
 
 /// Text of a caller of any encoding and length: what is not ASCII, or too long, becomes a question mark, which no valid argument has.
 pub fn ascii(text: &[u8]) -> String {
     let end = (text.len() > MAX_BYTES).then_some('?');
-    let shown = text.iter().take(MAX_BYTES).map(|&byte| if byte.is_ascii() { char::from(byte) } else { '?' });
+    let shown = text.iter().take(MAX_BYTES).map(|&byte| {
+        if byte.is_ascii() {
+            char::from(byte)
+        } else {
+            '?'
+        }
+    });
     shown.chain(end).collect()
 }

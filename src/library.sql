@@ -13,7 +13,10 @@ CREATE FUNCTION hugepage_refuse_overloads(functions text) RETURNS void STRICT
 SELECT hugepage_refuse_overloads(functions => pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::pg_catalog.text, ', '))
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_extension e ON p.pronamespace OPERATOR(pg_catalog.=) e.extnamespace
 WHERE e.extname OPERATOR(pg_catalog.=) 'pg_hugepages'
-    AND p.oid OPERATOR(pg_catalog.<>) 'hugepage_library_version(text)'::pg_catalog.regprocedure
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+        WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid OPERATOR(pg_catalog.=) p.oid
+            AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+            AND d.refobjid OPERATOR(pg_catalog.=) e.oid AND d.deptype OPERATOR(pg_catalog.=) 'e')
     AND p.proname OPERATOR(pg_catalog.=) ANY (ARRAY[
         'hugepage_backends', 'hugepage_findings', 'hugepage_history', 'hugepage_host', 'hugepage_library_version',
         'hugepage_nodes', 'hugepage_page_tables', 'hugepage_pools', 'hugepage_preflight', 'hugepage_recommendations',

@@ -27,7 +27,11 @@ pub fn report(level: PgLogLevel, message: LogMessage) {
         PgLogLevel::WARNING => PgSqlErrorCode::ERRCODE_WARNING,
         _ => PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
     };
-    let mut report = ErrorReport::new(code, format!("pg_hugepages: {}", message.message), "pg_hugepages");
+    let mut report = ErrorReport::new(
+        code,
+        format!("pg_hugepages: {}", message.message),
+        "pg_hugepages",
+    );
     if let Some(detail) = message.detail {
         report = report.set_detail(detail);
     }
@@ -39,7 +43,14 @@ pub fn report(level: PgLogLevel, message: LogMessage) {
 
 /// Reports `message` at its own level.
 pub fn write(message: LogMessage) {
-    report(if message.is_bad { PgLogLevel::WARNING } else { PgLogLevel::LOG }, message);
+    report(
+        if message.is_bad {
+            PgLogLevel::WARNING
+        } else {
+            PgLogLevel::LOG
+        },
+        message,
+    );
 }
 
 /// Logs one line.
@@ -88,18 +99,34 @@ pub fn forget_problems() {
 /// Logs the problems again that were logged before the logging collector ran.
 pub fn repeat_problems() {
     let problems = PROBLEMS.lock();
-    let problems = problems.map(|problems| problems.iter().map(|one| one.message.clone()).collect::<Vec<_>>());
-    problems.into_iter().flatten().for_each(|message| report(PgLogLevel::LOG, message));
+    let problems = problems.map(|problems| {
+        problems
+            .iter()
+            .map(|one| one.message.clone())
+            .collect::<Vec<_>>()
+    });
+    problems
+        .into_iter()
+        .flatten()
+        .for_each(|message| report(PgLogLevel::LOG, message));
 }
 
 fn problem(operation: &'static str, message: LogMessage) {
-    let Ok(mut problems) = PROBLEMS.lock() else { return };
-    if let Some(known) = problems.iter_mut().find(|problem| problem.message == message) {
+    let Ok(mut problems) = PROBLEMS.lock() else {
+        return;
+    };
+    if let Some(known) = problems
+        .iter_mut()
+        .find(|problem| problem.message == message)
+    {
         if !known.operations.contains(&operation) {
             known.operations.push(operation);
         }
     } else if problems.len() < MAX_PROBLEMS {
-        problems.push(Problem { message: message.clone(), operations: vec![operation] });
+        problems.push(Problem {
+            message: message.clone(),
+            operations: vec![operation],
+        });
         drop(problems);
         report(PgLogLevel::LOG, message);
     }
@@ -123,6 +150,12 @@ fn caught(operation: &str, error: &CaughtError) -> LogMessage {
     }
 }
 
-const fn plain(message: String) -> LogMessage {
-    LogMessage { is_bad: false, message, detail: None, hint: None }
+/// A message that reports no problem.
+pub const fn plain(message: String) -> LogMessage {
+    LogMessage {
+        is_bad: false,
+        message,
+        detail: None,
+        hint: None,
+    }
 }

@@ -73,7 +73,10 @@ pub unsafe fn each_parameter(take: impl FnMut(*mut pg_sys::config_generic)) {
             let mut count = 0;
             (pg_sys::get_guc_variables(&mut count), count)
         };
-        std::slice::from_raw_parts(all, usize::try_from(count).unwrap_or_default()).iter().copied().for_each(take);
+        std::slice::from_raw_parts(all, usize::try_from(count).unwrap_or_default())
+            .iter()
+            .copied()
+            .for_each(take);
         #[cfg(not(feature = "pg15"))]
         pg_sys::pfree(all.cast());
     }

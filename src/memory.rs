@@ -100,14 +100,23 @@ struct MallocOrReserve;
 impl MallocOrReserve {
     fn from_reserve(layout: Layout) -> *mut u8 {
         if !STATIC_RESERVE.is_mapped() {
-            STATIC_RESERVE.give(STATIC_RESERVE_BYTES.0.get().expose_provenance(), size_of::<StaticBytes>());
+            STATIC_RESERVE.give(
+                STATIC_RESERVE_BYTES.0.get().expose_provenance(),
+                size_of::<StaticBytes>(),
+            );
         }
         let of_call = CALL_RESERVE.allocate(layout);
-        if of_call.is_null() { STATIC_RESERVE.allocate(layout) } else { of_call }
+        if of_call.is_null() {
+            STATIC_RESERVE.allocate(layout)
+        } else {
+            of_call
+        }
     }
 
     fn owner(pointer: *mut u8) -> Option<&'static Arena> {
-        [&CALL_RESERVE, &STATIC_RESERVE].into_iter().find(|arena| arena.owns(pointer))
+        [&CALL_RESERVE, &STATIC_RESERVE]
+            .into_iter()
+            .find(|arena| arena.owns(pointer))
     }
 }
 
@@ -117,7 +126,11 @@ unsafe impl GlobalAlloc for MallocOrReserve {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
         let found = unsafe { System.alloc(layout) };
-        if found.is_null() { Self::from_reserve(layout) } else { found }
+        if found.is_null() {
+            Self::from_reserve(layout)
+        } else {
+            found
+        }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
@@ -165,7 +178,10 @@ impl Reserve {
 impl Drop for Reserve {
     fn drop(&mut self) {
         if CALL_RESERVE.live.load(Relaxed) == 0 {
-            unmap(CALL_RESERVE.start.swap(0, Relaxed), CALL_RESERVE.size.load(Relaxed));
+            unmap(
+                CALL_RESERVE.start.swap(0, Relaxed),
+                CALL_RESERVE.size.load(Relaxed),
+            );
         }
     }
 }
@@ -174,7 +190,9 @@ impl Drop for Reserve {
 /// the error is the one that a statement gets from the server.
 pub fn with_reserve<T>(size: usize, body: impl FnOnce() -> T) -> T {
     let Some(_reserve) = Reserve::take(size) else {
-        out_of_memory(format!("The extension asks for {size} bytes of memory before it reads anything."));
+        out_of_memory(format!(
+            "The extension asks for {size} bytes of memory before it reads anything."
+        ));
     };
     body()
 }
@@ -187,13 +205,21 @@ pub fn check_reserve() {
 }
 
 fn out_of_memory(detail: String) -> ! {
-    ereport!(ERROR, PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory", detail);
+    ereport!(
+        ERROR,
+        PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+        "out of memory",
+        detail
+    );
 }
 
 /// The address of `size` new bytes, which the kernel backs with memory once they are touched.
 #[allow(unsafe_code)]
 fn map(size: usize) -> Option<usize> {
-    let (access, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let (access, how) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
     // SAFETY: a new mapping at an address of the kernel's choice.
     let start = unsafe { libc::mmap(ptr::null_mut(), size, access, how, -1, 0) };
     (start != libc::MAP_FAILED).then(|| start.expose_provenance())

@@ -5,12 +5,15 @@
 //! the process's memory was read and still existed afterwards: then both are the same process.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, c_char};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CStr;
+use std::mem;
 
 use hugepage_kernel::proc::process::{self, ProcessStatus, Processes, children};
-use hugepage_kernel::{Notes, Root};
+use hugepage_kernel::{Notes, ROOT};
 use pgrx::pg_sys;
 
+use crate::guc::text;
 use crate::{majors, server, shmem};
 
 /// A process of this server.
@@ -30,94 +33,103 @@ pub struct ServerProcess {
 const MAX_ROUNDS: usize = 4;
 
 /// The processes of this server, the postmaster first, without those that end meanwhile.
-pub fn all(root: &Root, notes: &mut Notes) -> Vec<ServerProcess> {
+pub fn all(notes: &mut Notes) -> Vec<ServerProcess> {
     let postmaster = server::postmaster_pid();
-    let readable = own_namespace(root, notes);
-    let mut pids = vec![postmaster];
+    let readable = own_namespace(notes);
+    let mut pids = BTreeSet::from([postmaster]);
     if readable {
-        pids.extend(notes.keep(children(root, postmaster)).unwrap_or_default());
+        pids.extend(notes.keep(children(&ROOT, postmaster)).unwrap_or_default());
     }
-    let mut processes = Vec::with_capacity(pids.len());
-    let mut alone = Vec::new();
-    for round in 0..MAX_ROUNDS {
+    let (mut found, mut alone) = (BTreeMap::new(), BTreeMap::new());
+    for _ in 0..MAX_ROUNDS {
         let before = shmem::now();
-        let read = read_all(root, pids, postmaster, readable, notes);
-        let mut joined = vec![false; read.len()];
-        let mut again = Vec::new();
+        let mut read = read_all(mem::take(&mut pids), postmaster, readable, notes);
         for session in now_running() {
             let pid = session.pid;
-            match read.binary_search_by_key(&pid, |(pid, _)| *pid) {
-                Ok(index) if session.start <= before => {
-                    joined[index] = true;
-                    processes.push(ServerProcess { pid, session: Some(session), title: None, status: read[index].1 });
+            match read.remove(&pid) {
+                Some(status) if session.start <= before => {
+                    found.insert(pid, (Some(session), None, status));
                 }
                 // It began meanwhile, or the kernel's list of children left it out.
-                _ if round == 0 || processes.iter().all(|known: &ServerProcess| known.pid != pid) => again.push(pid),
+                _ if !found.contains_key(&pid) => {
+                    alone.remove(&pid);
+                    pids.insert(pid);
+                }
                 _ => {}
             }
         }
-        let without = read.into_iter().zip(joined).filter(|(_, joined)| !joined);
-        alone.extend(without.filter_map(|((pid, status), _)| Some((pid, status?))));
-        // A process that is read again gets its row in the next round.
-        alone.retain(|(pid, _)| !again.contains(pid));
-        pids = again;
+        alone.extend(
+            read.into_iter()
+                .filter_map(|(pid, status)| Some((pid, status?))),
+        );
         if pids.is_empty() {
             break;
         }
     }
-    alone.retain(|(pid, _)| processes.iter().all(|process| process.pid != *pid));
-    processes.extend(alone.into_iter().filter_map(|(pid, status)| without_session(root, pid, postmaster, status)));
-    if !readable {
-        processes.push(ServerProcess { pid: postmaster, session: None, title: Some("postmaster"), status: None });
+    for (pid, status) in alone {
+        if !found.contains_key(&pid)
+            && let Some(title) = title(pid, postmaster)
+        {
+            found.insert(pid, (None, title, Some(status)));
+        }
     }
-    processes.sort_unstable_by_key(|process| (process.pid != postmaster, process.pid));
+    if !readable {
+        found.insert(postmaster, (None, Some("postmaster"), None));
+    }
+    let process = |(pid, (session, title, status))| ServerProcess {
+        pid,
+        session,
+        title,
+        status,
+    };
+    let mut processes: Vec<_> = found.into_iter().map(process).collect();
+    processes.sort_by_key(|process| process.pid != postmaster);
     processes
 }
 
 /// The memory of each running process of this server, by pid; `None` if it could not be read.
 fn read_all(
-    root: &Root,
-    mut pids: Vec<i32>,
+    pids: BTreeSet<i32>,
     postmaster: i32,
     readable: bool,
     notes: &mut Notes,
-) -> Vec<(i32, Option<ProcessStatus>)> {
-    pids.sort_unstable();
-    pids.dedup();
-    let mut read = Vec::with_capacity(pids.len());
-    let processes = readable.then(|| Processes::open(root));
-    for pid in pids {
+) -> BTreeMap<i32, Option<ProcessStatus>> {
+    let processes = readable.then(|| Processes::open(&ROOT));
+    let read = |pid| {
         pgrx::check_for_interrupts!();
-        match processes.as_ref().map_or(Ok(None), |processes| processes.status(pid)) {
-            _ if !readable => read.push((pid, None)),
-            Ok(Some(status)) if pid == postmaster || status.parent == Some(postmaster) => {
-                read.push((pid, Some(status)));
+        let Some(processes) = &processes else {
+            return Some((pid, None));
+        };
+        match processes.status(pid) {
+            Ok(status) => {
+                let is_own =
+                    |status: &ProcessStatus| pid == postmaster || status.parent == Some(postmaster);
+                // Else it has ended, and another process may have its pid now.
+                status.filter(is_own).map(|status| (pid, Some(status)))
             }
-            // It has ended, and another process may have its pid now.
-            Ok(_) => {}
             Err(error) => {
                 notes.add(error.to_string());
-                read.push((pid, None));
+                Some((pid, None))
             }
         }
-    }
-    read
+    };
+    pids.into_iter().filter_map(read).collect()
 }
 
-/// A process of this server without a session; `None` if it has ended.
-fn without_session(root: &Root, pid: i32, postmaster: i32, status: ProcessStatus) -> Option<ServerProcess> {
-    let title = if pid == postmaster {
-        Some("postmaster")
-    } else {
-        let title = process::title(root, pid).ok().flatten().filter(|title| !title.is_empty())?;
-        title.rsplit_once(": ").is_some_and(|(_, name)| name == logger()).then(logger)
-    };
-    Some(ServerProcess { pid, session: None, title, status: Some(status) })
+/// What a process of this server without a session is, if its title tells that; `None` if it has ended.
+fn title(pid: i32, postmaster: i32) -> Option<Option<&'static str>> {
+    if pid == postmaster {
+        return Some(Some("postmaster"));
+    }
+    let title = process::title(&ROOT, pid).ok().flatten();
+    let title = title.filter(|title| !title.is_empty())?;
+    let name = title.rsplit_once(": ").map(|(_, name)| name);
+    Some((name == Some(logger())).then(logger))
 }
 
 /// Whether the pids in /proc are those of this process's namespace; else there is a note.
-fn own_namespace(root: &Root, notes: &mut Notes) -> bool {
-    let is_own = notes.keep(server::has_own_proc(root));
+fn own_namespace(notes: &mut Notes) -> bool {
+    let is_own = notes.keep(server::has_own_proc());
     if is_own == Some(false) {
         notes.add("/proc shows another PID namespace: the memory of each process is unavailable");
     }
@@ -152,7 +164,9 @@ fn now_running() -> Vec<Session> {
     unsafe {
         pg_sys::pgstat_clear_backend_activity_snapshot();
         let count = pg_sys::pgstat_fetch_stat_numbackends();
-        (1..=count).filter_map(|index| session(majors::backend_status(index).as_ref()?)).collect()
+        (1..=count)
+            .filter_map(|index| session(majors::backend_status(index).as_ref()?))
+            .collect()
     }
 }
 
@@ -165,7 +179,9 @@ fn logger() -> &'static str {
 #[allow(unsafe_code)]
 fn backend_type(kind: pg_sys::BackendType::Type) -> Option<&'static str> {
     // SAFETY: constants of the server.
-    unsafe { CStr::from_ptr(pg_sys::GetBackendTypeDesc(kind)) }.to_str().ok()
+    unsafe { CStr::from_ptr(pg_sys::GetBackendTypeDesc(kind)) }
+        .to_str()
+        .ok()
 }
 
 #[allow(unsafe_code)]
@@ -191,12 +207,4 @@ fn session(entry: &pg_sys::LocalPgBackendStatus) -> Option<Session> {
         application_name,
         state: majors::state(status.st_state),
     })
-}
-
-/// # Safety
-/// `text` is null or ends with a NUL byte.
-#[allow(unsafe_code)]
-unsafe fn text(text: *const c_char) -> Option<String> {
-    // SAFETY: as above.
-    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
 /// The reason why the server's program is not asked.
-pub const IS_OFF: &str = "the server's program is not asked, because pg_hugepages.ask_server_program is off";
+pub const IS_OFF: &str =
+    "the server's program is not asked, because pg_hugepages.ask_server_program is off";
 static SAMPLE_INTERVAL: GucSetting<i32> = GucSetting::<i32>::new(60);
 static HISTORY_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1000);
 static ASK_SERVER_PROGRAM: GucSetting<bool> = GucSetting::<bool>::new(true);

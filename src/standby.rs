@@ -2,7 +2,7 @@
 
 use hugepage_assess::model::CrashRecovery;
 use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters, SIGNAL_FILES};
-use hugepage_kernel::{InstanceFiles, Root};
+use hugepage_kernel::{InstanceFiles, ROOT};
 use pgrx::pg_sys;
 
 use crate::server;
@@ -14,8 +14,10 @@ pub fn primary() -> Option<RecoveryParameters> {
     let data = server::data_directory();
     SIGNAL_FILES.iter().find(|name| data.join(name).exists())?;
     let path = data.join("global/pg_control");
-    let files = InstanceFiles::own(&Root::live());
-    let bytes = files.read_first(&path.to_string_lossy(), pg_control::LENGTH).ok()?;
+    let files = InstanceFiles::own(&ROOT);
+    let bytes = files
+        .read_first(&path.to_string_lossy(), pg_control::LENGTH)
+        .ok()?;
     PgControl::parse(&bytes).map(|control| control.parameters)
 }
 

@@ -7,12 +7,14 @@ use std::sync::OnceLock;
 
 use hugepage_assess::advice::events::allocated;
 use hugepage_assess::history::Event;
-use hugepage_kernel::{Notes, Root};
+use hugepage_kernel::Notes;
 use pgrx::prelude::*;
 use pgrx::{pg_shmem_init, pg_sys};
 
-use crate::found::{FOUND, Found};
-use crate::shmem::{self, LastAllocation, SHARED_STATE, SharedState};
+use crate::asker::{TURN, Turn};
+use crate::next_start::NextRestart;
+use crate::shared::{self, SHARED, Shared};
+use crate::shmem::{self, LastAllocation};
 use crate::{assessment, history, log, memory, server};
 
 static PREVIOUS_SHMEM_STARTUP_HOOK: OnceLock<pg_sys::shmem_startup_hook_type> = OnceLock::new();
@@ -23,17 +25,19 @@ pub fn install() -> bool {
     // SAFETY: _PG_init of a preloaded library runs in the postmaster alone, before anything reads or runs the hook.
     unsafe {
         if !pg_sys::process_shared_preload_libraries_in_progress
-            || PREVIOUS_SHMEM_STARTUP_HOOK.set(pg_sys::shmem_startup_hook).is_err()
+            || PREVIOUS_SHMEM_STARTUP_HOOK
+                .set(pg_sys::shmem_startup_hook)
+                .is_err()
         {
             return false;
         }
         pg_sys::shmem_startup_hook = Some(shmem_startup);
     }
     {
-        pg_shmem_init!(SHARED_STATE = SharedState::default());
+        pg_shmem_init!(SHARED = Shared::default());
     }
     {
-        pg_shmem_init!(FOUND = Found::default());
+        pg_shmem_init!(TURN = Turn::default());
     }
     true
 }
@@ -52,6 +56,12 @@ extern "C-unwind" fn shmem_startup() {
     #[allow(unsafe_code)]
     let in_postmaster = unsafe { pg_sys::IsPostmasterEnvironment && !pg_sys::IsUnderPostmaster };
     if in_postmaster {
+        if shmem::generation().is_none() {
+            // Right after the configuration was loaded; all processes inherit what it was.
+            log::catch_errors("look at the configuration", memory::USUAL, || {
+                NextRestart::now();
+            });
+        }
         shmem::count_allocation();
         shared_memory_allocated();
     }
@@ -65,23 +75,25 @@ fn shared_memory_allocated() {
         server::forget_hierarchy();
         shmem::set_last_start(None);
         let mut notes = Notes::default();
-        let status = assessment::assess(&Root::live(), None, None, &mut notes);
-        let event = if shmem::generation() == Some(1) { Event::Start } else { Event::CrashRestart };
+        let status = assessment::assess(None, None, &mut notes);
+        let event = if shmem::generation() == Some(1) {
+            Event::Start
+        } else {
+            Event::CrashRestart
+        };
         let mut record = history::record(event, &status, &mut notes);
         let lost = history::last(&record.instance).and_then(|before| record.compare_with(&before));
         let message = allocated(&status, lost.as_ref(), &notes.into_vec());
         log::write(message.clone());
         history::append(&record);
-        // As every reader of the history has it.
-        let loss = record.loss();
-        shmem::set_last_start(Some(LastAllocation { cause: status.cause, loss, message, record }));
+        shmem::set_last_start(Some(LastAllocation { message, record }));
     });
 }
 
 /// Logs the message of the first start again, if the logging collector did not run yet and nobody has repeated it; the problems
 /// of that time, too. In the worker; without one, in the first session that looks.
 pub fn repeat_unless_heard() {
-    if shmem::claim_startup_repeat()
+    if shared::claim_startup_repeat()
         && let Some(start) = shmem::last_start()
     {
         log::write(start.message);

@@ -15,22 +15,29 @@ use std::time::{Duration, Instant};
 
 use hugepage_assess::advice::events;
 use hugepage_assess::history::{Event, Record};
-use hugepage_kernel::{Notes, Root};
-use pgrx::bgworkers::{BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags};
-use pgrx::pg_sys;
+use hugepage_kernel::Notes;
+use hugepage_kernel::next_boot::BootLook;
+use pgrx::bgworkers::{
+    BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
+};
 use pgrx::prelude::*;
 
 use crate::asker;
 use crate::found::{Answer, Asked};
 use crate::next_start::NextRestart;
-use crate::{assessment, found, history, latch, library, log, memory, settings, shmem, startup};
+use crate::{
+    assessment, history, latch, library, log, memory, settings, shared, shmem, startup, transparent,
+};
 
 /// The time that the postmaster waits before it starts a new worker is that between samples, within these bounds.
 const DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 /// The shortest time between two askers; less where samples are closer than that.
 const MIN_PAUSE: Duration = Duration::from_secs(60);
+/// The time between two looks whether the asker of a session has ended.
+const BUSY: Duration = Duration::from_secs(1);
 /// The reason why a question has no answer.
-const NO_SLOT: &str = "no background worker could be started for it; you may need to increase max_worker_processes";
+const NO_SLOT: &str =
+    "no background worker could be started for it; you may need to increase max_worker_processes";
 /// An unknown answer is asked for again after one pause, then after twice the pause before, at most after so many doublings.
 const MAX_DOUBLINGS: u32 = 6;
 
@@ -42,7 +49,9 @@ pub fn register() {
         .set_function("pg_hugepages_worker_main")
         .enable_spi_access()
         .set_start_time(BgWorkerStartTime::ConsistentState)
-        .set_restart_time(Some(settings::sample_interval().map_or(DELAYS.1, |time| time.clamp(DELAYS.0, DELAYS.1))))
+        .set_restart_time(Some(
+            settings::sample_interval().map_or(DELAYS.1, |time| time.clamp(DELAYS.0, DELAYS.1)),
+        ))
         .load();
 }
 
@@ -55,12 +64,12 @@ pub extern "C-unwind" fn pg_hugepages_worker_main(_argument: pg_sys::Datum) {
     // It runs no statement that pg_cancel_backend() could cancel. SAFETY: the signal of this process alone.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
     BackgroundWorker::connect_worker_to_spi(None, None);
-    shmem::worker_begins();
+    shared::worker_begins();
     log::catch_errors("start the worker", memory::USUAL, || {
         startup::repeat_unless_heard();
         history::trim();
     });
-    let mut worker = Worker { last: None, added: 0, asker: None, boot: None, question: None, must_wait: false };
+    let mut worker = Worker::default();
     let mut is_reloaded = false;
     while !latch::is_stopping() {
         let interval = settings::sample_interval();
@@ -108,6 +117,7 @@ struct OpenQuestion {
 }
 
 /// The state between two samples.
+#[derive(Default)]
 struct Worker {
     /// The last record; `None` before the first sample.
     last: Option<Record>,
@@ -121,39 +131,58 @@ struct Worker {
     question: Option<OpenQuestion>,
     /// Whether an answer is to come soon.
     must_wait: bool,
+    /// Whether it has recorded the first look after a boot.
+    has_boot: bool,
 }
 
 impl Worker {
     /// Starts the asker, where what it finds is not known. Returns the time until it may be started; `None` if it need not be.
     fn ask(&mut self) -> Option<Duration> {
         self.must_wait = false;
-        let next = NextRestart::now(&Root::live());
+        let next = NextRestart::now();
         let open = self.question.take().filter(|open| open.key == next.key);
-        let known = found::answer(next.key);
+        let known = shared::answer(next.key);
         let is_open = settings::ask_server_program()
             && next.is_to_ask()
-            && known.as_ref().is_none_or(|known| matches!(known.answer, Answer::Unknown(_)));
+            && known
+                .as_ref()
+                .is_none_or(|known| matches!(known.answer, Answer::Unknown(_)));
         let attempts = open.map_or(0, |open| open.attempts);
         let is_running = self.asker.as_ref().is_some_and(|asker| !asker.has_ended());
-        self.must_wait = is_open && next.differs() && known.is_none() && (attempts == 0 || is_running);
-        self.question = is_open.then_some(OpenQuestion { key: next.key, attempts });
+        self.must_wait =
+            is_open && next.differs() && known.is_none() && (attempts == 0 || is_running);
+        self.question = is_open.then_some(OpenQuestion {
+            key: next.key,
+            attempts,
+        });
         if is_running {
             return None;
         }
-        let shortest = settings::sample_interval().map_or(MIN_PAUSE, |interval| interval.min(MIN_PAUSE));
+        if asker::is_taken() {
+            return Some(BUSY);
+        }
+        let shortest =
+            settings::sample_interval().map_or(MIN_PAUSE, |interval| interval.min(MIN_PAUSE));
         let pause = shortest * (1 << attempts.saturating_sub(1).min(MAX_DOUBLINGS));
-        let left = shmem::since_last_question().map_or(Duration::ZERO, |since| pause.saturating_sub(since));
+        let left = shared::since_last_question()
+            .map_or(Duration::ZERO, |since| pause.saturating_sub(since));
         let can_ask = is_open && left.is_zero();
-        let can_read = asker::boot::is_due() && self.boot.is_none_or(|last| last.elapsed() >= shortest);
+        let can_read = asker::boot::is_due()
+            && self
+                .boot
+                .is_none_or(|last| last.elapsed() >= asker::boot::INTERVAL);
         if can_ask || can_read {
-            self.boot = Some(Instant::now());
             self.asker = asker::Running::for_worker();
+            self.boot = self.asker.as_ref().map(|_| Instant::now()).or(self.boot);
         }
         if can_ask {
-            shmem::question_begins();
-            self.question = Some(OpenQuestion { key: next.key, attempts: attempts + 1 });
+            shared::question_begins();
+            self.question = Some(OpenQuestion {
+                key: next.key,
+                attempts: attempts + 1,
+            });
             if self.asker.is_none() {
-                found::set_answer(next.key, &Asked::unknown(NO_SLOT.to_owned()));
+                shared::set_answer(next.key, &Asked::unknown(NO_SLOT.to_owned()));
                 self.must_wait = false;
             }
         }
@@ -162,18 +191,34 @@ impl Worker {
 
     /// Assesses shared memory, and logs and records what has changed.
     fn sample(&mut self) {
+        transparent::look();
         let mut notes = Notes::default();
-        let status = assessment::now(&Root::live(), &mut notes);
+        let status = assessment::now(&mut notes);
         let record = history::record(Event::Change, &status, &mut notes);
         let before = self.last.take().or_else(|| before_first_sample(&record));
-        let warned = shmem::warned_threats();
-        shmem::set_warned_threats(&events::standing(&status, &warned));
+        let warned = shared::warned_threats();
+        shared::set_warned_threats(&events::standing(&status, &warned));
+        let look = self.first_look();
+        let of_boot = look.map(|boot| Record {
+            boot: Some(boot),
+            detail: Some("first look after the boot".to_owned()),
+            ..record.clone()
+        });
         let update = events::update(&status, record, before.as_ref(), &warned);
         update.messages.into_iter().for_each(log::write);
-        match update.record {
-            Some(record) => self.append(record),
-            None => self.last = before,
-        }
+        self.last = before;
+        update
+            .record
+            .into_iter()
+            .chain(of_boot)
+            .for_each(|record| self.append(record));
+    }
+
+    /// What the asker has seen first after the boot, if this worker has not recorded it.
+    fn first_look(&mut self) -> Option<BootLook> {
+        let look = shared::first_look().filter(|_| !self.has_boot)?;
+        self.has_boot = true;
+        Some(look)
     }
 
     fn append(&mut self, record: Record) {

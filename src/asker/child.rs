@@ -5,19 +5,20 @@ use std::cell::RefCell;
 use std::ffi::{OsString, c_int};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use hugepage_start::Ending;
 use hugepage_start::child_output::{ChildOutput, MAX_BYTES};
-use pgrx::pg_sys;
+use hugepage_start::{Ending, not_checked};
 use pgrx::prelude::*;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, getpid};
 
-use super::descendants;
+use super::{descendants, turn};
 use crate::latch::{is_stopping, wait};
 
 /// The time between two checks whether the child has ended.
@@ -32,7 +33,7 @@ const NOT_PASSED: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"]
 /// What this process has to clean up when it ends, also after a FATAL error, which ends it without unwinding.
 #[derive(Default)]
 struct ExitCleanup {
-    child: Option<i32>,
+    child: Option<Pid>,
     stub: Option<PathBuf>,
 }
 
@@ -41,7 +42,7 @@ thread_local! {
 }
 
 /// The child that runs; on drop it is ended and collected, with all that it has started.
-struct RunningChild(i32);
+struct RunningChild(Pid);
 
 impl RunningChild {
     /// Reads `output` until the child has ended, and returns its status and what it wrote; `None` if it was killed, at the deadline or
@@ -77,34 +78,46 @@ fn end_child() -> Option<ExitStatus> {
     descendants::end(CLEANUP.with_borrow_mut(|cleanup| cleanup.child.take())?)
 }
 
-/// Runs `program` in `directory`, which the child creates. The child waits for the file of the program to be read, as `Command::spawn`
+/// Runs `program` after `create` in a child. The child waits for the file of the program to be read, as `Command::spawn`
 /// would do here. Its environment is the postmaster's, which this process has inherited: LOCPATH, TZDIR and the like decide which
 /// values are valid. `LC_ALL` makes errors English, and the server removes it before it reads any setting (main.c).
 pub fn run(
     program: &Path,
     arguments: &[OsString],
-    directory: &Path,
     create: impl FnOnce() -> io::Result<()>,
     deadline: Instant,
 ) -> io::Result<Ending> {
-    let mut errors = file_for_errors()?;
+    // In memory, so that a full disk loses no error text.
+    let mut errors = File::from(memfd_create(c"pg_hugepages", MemfdFlags::CLOEXEC)?);
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).env("LC_ALL", "C");
-    NOT_PASSED.iter().for_each(|name| _ = command.env_remove(name));
+    command.args(arguments).env("LC_ALL", "C");
+    NOT_PASSED
+        .iter()
+        .for_each(|name| _ = command.env_remove(name));
     command.stdin(Stdio::null()).stderr(errors.try_clone()?);
     let (child, output) = fork(true, |output| {
         let created = create();
         let is_created = created.is_ok();
         let error = created.map_or_else(|error| error, |()| command.stdout(output).exec());
         // A start would fail for this reason too.
-        let is_refusal =
-            is_created && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);
-        let program = if is_refusal { format!("could not execute \"{}\": ", program.display()) } else { String::new() };
+        let is_refusal = is_created
+            && matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+            );
+        let program = if is_refusal {
+            format!("could not execute \"{}\": ", program.display())
+        } else {
+            String::new()
+        };
         let _ = write!(&errors, "{program}{error}");
         if is_refusal { 1 } else { NOT_RUN }
     })?;
     let Some((status, output)) = child.wait(output, deadline)? else {
-        return Ok(Ending::NoAnswer(too_late("checking the configuration", super::TIME_LIMIT)));
+        return Ok(Ending::NoAnswer(too_late(
+            "checking the configuration",
+            super::TIME_LIMIT,
+        )));
     };
     // The program writes through a copy of this descriptor, so both have one position.
     errors.rewind()?;
@@ -113,12 +126,18 @@ pub fn run(
     let text = String::from_utf8_lossy(&text);
     // Where memory has ended there may be no text.
     let is_told = status.code() == Some(NOT_RUN) && !text.is_empty();
-    if is_told { Err(io::Error::other(text)) } else { Ok(Ending::new(status, output, &text)) }
+    if is_told {
+        Ok(Ending::NoAnswer(not_checked(&text)))
+    } else {
+        Ok(Ending::new(status, output, &text))
+    }
 }
 
 /// Runs `work` in a child, and returns what it returns; an error if it has no answer in time.
 pub fn read(what: &str, work: impl FnOnce() -> String) -> io::Result<String> {
-    let (child, output) = fork(false, |mut output| i32::from(output.write_all(work().as_bytes()).is_err()))?;
+    let (child, output) = fork(false, |mut output| {
+        i32::from(output.write_all(work().as_bytes()).is_err())
+    })?;
     match child.wait(output, Instant::now() + READ_LIMIT)? {
         Some((status, text)) if status.success() => Ok(text),
         Some((status, _)) => Err(io::Error::other(format!("{what} ended with {status}"))),
@@ -132,18 +151,20 @@ fn fork(is_program: bool, work: impl FnOnce(File) -> c_int) -> io::Result<(Runni
     let (output, input) = io::pipe()?;
     // SAFETY: this process has one thread. The child calls nothing of the server but what lets go of its memory.
     let pid = unsafe {
-        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
+            (std::mem::zeroed(), std::mem::zeroed());
         libc::sigfillset(&raw mut all);
         // No handler of the server runs in the child.
         libc::sigprocmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let parent = libc::getpid();
+        let parent = getpid();
         let forked = libc::fork();
         if forked == 0 {
             child(parent, OwnedFd::from(input), is_program, work);
         }
         let error = io::Error::last_os_error();
         libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-        if forked < 0 { Err(error) } else { Ok(forked) }
+        let forked = (forked > 0).then(|| Pid::from_raw(forked));
+        forked.flatten().ok_or(error)
     }?;
     CLEANUP.with_borrow_mut(|cleanup| cleanup.child = Some(pid));
     Ok((RunningChild(pid), output.into()))
@@ -151,7 +172,7 @@ fn fork(is_program: bool, work: impl FnOnce(File) -> c_int) -> io::Result<(Runni
 
 /// The life of a child.
 #[allow(unsafe_code)]
-fn child(parent: libc::pid_t, output: OwnedFd, is_program: bool, work: impl FnOnce(File) -> c_int) -> ! {
+fn child(parent: Pid, output: OwnedFd, is_program: bool, work: impl FnOnce(File) -> c_int) -> ! {
     let work = || {
         descendants::begin(parent, (!is_program).then(|| output.as_raw_fd()))?;
         // A child that does not end must not keep the server's memory, with which no postmaster starts anew.
@@ -161,7 +182,10 @@ fn child(parent: libc::pid_t, output: OwnedFd, is_program: bool, work: impl FnOn
         }
         io::Result::Ok(work(File::from(output)))
     };
-    let status = catch_unwind(AssertUnwindSafe(work)).ok().and_then(Result::ok).unwrap_or(1);
+    let status = catch_unwind(AssertUnwindSafe(work))
+        .ok()
+        .and_then(Result::ok)
+        .unwrap_or(1);
     // SAFETY: ends this process, without the callbacks of its parent.
     unsafe { libc::_exit(status) }
 }
@@ -171,26 +195,18 @@ fn too_late(what: &str, limit: Duration) -> String {
     format!("{what} took longer than {} s", limit.as_secs())
 }
 
-/// A file in memory, so that a full disk loses no error text.
-fn file_for_errors() -> io::Result<File> {
-    // By number: old C libraries have no function for it. SAFETY: the name is a constant, and the descriptor is this process's own.
-    #[allow(unsafe_code)]
-    unsafe {
-        let descriptor = libc::syscall(libc::SYS_memfd_create, c"pg_hugepages".as_ptr(), libc::MFD_CLOEXEC);
-        let descriptor = c_int::try_from(descriptor).unwrap_or(-1);
-        if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(File::from_raw_fd(descriptor)) }
-    }
-}
-
 /// Has `stub` removed when this process ends.
 pub fn remove_at_exit(stub: &Path) {
     CLEANUP.with_borrow_mut(|cleanup| cleanup.stub = Some(stub.to_owned()));
 }
 
-/// Runs when the asker ends: ends a child that still runs, and removes the stub.
+/// Runs when the asker ends: ends a child that still runs, removes the stub, and lets the next asker work.
 #[pg_guard]
 pub extern "C-unwind" fn at_exit(_code: c_int, _arg: pg_sys::Datum) {
     end_child();
+    turn::pass_on();
     #[expect(clippy::disallowed_methods, reason = "the stub")]
-    let _ = CLEANUP.with_borrow_mut(|cleanup| cleanup.stub.take()).map(fs::remove_dir_all);
+    let _ = CLEANUP
+        .with_borrow_mut(|cleanup| cleanup.stub.take())
+        .map(fs::remove_dir_all);
 }

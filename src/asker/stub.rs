@@ -43,7 +43,10 @@ impl Stub {
         DirBuilder::new().mode(0o700).create(&self.0)?;
         let read = |name: &str| fs::read(data.join(name));
         data_directory::fill(&self.0, &read("PG_VERSION")?, &read("global/pg_control")?)?;
-        match fs::copy(data.join("postgresql.auto.conf"), self.0.join("postgresql.auto.conf")) {
+        match fs::copy(
+            data.join("postgresql.auto.conf"),
+            self.0.join("postgresql.auto.conf"),
+        ) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }

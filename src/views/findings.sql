@@ -1,10 +1,5 @@
-CREATE FUNCTION hugepage_findings() RETURNS TABLE (
-    finding text, -- name of the finding, such as restart_loses; see docs/findings.md
-    severity text, -- notice, warning or critical; NULL if a kernel advisory may not apply
-    message text, -- the state, one sentence; of a kernel advisory also its source
-    hint text -- the steps that help, NULL if there are none
-)
-    STRICT VOLATILE PARALLEL RESTRICTED ROWS 3
+CREATE FUNCTION hugepage_findings() RETURNS SETOF hugepage_findings_row
+    STRICT VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 3
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_findings_wrapper';
 
 COMMENT ON FUNCTION hugepage_findings() IS 'what was found about this server and its kernel, each with its severity and what to do; empty if all is as requested';

@@ -4,11 +4,10 @@ use std::time::SystemTime;
 use std::{io, iter};
 
 use hugepage_assess::history::Record;
-use hugepage_assess::row;
+use hugepage_assess::{columns, row_of};
 use hugepage_kernel::Notes;
 use hugepage_server::history::stored::StoredRecords;
 use humantime::parse_rfc3339;
-use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::rows;
@@ -16,10 +15,10 @@ use crate::{history, memory, settings, shmem};
 
 #[pg_extern(sql = false)]
 fn hugepage_history(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, rows::declared!("history.sql"), |notes| {
+    rows::return_rows(call, columns::HISTORY, |notes| {
         records(notes).map(|record| {
             let before = record.lost.as_ref();
-            row! {
+            row_of! { HISTORY;
                 recorded_at: time(&record.recorded_at),
                 event: record.event.name(),
                 generation: record.generation,
@@ -61,19 +60,33 @@ fn records(notes: &mut Notes) -> impl Iterator<Item = Record> + use<> {
     // The file may have more records than the setting until the worker trims it, and it grows meanwhile.
     let surplus = count.saturating_sub(settings::history_size());
     let readable = |record: io::Result<Record>| record.map_err(|error| warning!("{error}")).ok();
-    let records = found.into_iter().flat_map(|mut records| iter::from_fn(move || next(&mut records)));
-    records.map_while(readable).filter(is_ours).skip(surplus).take(count - surplus)
+    let records = found
+        .into_iter()
+        .flat_map(|mut records| iter::from_fn(move || next(&mut records)));
+    records
+        .map_while(readable)
+        .filter(is_ours)
+        .skip(surplus)
+        .take(count - surplus)
 }
 
 /// The history, at its beginning, and how many of its records are `wanted`.
-fn counted(wanted: impl Fn(&Record) -> bool, notes: &mut Notes) -> io::Result<(Option<StoredRecords>, usize)> {
-    let Some(mut records) = history::file().records()? else { return Ok((None, 0)) };
+fn counted(
+    wanted: impl Fn(&Record) -> bool,
+    notes: &mut Notes,
+) -> io::Result<(Option<StoredRecords>, usize)> {
+    let Some(mut records) = history::file().records()? else {
+        return Ok((None, 0));
+    };
     let mut count = 0;
     while let Some(record) = next(&mut records) {
         count += usize::from(wanted(&record?));
     }
     if records.damaged > 0 {
-        notes.add(format!("damaged lines in the history file: {}", records.damaged));
+        notes.add(format!(
+            "damaged lines in the history file: {}",
+            records.damaged
+        ));
     }
     records.rewind(u64::MAX)?;
     Ok((Some(records), count))
@@ -92,6 +105,9 @@ fn next(records: &mut StoredRecords) -> Option<io::Result<Record>> {
 /// Converts an RFC 3339 time to microseconds since 2000; NULL if it is not a valid time.
 fn time(text: &str) -> Option<i64> {
     const YEAR_2000: i64 = 946_684_800_000_000;
-    let since_1970 = parse_rfc3339(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let since_1970 = parse_rfc3339(text)
+        .ok()?
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .ok()?;
     Some(i64::try_from(since_1970.as_micros()).ok()? - YEAR_2000)
 }

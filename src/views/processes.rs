@@ -1,28 +1,33 @@
 //! The memory of this server's processes: `hugepage_segments`, `hugepage_backends` and `hugepage_page_tables`.
 
 use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_assess::row;
+use hugepage_assess::{columns, row_of};
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::{Bytes, PageSize, Root};
+use hugepage_kernel::{Bytes, PageSize, ROOT};
 use hugepage_server::segments;
 use pgrx::pg_sys::{self, Oid};
 use pgrx::prelude::*;
 
 use super::rows;
-use crate::{processes, server};
+use crate::{processes, server, shared};
 
 /// The shared memory that the asking process maps, and on request how much of it is resident.
 #[pg_extern(sql = false)]
 fn hugepage_segments(call: pg_sys::FunctionCallInfo, measure_resident: bool) {
-    rows::return_rows(call, rows::declared!("segments.sql"), |notes| {
-        let root = Root::live();
-        let rows = segments::rows(&root, server::address_in_main(), server::address_in_interlock(), notes);
+    rows::return_rows(call, columns::SEGMENTS, |notes| {
+        let rows = segments::rows(
+            &ROOT,
+            server::address_in_main(),
+            server::address_in_interlock(),
+            shared::transparent().as_ref(),
+            notes,
+        );
         let usage = match measure_resident {
-            true => segments::usage(&root, &rows, &mut rows::check_for_cancel, notes),
+            true => segments::usage(&ROOT, &rows, &mut rows::check_for_cancel, notes),
             false => vec![None; rows.len()],
         };
         rows.into_iter().zip(usage).map(|(row, usage)| {
-            row! {
+            row_of! { SEGMENTS;
                 segment: row.role,
                 mapping: row.mapping.name(),
                 size: row.mapping.memory(),
@@ -40,13 +45,13 @@ fn hugepage_segments(call: pg_sys::FunctionCallInfo, measure_resident: bool) {
 /// One row for each process, with its memory.
 #[pg_extern(sql = false)]
 fn hugepage_backends(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, rows::declared!("backends.sql"), |notes| {
-        let processes = processes::all(&Root::live(), notes);
+    rows::return_rows(call, columns::BACKENDS, |notes| {
+        let processes = processes::all(notes);
         processes.into_iter().map(|process| {
             let status = process.status.unwrap_or_default();
             let session = process.session.as_ref();
             let backend_type = session.and_then(|session| session.backend_type.as_deref());
-            row! {
+            row_of! { BACKENDS;
                 pid: process.pid,
                 backend_type: backend_type.or(process.title),
                 datid: session.and_then(|session| session.database).map(Oid::to_u32),
@@ -67,18 +72,30 @@ fn hugepage_backends(call: pg_sys::FunctionCallInfo) {
 /// One row with the page tables of all processes, and an estimate on huge pages.
 #[pg_extern(sql = false)]
 fn hugepage_page_tables(call: pg_sys::FunctionCallInfo) {
-    rows::return_rows(call, rows::declared!("page_tables.sql"), |notes| {
-        let root = Root::live();
-        let processes = processes::all(&root, notes);
-        let meminfo = notes.keep(Meminfo::read(&root));
-        let mapping = server::main_mapping(&root, notes);
+    rows::return_rows(call, columns::PAGE_TABLES, |notes| {
+        let processes = processes::all(notes);
+        let meminfo = notes.keep(Meminfo::read(&ROOT));
+        let mapping = server::main_mapping(notes);
 
-        let sum = PageTables::sum(processes.iter().filter_map(|process| process.status.as_ref()), PageSize::base());
+        let sum = PageTables::sum(
+            processes
+                .iter()
+                .filter_map(|process| process.status.as_ref()),
+            PageSize::base(),
+        );
         let memory_total = meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
-        let at_max = mapping.and_then(|mapping| sum.at(server::max_connections(), mapping.size(), mapping.page_size?));
+        let at_max = mapping.and_then(|mapping| {
+            sum.at(
+                server::max_connections(),
+                mapping.size(),
+                mapping.page_size?,
+            )
+        });
         #[allow(clippy::cast_precision_loss)]
-        let share = |(total, memory): (Bytes, Bytes)| (total.0 as f64 / memory.0 as f64 * 1e6).round() / 1e6;
-        Some(row! {
+        let share = |(total, memory): (Bytes, Bytes)| {
+            (total.0 as f64 / memory.0 as f64 * 1e6).round() / 1e6
+        };
+        Some(row_of! { PAGE_TABLES;
             processes: processes.len(),
             page_tables_total: sum.total,
             page_tables_max: sum.max,

@@ -11,10 +11,8 @@
 
 use std::ffi::CStr;
 use std::mem;
-use std::sync::LazyLock;
 
-use hugepage_assess::advice::events::LogMessage;
-use hugepage_assess::columns::{NamedValue, Value};
+use hugepage_assess::columns::{Column, ColumnType, NamedValue, Value};
 use hugepage_kernel::Notes;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -26,24 +24,11 @@ use crate::{library, log, majors, memory};
 /// A call raises no more notices than this.
 const MAX_NOTICES: usize = 5;
 
-/// The names and types of a function's columns, found in its declaration by the first call of a session.
-pub type DeclaredColumns = LazyLock<Vec<(&'static str, Oid)>>;
-
-/// The columns of the function that a `.sql` file in this directory declares.
-macro_rules! declared {
-    ($file:literal) => {{
-        static COLUMNS: $crate::views::rows::DeclaredColumns =
-            std::sync::LazyLock::new(|| $crate::views::rows::columns_of(include_str!($file)));
-        &COLUMNS
-    }};
-}
-pub(super) use declared;
-
 /// Runs `body` with a reserve of memory, and gives its rows to the caller of the set-returning function that has these `columns`:
 /// each gets the value that a row has by its name. What the body noted is raised as notices.
 pub fn return_rows<R: IntoIterator<Item = NamedValue>, I: IntoIterator<Item = R>>(
     call: pg_sys::FunctionCallInfo,
-    columns: &'static DeclaredColumns,
+    columns: &'static [Column],
     body: impl FnOnce(&mut Notes) -> I,
 ) {
     memory::with_reserve(memory::USUAL, || {
@@ -60,11 +45,15 @@ pub fn return_rows<R: IntoIterator<Item = NamedValue>, I: IntoIterator<Item = R>
 /// Raises notes as notices for the client.
 fn raise(notes: Notes) {
     let notes = notes.into_vec();
-    let shown = if notes.len() > MAX_NOTICES { MAX_NOTICES - 1 } else { notes.len() };
-    let more = (notes.len() > shown).then(|| format!("there are {} more notes", notes.len() - shown));
+    let shown = if notes.len() > MAX_NOTICES {
+        MAX_NOTICES - 1
+    } else {
+        notes.len()
+    };
+    let more =
+        (notes.len() > shown).then(|| format!("there are {} more notes", notes.len() - shown));
     for message in notes.into_iter().take(shown).chain(more) {
-        let message = LogMessage { is_bad: false, message: text(message), detail: None, hint: None };
-        log::report(PgLogLevel::NOTICE, message);
+        log::report(PgLogLevel::NOTICE, log::plain(text(message)));
     }
 }
 
@@ -77,39 +66,51 @@ pub fn check_for_cancel() {
 struct ResultSet {
     rows: *mut pg_sys::Tuplestorestate,
     description: pg_sys::TupleDesc,
-    columns: &'static [(&'static str, Oid)],
+    columns: &'static [Column],
 }
 
 impl ResultSet {
     /// Raises an error unless `call` expects these `columns`.
     #[allow(unsafe_code)]
-    fn begin(call: pg_sys::FunctionCallInfo, columns: &'static [(&'static str, Oid)]) -> Self {
+    fn begin(call: pg_sys::FunctionCallInfo, columns: &'static [Column]) -> Self {
         // SAFETY: pgrx passes the call that goes on. The first function puts the tuplestore and the columns where they
         // are read, or raises an error.
         let (set, function) = unsafe {
             majors::init_materialized(call);
-            (*(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>(), (*(*call).flinfo).fn_oid)
+            (
+                *(*call).resultinfo.cast::<pg_sys::ReturnSetInfo>(),
+                (*(*call).flinfo).fn_oid,
+            )
         };
         // SAFETY: as above; the columns live as long as the tuplestore.
         let expected = unsafe { PgTupleDesc::from_pg_unchecked(set.setDesc) };
-        let is_same = |(column, (name, kind)): (&pg_sys::FormData_pg_attribute, &(&str, Oid))| {
-            !column.attisdropped && column.atttypid == *kind && name_of(column) == name.as_bytes()
+        let is_same = |(attribute, column): (&pg_sys::FormData_pg_attribute, &Column)| {
+            !attribute.attisdropped
+                && attribute.atttypid == oid(column.kind)
+                && name_of(attribute) == column.name.as_bytes()
         };
         let count = expected.len();
         let all_same = count <= columns.len() && expected.iter().zip(columns).all(is_same);
         if !all_same || count < columns.len() && !library::is_newer() {
             library::other_columns(function).report(PgLogLevel::ERROR);
         }
-        Self { rows: set.setResult, description: set.setDesc, columns: &columns[..count] }
+        Self {
+            rows: set.setResult,
+            description: set.setDesc,
+            columns: &columns[..count],
+        }
     }
 
     /// Adds a row, formed in `context`, which is empty afterwards.
     #[allow(unsafe_code)]
     fn put(&self, row: impl IntoIterator<Item = NamedValue>, context: &mut PgMemoryContexts) {
         let mut row: Vec<_> = row.into_iter().collect();
-        let mut formed = |(name, kind): &(&str, Oid)| {
-            let value = row.iter_mut().find(|(known, _)| known == name).map(|(_, value)| mem::take(value));
-            let Some(datum) = value.and_then(|value| datum(value, *kind)) else {
+        let mut formed = |Column { name, kind, .. }: &Column| {
+            let value = row
+                .iter_mut()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| mem::take(value));
+            let Some(datum) = value.and_then(|value| datum(value, oid(*kind))) else {
                 error!("a row has no value of the type of column \"{name}\"");
             };
             (datum.unwrap_or(Datum::null()), datum.is_none())
@@ -117,22 +118,18 @@ impl ResultSet {
         // SAFETY: there is a value for each column, of its type as `begin` has compared it, and the tuplestore copies them.
         unsafe {
             context.switch_to(|_| {
-                let (mut values, mut nulls): (Vec<_>, Vec<_>) = self.columns.iter().map(&mut formed).unzip();
-                pg_sys::tuplestore_putvalues(self.rows, self.description, values.as_mut_ptr(), nulls.as_mut_ptr());
+                let (mut values, mut nulls): (Vec<_>, Vec<_>) =
+                    self.columns.iter().map(&mut formed).unzip();
+                pg_sys::tuplestore_putvalues(
+                    self.rows,
+                    self.description,
+                    values.as_mut_ptr(),
+                    nulls.as_mut_ptr(),
+                );
             });
             context.reset();
         }
     }
-}
-
-/// The names and types of the columns in a `CREATE FUNCTION ... RETURNS TABLE`, each of which has a line there.
-pub fn columns_of(declaration: &'static str) -> Vec<(&'static str, Oid)> {
-    let (_, columns) = declaration.split_once(" RETURNS TABLE (\n").unwrap_or_default();
-    let column = |line: &'static str| {
-        let (name, rest) = line.trim_start().split_once(' ')?;
-        Some((name, kind(rest.split_once(" -- ")?.0.trim_end_matches(','))))
-    };
-    columns.lines().take_while(|line| *line != ")").filter_map(column).collect()
 }
 
 /// The name of a column, in the encoding of the database.
@@ -142,18 +139,22 @@ fn name_of(column: &pg_sys::FormData_pg_attribute) -> &[u8] {
     unsafe { CStr::from_ptr(column.attname.data.as_ptr()) }.to_bytes()
 }
 
-/// The type of a column by its name in SQL; invalid if no view has such columns.
-fn kind(name: &str) -> Oid {
-    match name {
-        "bigint" => pg_sys::INT8OID,
-        "boolean" => pg_sys::BOOLOID,
-        "double precision" => pg_sys::FLOAT8OID,
-        "integer" => pg_sys::INT4OID,
-        "oid" => pg_sys::OIDOID,
-        "text" => pg_sys::TEXTOID,
-        "text[]" => pg_sys::TEXTARRAYOID,
-        "timestamp with time zone" => pg_sys::TIMESTAMPTZOID,
-        _ => Oid::INVALID,
+/// The type of a column in SQL; invalid for one that no view has.
+const fn oid(kind: ColumnType) -> Oid {
+    match kind {
+        ColumnType::Bytes | ColumnType::Pages | ColumnType::Count => pg_sys::INT8OID,
+        ColumnType::Int => pg_sys::INT4OID,
+        ColumnType::Ratio => pg_sys::FLOAT8OID,
+        ColumnType::Oid => pg_sys::OIDOID,
+        ColumnType::Flag => pg_sys::BOOLOID,
+        ColumnType::Time => pg_sys::TIMESTAMPTZOID,
+        ColumnType::Texts => pg_sys::TEXTARRAYOID,
+        ColumnType::Word(_)
+        | ColumnType::Text(_)
+        | ColumnType::Prose(_)
+        | ColumnType::Instruction(_)
+        | ColumnType::Command(_) => pg_sys::TEXTOID,
+        ColumnType::Utc | ColumnType::Row => Oid::INVALID,
     }
 }
 
@@ -185,5 +186,9 @@ fn datum(value: Value, kind: Oid) -> Option<Option<Datum>> {
 
 /// Text that is valid in every database encoding: each character that is not ASCII becomes a question mark. No command has one.
 fn text(text: String) -> String {
-    if text.is_ascii() { text } else { text.replace(|character: char| !character.is_ascii(), "?") }
+    if text.is_ascii() {
+        text
+    } else {
+        text.replace(|character: char| !character.is_ascii(), "?")
+    }
 }

@@ -15,8 +15,21 @@
 //! ```
 
 /// Shows a value as it is in JSON.
-macro_rules! shown_as_serialized {
-    ($name:ty) => {
+/// An enumeration whose values are shown as they are serialized: in snake case, if they have no other name.
+macro_rules! words {
+    ($(#[$about:meta])+ pub enum $name:ident { $($(#[$of:meta])+ $word:ident,)+ }) => {
+        $(#[$about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name {
+            $($(#[$of])+ $word,)+
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: [Self; [$(stringify!($word)),+].len()] = [$(Self::$word),+];
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 serde::Serialize::serialize(self, f)

@@ -5,8 +5,7 @@ use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::{Deserialize, Serialize};
 
-use crate::columns::NamedValue;
-use crate::{columns, row};
+use crate::columns;
 
 /// A pool, or a node's share of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,8 +21,7 @@ pub struct PoolRow {
 }
 
 columns! {
-    /// A pool with the names that SQL, JSON and Oracle have; src/views/pools.sql says what each is.
-    #[allow(missing_docs)]
+    /// A pool, with the columns that SQL, JSON and Oracle have.
     PoolColumns(row: &PoolRow) where {
         let pool = &row.pool;
     } {
@@ -41,17 +39,6 @@ columns! {
     }
 }
 
-/// What a server's row has of its pool.
-pub fn counters(pool: Option<&Pool>) -> [NamedValue; 5] {
-    row! {
-        nr_hugepages: pool.map(|pool| pool.nr),
-        free_hugepages: pool.map(|pool| pool.free),
-        resv_hugepages: pool.and_then(|pool| pool.resv),
-        surplus_hugepages: pool.and_then(|pool| pool.surplus),
-        available_hugepages: pool.and_then(Pool::available),
-    }
-}
-
 /// The rows of the whole host, without those of its nodes.
 pub fn of_host(rows: &[PoolRow]) -> impl Iterator<Item = &PoolRow> + Clone {
     rows.iter().filter(|row| row.node.is_none())
@@ -64,5 +51,7 @@ pub fn of_size(rows: &[PoolRow], size: PageSize) -> Option<&PoolRow> {
 
 /// The memory of these pools.
 pub fn memory<'a>(rows: impl Iterator<Item = &'a PoolRow>) -> Bytes {
-    rows.fold(Bytes(0), |sum, row| sum.saturating_add(row.pool.page_size.times(row.pool.nr)))
+    rows.fold(Bytes(0), |sum, row| {
+        sum.saturating_add(row.pool.page_size.times(row.pool.nr))
+    })
 }

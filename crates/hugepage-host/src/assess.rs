@@ -1,19 +1,17 @@
 //! One server, assessed once the host, the other servers and the past are known.
 
-use std::borrow::Cow;
-
 use hugepage_assess::StatusRow;
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{
-    Cause, CurrentStart, Demand, Facts, HugePages, Landing, OtherPool, Past, Pending, PoolState, Requested,
+    Cause, CurrentStart, Demand, Facts, HugePages, Landing, Past, Pending, PoolState, Requested,
 };
 use hugepage_kernel::{Notes, PageSize, Pages};
 use hugepage_sizing::{PoolNeed, Sizing};
 
-use super::identify::ServerIdentity;
-use super::inspect::InspectedServer;
-use super::memory::ObservedMemory;
-use super::pool_needs::{Comparison, need};
+use crate::identify::ServerIdentity;
+use crate::memory::ObservedMemory;
+use crate::pool_needs::Comparison;
+use crate::server::{Server, need};
 
 /// One server.
 #[derive(Clone, Debug)]
@@ -36,7 +34,10 @@ impl Instance {
 
     /// Its row, with the recommendation for the host.
     pub fn row(&self, sizings: &[Sizing]) -> StatusRow {
-        StatusRow { recommended_nr_hugepages: self.recommended(sizings), ..StatusRow::new(&self.status) }
+        StatusRow {
+            recommended_nr_hugepages: self.recommended(sizings),
+            ..StatusRow::new(&self.status)
+        }
     }
 
     /// The recommended pool, which counts all instances of the host.
@@ -49,78 +50,91 @@ impl Instance {
         self.memory.shared.is_none() && self.landed_in() == Landing::Unknown
     }
 
-    /// The status as if the server asked for the page size that its hint tells to set.
-    pub(super) fn planned(&self) -> Cow<'_, Status> {
-        self.status.with_planned_page_size().map_or(Cow::Borrowed(&self.status), Cow::Owned)
-    }
-
     /// What its next start needs of pages of `size`, if it runs with others.
     pub(super) fn need_next(&self, size: PageSize) -> Option<PoolNeed> {
-        let facts = &self.planned().facts;
-        let Pending::Changed(demand, pool_state) = &facts.pending else { return None };
-        let is_other = pool_state.huge_page_size == Some(size) && facts.pool_state.huge_page_size != Some(size);
-        let asks = demand.requested.huge_pages != HugePages::Off && !demand.requested.never_in_huge_pages();
+        let facts = &self.status.facts;
+        let Pending::Changed(demand, pool_state) = &facts.pending else {
+            return None;
+        };
+        let is_other = pool_state.huge_page_size == Some(size)
+            && facts.pool_state.huge_page_size != Some(size);
+        let asks = demand.requested.huge_pages != HugePages::Off
+            && !demand.requested.never_in_huge_pages();
         (is_other && asks).then(|| PoolNeed {
-            name: self.id.name.clone(),
             is_running: true,
             pages: size.pages_to_hold(demand.shared_memory),
-            ..PoolNeed::default()
+            ..PoolNeed::of(self.id.key())
         })
-    }
-
-    /// A note on the size of the pages in which it counts, if that is not the one that it asks for.
-    pub fn note_on_size(&self) -> Option<String> {
-        let size = self.status.with_planned_page_size()?.facts.requested_next().huge_page_size?;
-        Some(format!("{} counts in pages of {size}, as its hint in `hugepage-sidecar status` advises", self.id.name))
     }
 
     /// What it needs of the pool of its page size.
     pub fn need(&self) -> PoolNeed {
-        let facts = &self.planned().facts;
-        need(&self.id.name, &facts.current_start(), &facts.pending, &facts.pool_state.pool)
+        let facts = &self.status.facts;
+        need(self.id.key(), &facts.current_start(), &facts.pending)
     }
 }
 
-impl InspectedServer {
+impl Server<'_> {
     /// The server with its one assessment beside the others.
     pub(super) fn assess(&self, compared: &Comparison<'_>) -> Instance {
         let mut of_past = Notes::default();
         let status = Status::assess(self.facts(compared, &mut of_past));
         let mut notes = Notes::default();
-        let on_past = self.notes_on_past.iter().cloned().chain(of_past.into_vec());
-        self.notes.iter().cloned().chain(status.notes_on_outlook()).chain(on_past).for_each(|note| notes.add(note));
-        Instance { id: self.id.clone(), memory: self.memory.clone(), notes: notes.into_vec(), status }
+        notes.extend(&self.request.notes);
+        notes.extend(status.notes_on_outlook());
+        notes.extend(&self.facts.notes_on_past);
+        notes.extend(of_past.into_vec());
+        Instance {
+            id: self.facts.id.clone(),
+            memory: self.facts.memory.clone(),
+            notes: notes.into_vec(),
+            status,
+        }
     }
 
     fn facts(&self, compared: &Comparison<'_>, notes: &mut Notes) -> Facts {
-        let (host, request) = (compared.host, &self.request);
+        let host = compared.host;
+        let request = &self.request;
         let held_by_user = compared.held_by_user(self);
         let pool_state = request.pool_state.clone().beside(held_by_user);
         let pending = request.pending.clone().beside(held_by_user);
-        let (requested, pending) =
-            requested_with_past(&request.current_start(), pending, &pool_state, &self.past, notes);
-        let (lack, beyond) = compared.lack_of_others(self, pool_state.huge_page_size).unzip();
-        let next_boot = pool_state.huge_page_size.map(|size| host.next_boot.pool(size));
-        let strangers =
-            pool_state.huge_page_size.and_then(|size| host.pages_of_strangers.get(&size)).cloned().unwrap_or_default();
-        let with_lack = |pool_state: &PoolState| OtherPool {
-            others_lack: compared.lack_of_others(self, pool_state.huge_page_size).map(|(lack, _)| lack),
-            can_be_set: self.id.major().is_some(),
-            pool_state: pool_state.clone(),
-        };
+        let (requested, pending) = requested_with_past(
+            &request.current_start(),
+            pending,
+            &pool_state,
+            &self.facts.past,
+            notes,
+        );
+        let (lack, beyond) = compared
+            .lack_of_others(self, pool_state.huge_page_size)
+            .unzip();
+        let strangers = pool_state
+            .huge_page_size
+            .and_then(|size| compared.strangers.get(&size))
+            .cloned()
+            .unwrap_or_default();
         Facts {
             pending,
             others_lack: lack,
             others_beyond: beyond.unwrap_or_default(),
             others_may_ask_for_more: compared.may_ask_for_more_than(self),
-            past: self.past.clone(),
+            past: self.facts.past.clone(),
             crash_recovery: request.crash_recovery.clone(),
             requested_may_differ: request.requested_may_differ,
-            other_pools: request.other_pools.iter().map(with_lack).collect(),
+            has_other_pools: request.has_other_pools,
+            memlock_setting: self.facts.id.memlock_setting(),
             largest_holder: host.holders.first().cloned(),
             strangers,
-            next_boot,
-            ..Facts::new(requested, request.segment.clone(), pool_state, host.meminfo.clone(), compared.reserve_percent)
+            next_boot: pool_state
+                .huge_page_size
+                .map(|size| host.next_boot.pool(size)),
+            ..Facts::new(
+                requested,
+                request.segment.clone(),
+                pool_state,
+                host.meminfo.clone(),
+                compared.reserve_percent,
+            )
         }
     }
 }
@@ -142,12 +156,24 @@ fn requested_with_past(
         "the server started with huge_pages = off, and its files may ask for huge pages now; hugepage_preflight() in the server \
          shows what a restart would get",
     );
-    let Some(segment) = current.segment else { return (requested, pending) };
+    let Some(segment) = current.segment else {
+        return (requested, pending);
+    };
     // Files that have changed may ask for another size as well, or for nothing that the server accepts.
     if pending == Pending::Unchanged {
         // An assessment does not use the number of connections.
-        let demand = Demand { requested, max_connections: 0, shared_memory: segment.to_reserve };
+        let demand = Demand {
+            requested,
+            max_connections: 0,
+            shared_memory: segment.to_reserve,
+        };
         pending = Pending::Changed(demand, pool_state.clone());
     }
-    (Requested { huge_pages: HugePages::Off, ..requested }, pending)
+    (
+        Requested {
+            huge_pages: HugePages::Off,
+            ..requested
+        },
+        pending,
+    )
 }

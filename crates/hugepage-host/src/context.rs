@@ -1,10 +1,8 @@
 //! What the inspection of every server of a host shares.
 
 use hugepage_assess::pools::{self, PoolRow};
-use hugepage_kernel::cgroups::cgroup::Hierarchy;
-use hugepage_kernel::host::mounts;
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
-use hugepage_kernel::{Notes, PageSize, Root};
+use hugepage_kernel::{Hierarchy, KernelLimits, Notes, PageSize, Root};
 use hugepage_oracle::shm_devices::Devices;
 
 use super::next_start::AskStart;
@@ -20,8 +18,7 @@ pub(super) struct InspectContext<'a> {
     /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed.
     pub(super) hierarchy: Option<Option<Hierarchy>>,
     pub(super) meminfo: Option<Meminfo>,
-    /// The lines of [`mounts::PATH`](hugepage_kernel::host::mounts::PATH); none if they could not be read.
-    pub(super) mounts: String,
+    pub(super) kernel: KernelLimits,
     pub(super) pools: Vec<PoolRow>,
     /// Who is asked what changed files come to; `None` if nobody is.
     pub(super) ask: Option<&'a AskStart<'a>>,
@@ -40,7 +37,9 @@ impl<'a> InspectContext<'a> {
         let pools = hugepage_server::pools::rows(root, hierarchy.as_ref(), notes);
         if let Some(meminfo) = &mut meminfo {
             // Kernels before 4.19 do not show the sum of all pools.
-            meminfo.hugetlb = meminfo.hugetlb.or_else(|| Some(pools::memory(pools::of_host(&pools))));
+            meminfo.hugetlb = meminfo
+                .hugetlb
+                .or_else(|| Some(pools::memory(pools::of_host(&pools))));
             if meminfo.is_of_lxcfs {
                 notes.add(LXCFS);
             }
@@ -52,8 +51,8 @@ impl<'a> InspectContext<'a> {
             accounts: ServiceAccounts::read(root, service_accounts, notes),
             devices: notes.keep(Devices::find(root)).unwrap_or_default(),
             hierarchy,
+            kernel: KernelLimits::read(root),
             meminfo,
-            mounts: root.read(mounts::PATH).unwrap_or_default(),
             pools,
             ask,
         }

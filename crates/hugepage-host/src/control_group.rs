@@ -1,9 +1,11 @@
-//! What the control group of a process tells (cgroups(7)): its container, its systemd service, and the memory that it may have.
+//! What the control group of a process tells (cgroups(7)): its container, and its systemd service.
 
-use hugepage_assess::model::Segment;
-use hugepage_kernel::cgroups::cgroup::{CgroupLimits, MIN_UNLIMITED, below, levels};
-use hugepage_kernel::host::mounts;
-use hugepage_kernel::{Bytes, Root};
+use hugepage_kernel::{Root, RootFiles};
+
+/// Links to the logs of containers, of which the kubelet makes one a container: `POD_NAMESPACE_CONTAINER-ID.log`.
+const CONTAINER_LOGS: &str = "/var/log/containers";
+
+use crate::escape;
 
 /// What a container runtime of root makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,19 @@ pub(super) fn container(root: &Root, pid: i32) -> Option<(Container, String)> {
     of_path(root, pid, container_of)
 }
 
+/// The container of a pod in which `pid` is, by the names of its manifest: `shop/db-0/postgres` is the container `postgres` of the pod
+/// `db-0` in the namespace `shop`. `None` for what is in no pod, and if root's files do not tell.
+pub(super) fn container_of_pod(root: &Root, pid: i32) -> Option<String> {
+    let end = format!("-{}.log", of_path(root, pid, id_in_pod)?);
+    let links = RootFiles::new(root, 0).names(CONTAINER_LOGS).ok()?;
+    let names = links.iter().find_map(|link| link.strip_suffix(&end))?;
+    // None of the three names can have the sign between them.
+    match names.split('_').collect::<Vec<_>>()[..] {
+        [pod, namespace, container] => Some(format!("{namespace}/{pod}/{container}")),
+        _ => None,
+    }
+}
+
 /// The service that started `pid`, as `oracle-ohasd.service` (systemd.unit(5)); `None` for what a user's session started, or if unknown.
 pub(super) fn service(root: &Root, pid: i32) -> Option<String> {
     of_path(root, pid, service_of)
@@ -27,32 +42,57 @@ pub(super) fn service(root: &Root, pid: i32) -> Option<String> {
 
 /// What `take` has of the first path in /proc/PID/cgroup of which it has something.
 fn of_path<T>(root: &Root, pid: i32, take: impl Fn(&str) -> Option<T>) -> Option<T> {
-    let paths = |text: &str| text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).find_map(take);
-    root.read_short(&format!("/proc/{pid}/cgroup"), paths).ok()?
+    let paths = |text: &str| {
+        text.lines()
+            .filter_map(|line| line.splitn(3, ':').nth(2))
+            .find_map(take)
+    };
+    root.read_short(&format!("/proc/{pid}/cgroup"), paths)
+        .ok()?
 }
 
 /// Users may be let make groups of any name below their own, so the name counts only at the top, or in a slice of the system's. `..`
 /// leads out of the control group namespace that this is in. No part of the name is one that the container itself may have made.
 fn container_of(path: &str) -> Option<(Container, String)> {
-    let mut parts = path.split('/').filter(|part| !part.is_empty()).skip_while(|part| *part == "..");
+    let mut parts = path
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .skip_while(|part| *part == "..");
     let first = parts.next()?;
+    let begins_with =
+        |name: &str, known: &[&str]| known.iter().any(|prefix| name.starts_with(prefix));
+    // This program is in a pod itself, and the groups above both are not shown.
+    const BESIDE: [&str; 4] = ["besteffort", "burstable", "kubepods-", "pod"];
+    if path.starts_with("/..") && begins_with(first, &BESIDE) {
+        let name = format!("kubepods/{first}/{}", parts.next()?);
+        return Some((Container::Application, name));
+    }
     let name = match first {
         "system.slice" | "machine.slice" => parts.next()?,
         first => first,
     };
     const APPLICATION: [&str; 5] = ["cri-containerd-", "crio-", "docker-", "libpod-", "nerdctl-"];
     const SYSTEM: [&str; 3] = ["lxc.payload.", "machine-", "systemd-nspawn@"];
-    let begins_with = |known: &[&str]| known.iter().any(|prefix| name.starts_with(prefix));
-    let is_application = || name.ends_with(".scope") && begins_with(&APPLICATION);
+    let is_application = || name.ends_with(".scope") && begins_with(name, &APPLICATION);
     let (container, more) = match name {
         "docker" | "libpod_parent" => (Container::Application, 1),
         "kubepods" | "kubepods.slice" => (Container::Application, 2),
+        // A pod of Podman's.
+        _ if name.starts_with("machine-libpod_pod_") => (Container::Application, 1),
         "lxc" => (Container::System, 1),
         _ if is_application() => (Container::Application, 0),
-        _ if begins_with(&SYSTEM) => (Container::System, 0),
+        _ if begins_with(name, &SYSTEM) => (Container::System, 0),
         _ => return None,
     };
-    Some((container, [name].into_iter().chain(parts.take(more)).collect::<Vec<_>>().join("/")))
+    let names: Vec<_> = [name].into_iter().chain(parts.take(more)).collect();
+    Some((container, escape::name(names.join("/"))))
+}
+
+/// The identifier of the container of a pod, a word in the name of its group. What is below may be the container's own.
+fn id_in_pod(path: &str) -> Option<String> {
+    container_of(path).filter(|(_, name)| name.starts_with("kubepods"))?;
+    let is_id = |word: &&str| word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    path.split(['/', '-', '.']).find(is_id).map(str::to_owned)
 }
 
 fn service_of(path: &str) -> Option<String> {
@@ -61,124 +101,205 @@ fn service_of(path: &str) -> Option<String> {
         return None;
     }
     let is_name = |name: &&str| {
-        let named = name.strip_suffix(".service").is_some_and(|name| !name.is_empty());
-        named && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":-_.@".contains(&byte))
+        let named = name
+            .strip_suffix(".service")
+            .is_some_and(|name| !name.is_empty());
+        named
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b":-_.@".contains(&byte))
     };
     parts.find(is_name).map(str::to_owned)
-}
-
-/// The lowest limit of the groups that `pid` is in; `None` if there is none, or none can be seen. `mounted`: the lines of [`mounts::PATH`].
-pub(super) fn memory_limit(root: &Root, pid: i32, mounted: &str) -> Option<Bytes> {
-    let memberships = root.read_short(&format!("/proc/{pid}/cgroup"), str::to_owned).ok()?;
-    let limits = memberships.lines().filter_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        let is_v1 = controllers.split(',').any(|name| name == "memory");
-        if !is_v1 && !controllers.is_empty() {
-            return None;
-        }
-        let (kind, file) = if is_v1 { ("cgroup", "memory.limit_in_bytes") } else { ("cgroup2", "memory.max") };
-        let mount = mounts::parse(mounted).find(|mount| mount.kind == kind && (!is_v1 || mount.has("memory")))?;
-        let below = below(&mount.root, path)?;
-        let limit = |level: &str| {
-            let level = if level.is_empty() { String::new() } else { format!("/{level}") };
-            let text = root.read_short(&format!("{}{level}/{file}", mount.point), str::to_owned).ok()?;
-            text.trim().parse().ok().filter(|limit| *limit < MIN_UNLIMITED).map(Bytes)
-        };
-        levels(&below).filter_map(limit).min()
-    });
-    limits.min()
-}
-
-/// Why the need of a server is unknown whose `segment` has no huge pages: a mapping takes no page until a process touches it, so its size
-/// proves nothing if its control group never lets it have that much. `memory`, `limits`: what that lets it have of memory, and of
-/// huge pages.
-pub(super) fn beyond_limit(memory: Option<Bytes>, limits: Option<&CgroupLimits>, segment: &Segment) -> Option<String> {
-    let of_pages = limits.iter().flat_map(|limits| limits.fault.iter().chain(&limits.reservation));
-    // Without a limit of their own, huge pages may be more than the limit on memory: nobody knows by how much.
-    let most = memory?.max(of_pages.map(|limit| limit.limit).min().unwrap_or_default());
-    (segment.to_reserve > most).then(|| {
-        let size = segment.size;
-        format!("it maps {size} of shared memory, and its control group lets it have {most}, so its need is unknown")
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
     #[test]
     fn groups_of_roots_runtimes() {
         for (path, found) in [
-            ("/system.slice/docker-0123abcd.scope", Some((Container::Application, "docker-0123abcd.scope"))),
+            (
+                "/system.slice/docker-0123abcd.scope",
+                Some((Container::Application, "docker-0123abcd.scope")),
+            ),
             // Of a package that is no runtime.
             ("/system.slice/docker-registry.service", None),
             (
                 "/kubepods.slice/kubepods-pod1.slice/cri-containerd-77.scope",
-                Some((Container::Application, "kubepods.slice/kubepods-pod1.slice/cri-containerd-77.scope")),
+                Some((
+                    Container::Application,
+                    "kubepods.slice/kubepods-pod1.slice/cri-containerd-77.scope",
+                )),
             ),
             (
                 "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice/cri-containerd-77.scope/own",
-                Some((Container::Application, "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice")),
+                Some((
+                    Container::Application,
+                    "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice",
+                )),
             ),
-            ("/docker/0123abcd", Some((Container::Application, "docker/0123abcd"))),
-            ("/machine.slice/libpod-0123.scope/container", Some((Container::Application, "libpod-0123.scope"))),
-            ("/../../kubepods/pod1/77", Some((Container::Application, "kubepods/pod1/77"))),
-            ("/lxc.payload.db/system.slice/postgresql.service", Some((Container::System, "lxc.payload.db"))),
-            ("/machine.slice/machine-db.scope/payload", Some((Container::System, "machine-db.scope"))),
+            (
+                "/docker/0123abcd",
+                Some((Container::Application, "docker/0123abcd")),
+            ),
+            (
+                "/machine.slice/libpod-0123.scope/container",
+                Some((Container::Application, "libpod-0123.scope")),
+            ),
+            (
+                "/machine.slice/machine-libpod_pod_88.slice/libpod-0123.scope/container",
+                Some((
+                    Container::Application,
+                    "machine-libpod_pod_88.slice/libpod-0123.scope",
+                )),
+            ),
+            (
+                "/../../kubepods/pod1/77",
+                Some((Container::Application, "kubepods/pod1/77")),
+            ),
+            // As a sidecar in a pod sees others.
+            (
+                "/../../pod1/77/own",
+                Some((Container::Application, "kubepods/pod1/77")),
+            ),
+            (
+                "/../../../burstable/pod1/77",
+                Some((Container::Application, "kubepods/burstable/pod1")),
+            ),
+            (
+                "/../../kubepods-burstable-pod1.slice/cri-containerd-77.scope",
+                Some((
+                    Container::Application,
+                    "kubepods/kubepods-burstable-pod1.slice/cri-containerd-77.scope",
+                )),
+            ),
+            ("/../../pod1", None),
+            ("/pod1/77", None),
+            ("/../../user.slice/pod1/77", None),
+            (
+                "/lxc.payload.db/system.slice/postgresql.service",
+                Some((Container::System, "lxc.payload.db")),
+            ),
+            (
+                "/machine.slice/machine-db.scope/payload",
+                Some((Container::System, "machine-db.scope")),
+            ),
             // What a user runs by itself, under whatever name.
-            ("/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-0123.scope", None),
-            ("/user.slice/user-1000.slice/user@1000.service/docker/x", None),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-0123.scope",
+                None,
+            ),
+            (
+                "/user.slice/user-1000.slice/user@1000.service/docker/x",
+                None,
+            ),
             ("/system.slice/alice.service/docker-0123.scope", None),
             ("/system.slice/docker.service", None),
             ("/", None),
         ] {
             let of_path = container_of(path);
-            assert_eq!(of_path.as_ref().map(|(kind, name)| (*kind, &**name)), found, "{path}");
+            assert_eq!(
+                of_path.as_ref().map(|(kind, name)| (*kind, &**name)),
+                found,
+                "{path}"
+            );
         }
+    }
+
+    #[test]
+    fn containers_of_pods() {
+        let [ours, other] = ["6e4b".repeat(16), "77aa".repeat(16)];
+        let tree = tempfile::tempdir().unwrap();
+        let logs = tree.path().join("var/log/containers");
+        fs::create_dir_all(&logs).unwrap();
+        for link in [
+            format!("db-0_shop_istio-proxy-{other}.log"),
+            format!("db-0_shop_postgres-{ours}.log"),
+            format!("postgres-{}.log", "0".repeat(64)),
+        ] {
+            symlink("/var/log/pods/any", logs.join(link)).unwrap();
+        }
+        fs::create_dir_all(tree.path().join("proc/7")).unwrap();
+        let root = Root::at(tree.path());
+        let named = |path: &str| {
+            fs::write(tree.path().join("proc/7/cgroup"), format!("0::{path}\n")).unwrap();
+            container_of_pod(&root, 7)
+        };
+        let pod = "pod5d5cbcb6-6d1c-4b7c-9e2e-0d3f7c5a8e11";
+        let slice = format!("kubepods-burstable-{}.slice", pod.replace('-', "_"));
+        for (path, wanted) in [
+            (
+                format!("/kubepods/burstable/{pod}/{ours}"),
+                Some("shop/db-0/postgres"),
+            ),
+            (
+                format!("/../../kubepods/{pod}/{ours}"),
+                Some("shop/db-0/postgres"),
+            ),
+            (
+                format!(
+                    "/kubepods.slice/kubepods-burstable.slice/{slice}/cri-containerd-{ours}.scope"
+                ),
+                Some("shop/db-0/postgres"),
+            ),
+            (
+                format!("/../../{slice}/cri-containerd-{ours}.scope"),
+                Some("shop/db-0/postgres"),
+            ),
+            (
+                format!("/../../../{pod}/{ours}"),
+                Some("shop/db-0/postgres"),
+            ),
+            // crun makes a group in that of CRI-O; and a container may make one of another's name.
+            (
+                format!("/kubepods.slice/kubepods-pod1.slice/crio-{ours}.scope/container/{other}"),
+                Some("shop/db-0/postgres"),
+            ),
+            (format!("/kubepods/{pod}/{}", "5".repeat(64)), None),
+            (format!("/kubepods/{pod}/{}", "0".repeat(64)), None),
+            (format!("/kubepods/{pod}"), None),
+            // No kubelet made these.
+            (format!("/docker/{ours}"), None),
+            (format!("/lxc.payload.x/kubepods/{pod}/{ours}"), None),
+            (
+                format!("/user.slice/user-1000.slice/kubepods/{pod}/{ours}"),
+                None,
+            ),
+        ] {
+            assert_eq!(named(&path).as_deref(), wanted, "{path}");
+        }
+        // What others than root may write says nothing.
+        fs::set_permissions(&logs, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(named(&format!("/kubepods/{pod}/{ours}")), None);
+        fs::remove_dir_all(&logs).unwrap();
+        assert_eq!(named(&format!("/kubepods/{pod}/{ours}")), None);
     }
 
     #[test]
     fn services_and_sessions() {
         for (path, service) in [
-            ("/system.slice/oracle-ohasd.service", Some("oracle-ohasd.service")),
-            ("/system.slice/system-dbora.slice/dbora@ORCL.service", Some("dbora@ORCL.service")),
+            (
+                "/system.slice/oracle-ohasd.service",
+                Some("oracle-ohasd.service"),
+            ),
+            (
+                "/system.slice/system-dbora.slice/dbora@ORCL.service",
+                Some("dbora@ORCL.service"),
+            ),
             ("/user.slice/user-54321.slice/session-4.scope", None),
-            ("/user.slice/user-54321.slice/user@54321.service/app.slice/x.service", None),
+            (
+                "/user.slice/user-54321.slice/user@54321.service/app.slice/x.service",
+                None,
+            ),
             ("/system.slice/a b.service", None),
             ("/system.slice/.service", None),
             ("/", None),
         ] {
             assert_eq!(service_of(path).as_deref(), service, "{path}");
         }
-    }
-
-    #[test]
-    fn the_lowest_of_all_levels() {
-        let tree = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = tree.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        let root = Root::at(tree.path());
-        let limit = || memory_limit(&root, 7, &root.read(mounts::PATH).unwrap());
-        write("proc/7/cgroup", "0::/a/b\n");
-        write("proc/self/mountinfo", "1 2 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-        assert_eq!(limit(), None);
-        for (level, text, expected) in
-            [("a/b", "max", None), ("a", "4096", Some(4096)), ("a/b", "8192", Some(4096)), ("a", "max", Some(8192))]
-        {
-            write(&format!("sys/fs/cgroup/{level}/memory.max"), text);
-            assert_eq!(limit(), expected.map(Bytes), "{level} {text}");
-        }
-        write("proc/7/cgroup", "5:memory:/c\n1:name=systemd:/a\n");
-        write("proc/self/mountinfo", "1 2 0:1 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
-        write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
-        assert_eq!(limit(), None);
-        write("sys/fs/cgroup/memory/c/memory.limit_in_bytes", "12288");
-        assert_eq!(limit(), Some(Bytes(12288)));
     }
 }

@@ -55,7 +55,9 @@ impl FoundServers {
             parents: BTreeMap::new(),
             unnamed: Vec::new(),
         };
-        processes.iter().for_each(|process| pass.add(process));
+        for process in processes {
+            pass.add(process);
+        }
         pass.finish()
     }
 }
@@ -78,20 +80,36 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn add(&mut self, process: &'a ProcessGlance) {
-        let added = match self.all.command_line(process.pid, Seen::parse).ok().flatten().flatten() {
+        let added = match self
+            .all
+            .read(process.pid, "cmdline", Seen::parse)
+            .ok()
+            .flatten()
+            .flatten()
+        {
             Some(seen) => self.add_seen(process, seen),
             None if process.may_be_in_server() => return self.unnamed.push(process),
             None => Err(None),
         };
-        self.found.others.extend(added.err().map(|why| (process.pid, why)));
+        self.found
+            .others
+            .extend(added.err().map(|why| (process.pid, why)));
     }
 
     /// Adds a process of a server that counts; the error is why it does not count, if it calls itself a server.
     fn add_seen(&mut self, process: &'a ProcessGlance, seen: Seen) -> Result<(), Option<String>> {
-        let ProcessGlance { pid, name, users, status } = process;
+        let ProcessGlance {
+            pid,
+            name,
+            users,
+            status,
+        } = process;
         let parent = status.parent.unwrap_or(0);
         let who = match seen {
-            Seen::Oracle(OracleProcess { instance, is_pmon: true }) => DiscoveredKind::Oracle(instance),
+            Seen::Oracle(OracleProcess {
+                instance,
+                is_pmon: true,
+            }) => DiscoveredKind::Oracle(instance),
             Seen::Postmaster(arguments) => DiscoveredKind::PostgreSql(arguments),
             Seen::Oracle(OracleProcess { instance, .. }) => {
                 self.sessions.push((process, instance));
@@ -108,10 +126,18 @@ impl<'a> Pass<'a> {
         }
         if let Ok(Some(status)) = process::status(self.accounts.root, *pid) {
             if let DiscoveredKind::PostgreSql(_) = who {
-                self.children.entry(status.parent.unwrap_or(0)).or_default().push(status);
+                self.children
+                    .entry(status.parent.unwrap_or(0))
+                    .or_default()
+                    .push(status);
             }
-            let (pid, users) = (*pid, users.clone());
-            self.found.servers.push(DiscoveredServer { who, pid, users, processes: vec![status], undecided: 0 });
+            self.found.servers.push(DiscoveredServer {
+                who,
+                pid: *pid,
+                users: users.clone(),
+                processes: vec![status],
+                undecided: 0,
+            });
         }
         Ok(())
     }
@@ -120,33 +146,57 @@ impl<'a> Pass<'a> {
     fn finish(mut self) -> FoundServers {
         for process in std::mem::take(&mut self.unnamed) {
             let is_head = self.parents.get(&process.pid) == Some(&process.name);
-            let found = is_head.then(|| self.all.command_line(process.pid, arguments)).and_then(Result::ok).flatten();
-            let added = found.map_or(Err(None), |found| self.add_seen(process, Seen::Postmaster(found)));
-            self.found.others.extend(added.err().map(|why| (process.pid, why)));
+            let found = is_head
+                .then(|| self.all.read(process.pid, "cmdline", arguments))
+                .and_then(Result::ok)
+                .flatten();
+            let added = found.map_or(Err(None), |found| {
+                self.add_seen(process, Seen::Postmaster(found))
+            });
+            self.found
+                .others
+                .extend(added.err().map(|why| (process.pid, why)));
         }
         self.found.servers.sort_by_key(|found| found.pid);
-        let Self { accounts, found: mut host, sessions, mut children, .. } = self;
+        let Self {
+            accounts,
+            found: mut host,
+            sessions,
+            mut children,
+            ..
+        } = self;
         let found = &mut host.servers;
         keep_postmasters(found);
         for found in &mut *found {
             if let DiscoveredKind::PostgreSql(_) = found.who {
-                found.processes.extend(children.remove(&found.pid).unwrap_or_default());
+                found
+                    .processes
+                    .extend(children.remove(&found.pid).unwrap_or_default());
             }
         }
         for (process, instance) in sessions {
             let who = DiscoveredKind::Oracle(instance);
-            let mut owners: Vec<_> = found.iter_mut().filter(|server| server.who == who).collect();
+            let mut owners: Vec<_> = found
+                .iter_mut()
+                .filter(|server| server.who == who)
+                .collect();
             // In containers, or in several Oracle homes.
-            let is_alike = |at: &usize| owners.len() > 1 && may_be_beside(accounts.root, process.pid, owners[*at].pid);
+            let is_alike = |at: &usize| {
+                owners.len() > 1 && may_be_beside(accounts.root, process.pid, owners[*at].pid)
+            };
             let alike: Vec<_> = (0..owners.len()).filter(is_alike).collect();
             if let [only] = alike[..] {
                 owners = vec![owners.swap_remove(only)];
             }
             let is_decided = owners.len() == 1;
-            for server in owners.into_iter().filter(|server| server.has_member(accounts, process)) {
-                match is_decided {
-                    true => server.processes.push(process.status),
-                    false => server.undecided += 1,
+            for server in owners
+                .into_iter()
+                .filter(|server| server.has_member(accounts, process))
+            {
+                if is_decided {
+                    server.processes.push(process.status)
+                } else {
+                    server.undecided += 1
                 }
             }
         }
@@ -159,17 +209,33 @@ impl<'a> Pass<'a> {
 fn may_be_beside(root: &Root, one: i32, other: i32) -> bool {
     let is_same = |name: &str| {
         // A program that was replaced by a patch is in the same home.
-        let link = |pid| Some(process::link(root, pid, name).ok()??.trim_end_matches(" (deleted)").to_owned());
-        link(one).zip(link(other)).is_none_or(|(one, other)| one == other)
+        let link = |pid| {
+            Some(
+                process::link(root, pid, name)
+                    .ok()??
+                    .trim_end_matches(" (deleted)")
+                    .to_owned(),
+            )
+        };
+        link(one)
+            .zip(link(other))
+            .is_none_or(|(one, other)| one == other)
     };
-    ["ns/pid", "ns/ipc", "ns/mnt", "exe"].into_iter().all(is_same)
+    ["ns/pid", "ns/ipc", "ns/mnt", "exe"]
+        .into_iter()
+        .all(is_same)
 }
 
 /// A child that has not set its own title yet has that of its postmaster.
 fn keep_postmasters(found: &mut Vec<DiscoveredServer>) {
-    let all: BTreeMap<_, _> = found.iter().map(|found| (found.pid, found.who.clone())).collect();
+    let all: BTreeMap<_, _> = found
+        .iter()
+        .map(|found| (found.pid, found.who.clone()))
+        .collect();
     found.retain(|found| {
-        let parent = found.processes[0].parent.and_then(|parent| all.get(&parent));
+        let parent = found.processes[0]
+            .parent
+            .and_then(|parent| all.get(&parent));
         matches!(found.who, DiscoveredKind::Oracle(_)) || parent != Some(&found.who)
     });
 }
@@ -178,9 +244,12 @@ impl DiscoveredServer {
     /// Whether a process that calls itself one of this instance runs its program as its user, for a service account. Anybody can give a
     /// process such a title, also the setuid program itself.
     fn has_member(&self, accounts: &ServiceAccounts<'_>, process: &ProcessGlance) -> bool {
-        let Some((users, own)) = process.users.as_ref().zip(self.users.as_ref()) else { return true };
+        let Some((users, own)) = process.users.as_ref().zip(self.users.as_ref()) else {
+            return true;
+        };
         let is_of_service = users.real == own.real || accounts.is_service(users.real);
-        let programs = program::file(accounts.root, process.pid).zip(program::file(accounts.root, self.pid));
+        let programs =
+            program::file(accounts.root, process.pid).zip(program::file(accounts.root, self.pid));
         users.effective == own.effective
             && is_of_service
             && programs.is_none_or(|(program, own)| program.inode == own.inode)
@@ -205,7 +274,11 @@ mod tests {
             let directory = tree.path().join(format!("proc/{pid}"));
             fs::create_dir_all(&directory).unwrap();
             fs::write(directory.join("cmdline"), cmdline).unwrap();
-            fs::write(directory.join("status"), format!("PPid:\t{parent}\nVmPTE:\t{tables} kB\n")).unwrap();
+            fs::write(
+                directory.join("status"),
+                format!("PPid:\t{parent}\nVmPTE:\t{tables} kB\n"),
+            )
+            .unwrap();
         }
         tree
     }
@@ -218,11 +291,26 @@ mod tests {
             (11, 10, "postgres: checkpointer \0\0\0", 2),
             (12, 10, "postgres: app db [local] idle\0", 4),
             // Forked a moment ago, without a title of its own.
-            (13, 10, "/usr/lib/postgresql/15/bin/postgres\0-D\0/data\0", 8),
+            (
+                13,
+                10,
+                "/usr/lib/postgresql/15/bin/postgres\0-D\0/data\0",
+                8,
+            ),
             (14, 12, "/usr/bin/archive\0", 100),
             (20, 1, "postgres\0", 16),
-            (21, 1, "/usr/lib/postgresql/15/bin/postgres\0--single\0db\0", 100),
-            (22, 1, "/usr/lib/postgresql/15/bin/postgres\0-D\0/x\0-C\0port\0", 100),
+            (
+                21,
+                1,
+                "/usr/lib/postgresql/15/bin/postgres\0--single\0db\0",
+                100,
+            ),
+            (
+                22,
+                1,
+                "/usr/lib/postgresql/15/bin/postgres\0-D\0/x\0-C\0port\0",
+                100,
+            ),
             (23, 1, "vi\0postgres\0", 100),
             (30, 1, "ora_pmon_A_1\0", 1),
             (31, 1, "oracleA_1\0(LOCAL=NO)\0", 2),
@@ -233,11 +321,21 @@ mod tests {
         let mut notes = Notes::default();
         let (found, strangers) = discovered(&tree, &mut notes);
         let tables = |found: &DiscoveredServer| -> u64 {
-            found.processes.iter().map(|status| status.page_tables.unwrap().0 >> 10).sum()
+            found
+                .processes
+                .iter()
+                .map(|status| status.page_tables.unwrap().0 >> 10)
+                .sum()
         };
-        let shown: Vec<_> = found.iter().map(|found| (found.pid, found.processes.len(), tables(found))).collect();
+        let shown: Vec<_> = found
+            .iter()
+            .map(|found| (found.pid, found.processes.len(), tables(found)))
+            .collect();
         assert_eq!(shown, [(10, 4, 15), (20, 1, 16), (30, 3, 7), (40, 1, 8)]);
-        assert_eq!(found[0].who, DiscoveredKind::PostgreSql(vec!["-D".to_owned(), "/data".to_owned()]));
+        assert_eq!(
+            found[0].who,
+            DiscoveredKind::PostgreSql(vec!["-D".to_owned(), "/data".to_owned()])
+        );
         assert!(notes.into_vec().is_empty() && strangers.first.is_empty());
     }
 
@@ -253,23 +351,89 @@ mod tests {
         write("etc/passwd", "root:x:0:0:::\npostgres:x:26:26:::\n");
         for (pid, parent, name, uid, cgroup, cmdline) in [
             (9, 1, "dumb-init", 101, "docker-77aa.scope", "dumb-init\0"),
-            (10, 9, ".postgres-wrapp", 101, "docker-77aa.scope", "/nix/store/x/bin/.postgres-wrapped\0-D\0/a\0"),
-            (11, 10, ".postgres-wrapp", 101, "docker-77aa.scope", "postgres: checkpointer \0"),
-            (12, 9, ".postgres-wrapp", 101, "docker-77aa.scope", "postgres: orphan \0"),
-            (20, 1, "database", 102, "docker-88bb.scope", "/opt/app/database\0-D\0/b\0"),
-            (21, 20, "database", 102, "docker-88bb.scope", "postgres: main: checkpointer \0"),
+            (
+                10,
+                9,
+                ".postgres-wrapp",
+                101,
+                "docker-77aa.scope",
+                "/nix/store/x/bin/.postgres-wrapped\0-D\0/a\0",
+            ),
+            (
+                11,
+                10,
+                ".postgres-wrapp",
+                101,
+                "docker-77aa.scope",
+                "postgres: checkpointer \0",
+            ),
+            (
+                12,
+                9,
+                ".postgres-wrapp",
+                101,
+                "docker-77aa.scope",
+                "postgres: orphan \0",
+            ),
+            (
+                20,
+                1,
+                "database",
+                102,
+                "docker-88bb.scope",
+                "/opt/app/database\0-D\0/b\0",
+            ),
+            (
+                21,
+                20,
+                "database",
+                102,
+                "docker-88bb.scope",
+                "postgres: main: checkpointer \0",
+            ),
             (22, 1, "cache", 102, "docker-88bb.scope", "/opt/app/cache\0"),
-            (30, 1, "database", 26, "own.service", "/opt/app/database\0-D\0/c\0"),
-            (31, 30, "database", 26, "own.service", "postgres: checkpointer \0"),
-            (40, 1, ".postgres-wrapp", 1000, "x.service", "postgres\0-D\0/d\0"),
+            (
+                30,
+                1,
+                "database",
+                26,
+                "own.service",
+                "/opt/app/database\0-D\0/c\0",
+            ),
+            (
+                31,
+                30,
+                "database",
+                26,
+                "own.service",
+                "postgres: checkpointer \0",
+            ),
+            (
+                40,
+                1,
+                ".postgres-wrapp",
+                1000,
+                "x.service",
+                "postgres\0-D\0/d\0",
+            ),
             (50, 1, "database", 1000, "x.service", "database\0"),
-            (51, 50, "database", 1000, "x.service", "postgres: checkpointer \0"),
+            (
+                51,
+                50,
+                "database",
+                1000,
+                "x.service",
+                "postgres: checkpointer \0",
+            ),
         ] {
             let status = format!(
                 "Name:\t{name}\nPPid:\t{parent}\nUid:\t{uid} {uid} {uid} {uid}\nGid:\t1 1 1 1\nRssShmem:\t8 kB\nHugetlbPages:\t8 kB\n"
             );
             write(&format!("proc/{pid}/status"), &status);
-            write(&format!("proc/{pid}/cgroup"), &format!("0::/system.slice/{cgroup}\n"));
+            write(
+                &format!("proc/{pid}/cgroup"),
+                &format!("0::/system.slice/{cgroup}\n"),
+            );
             write(&format!("proc/{pid}/cmdline"), cmdline);
         }
         let mut notes = Notes::default();
@@ -279,12 +443,31 @@ mod tests {
             DiscoveredKind::PostgreSql(arguments) => arguments.join(" "),
             DiscoveredKind::Oracle(_) => String::new(),
         };
-        let shown: Vec<_> = found.servers.iter().map(|one| (one.pid, one.processes.len(), arguments(one))).collect();
+        let shown: Vec<_> = found
+            .servers
+            .iter()
+            .map(|one| (one.pid, one.processes.len(), arguments(one)))
+            .collect();
         let expected = [(10, 2, "-D /a"), (20, 2, "-D /b"), (30, 2, "-D /c")];
-        assert_eq!(shown, expected.map(|(pid, count, words)| (pid, count, words.to_owned())));
-        assert_eq!(glances.strangers.first.iter().map(|one| one.pid).collect::<Vec<_>>(), [40]);
+        assert_eq!(
+            shown,
+            expected.map(|(pid, count, words)| (pid, count, words.to_owned()))
+        );
+        assert_eq!(
+            glances
+                .strangers
+                .first
+                .iter()
+                .map(|one| one.pid)
+                .collect::<Vec<_>>(),
+            [40]
+        );
         // What is of no server holds its pages.
-        let holders: BTreeMap<_, _> = glances.holders.iter().map(|(one, counts)| (one.pid, *counts)).collect();
+        let holders: BTreeMap<_, _> = glances
+            .holders
+            .iter()
+            .map(|(one, counts)| (one.pid, *counts))
+            .collect();
         assert_eq!(holders.into_keys().collect::<Vec<_>>(), [9, 22, 40, 50, 51]);
     }
 
@@ -293,7 +476,10 @@ mod tests {
     fn a_first_thread_that_has_ended_hides_nothing() {
         let tree = host(&[]);
         for (path, text) in [
-            ("7/status", "Name:\tthief\nState:\tZ (zombie)\nPPid:\t1\nUid:\t9 9 9 9\nGid:\t9 9 9 9\nThreads:\t2\n"),
+            (
+                "7/status",
+                "Name:\tthief\nState:\tZ (zombie)\nPPid:\t1\nUid:\t9 9 9 9\nGid:\t9 9 9 9\nThreads:\t2\n",
+            ),
             ("7/task/7/x", ""),
             ("7/task/8/x", ""),
             (
@@ -307,7 +493,10 @@ mod tests {
         }
         let root = Root::at(tree.path());
         let seen = ProcessGlance::read(&Processes::open(&root), 7).unwrap();
-        assert_eq!((&*seen.name, seen.status.hugetlb_pages), ("thief", Some(Bytes(2 << 20))));
+        assert_eq!(
+            (&*seen.name, seen.status.hugetlb_pages),
+            ("thief", Some(Bytes(2 << 20)))
+        );
     }
 
     fn looked(root: &Root, notes: &mut Notes) -> (FoundServers, Glances) {
@@ -319,7 +508,10 @@ mod tests {
         (found, glances)
     }
 
-    fn discovered(tree: &tempfile::TempDir, notes: &mut Notes) -> (Vec<DiscoveredServer>, Strangers) {
+    fn discovered(
+        tree: &tempfile::TempDir,
+        notes: &mut Notes,
+    ) -> (Vec<DiscoveredServer>, Strangers) {
         let (found, glances) = looked(&Root::at(tree.path()), notes);
         (found.servers, glances.strangers)
     }
@@ -341,12 +533,23 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        write("etc/passwd", "root:x:0:0:::\npostgres:x:26:26:::\noracle:x:54321:1:::\nalice:x:1000:1000:::\n");
+        write(
+            "etc/passwd",
+            "root:x:0:0:::\npostgres:x:26:26:::\noracle:x:54321:1:::\nalice:x:1000:1000:::\n",
+        );
         // Their command lines are not read: there are none.
         for pid in 10..310 {
             write(
                 &format!("proc/{pid}/status"),
-                &status(if pid % 2 == 0 { "postgres" } else { "ora_pmon_A" }, 1, 1000),
+                &status(
+                    if pid % 2 == 0 {
+                        "postgres"
+                    } else {
+                        "ora_pmon_A"
+                    },
+                    1,
+                    1000,
+                ),
             );
         }
         write("proc/311/status", &status("postgres", 10, 1000));
@@ -356,22 +559,41 @@ mod tests {
             (401, "oracle", "54321 54321 54321 54321"),
             (402, "oracle", "1000 54321 54321 54321"),
         ] {
-            write(&format!("proc/{pid}/status"), &format!("Name:\t{name}\nPPid:\t1\nUid:\t{uids}\nGid:\t1 1 1 1\n"));
+            write(
+                &format!("proc/{pid}/status"),
+                &format!("Name:\t{name}\nPPid:\t1\nUid:\t{uids}\nGid:\t1 1 1 1\n"),
+            );
         }
-        write("proc/403/status", "Name:\toracle\nUid:\t1000 54321 54321 54321\nGid:\t1 1 1 1\n");
+        write(
+            "proc/403/status",
+            "Name:\toracle\nUid:\t1000 54321 54321 54321\nGid:\t1 1 1 1\n",
+        );
         write("proc/403/cmdline", "ora_pmon_GHOST\0");
         let mut notes = Notes::default();
         let (found, strangers) = discovered(&tree, &mut notes);
         assert!(notes.into_vec().is_empty());
-        let shown: Vec<_> = found.iter().map(|found| (found.pid, found.processes.len())).collect();
-        assert_eq!(shown, [(400, 1), (401, 1)], "a session that alice has started is none of REAL's");
+        let shown: Vec<_> = found
+            .iter()
+            .map(|found| (found.pid, found.processes.len()))
+            .collect();
+        assert_eq!(
+            shown,
+            [(400, 1), (401, 1)],
+            "a session that alice has started is none of REAL's"
+        );
         assert_eq!(
             (strangers.first.len(), strangers.more),
             (2, 0),
             "one of alice's, and what she has started of oracle's"
         );
         let first = &strangers.first[0];
-        assert_eq!((first.pid, first.uid, &*first.name, first.resident.0), (10, Some(1000), "postgres", 4096));
-        assert_eq!(first.to_string(), "process 10 (postgres, 4 kB) runs as alice");
+        assert_eq!(
+            (first.pid, first.uid, &*first.name, first.resident.0),
+            (10, Some(1000), "postgres", 4096)
+        );
+        assert_eq!(
+            first.to_string(),
+            "process 10 (postgres, 4 kB) runs as alice"
+        );
     }
 }

@@ -9,13 +9,15 @@ use hugepage_kernel::{Bytes, Notes};
 use serde::{Deserialize, Serialize};
 
 use super::control_group::container;
-use super::processes::{ProcessGlance, is_of_server};
+use super::processes::{Credentials, ProcessGlance, is_of_server};
 use super::service_accounts::ServiceAccounts;
 
 /// The most processes beside servers of which it is kept that they have huge pages.
 const MAX_HOLDERS: usize = 1000;
 /// So many of those that call themselves servers and do not count are shown.
 const MAX_SHOWN: usize = 10;
+/// The programs that run guests, as the kernel cuts their names.
+const RUNS_GUESTS: [&str; 4] = ["qemu-", "kvm", "firecracker", "cloud-hyperviso"];
 
 /// What the processes of a host are by their status.
 #[derive(Debug, Default)]
@@ -30,6 +32,10 @@ pub(super) struct Glances {
     pub(super) held_by_strangers: Bytes,
     /// Root's processes that are of no server, and what each has touched of huge pages.
     pub(super) of_root: Vec<(i32, Bytes)>,
+    /// The users of processes with names of Oracle's, also of an instance that starts.
+    pub(super) users_of_oracle: BTreeSet<u32>,
+    /// Whether one has the name of a program that runs guests.
+    pub(super) runs_guests: bool,
     /// The first processes that have huge pages and are of no server, and whether each counts.
     pub(super) holders: Vec<(ProcessGlance, bool)>,
 }
@@ -41,11 +47,22 @@ impl Glances {
         let pids = notes.keep(process::pids(root)).unwrap_or_default();
         let all = Processes::open(root);
         let mut found = Self::default();
-        for process in pids.into_iter().filter_map(|pid| ProcessGlance::read(&all, pid)) {
+        for process in pids
+            .into_iter()
+            .filter_map(|pid| ProcessGlance::read(&all, pid))
+        {
+            found.runs_guests |= RUNS_GUESTS
+                .iter()
+                .any(|name| process.name.starts_with(name));
             let is_named = is_of_server(&process.name);
+            if is_named || process.name.starts_with("ora") {
+                let users = process.users.iter().flat_map(Credentials::users);
+                found.users_of_oracle.extend(users);
+            }
             // The images of root's container runtimes name programs as they like.
-            let may_be_in_container =
-                || (is_named || process.may_be_in_server()) && container(root, process.pid).is_some();
+            let may_be_in_container = || {
+                (is_named || process.may_be_in_server()) && container(root, process.pid).is_some()
+            };
             if accounts.is_of_service(&process) || may_be_in_container() {
                 found.candidates.push(process);
                 continue;
@@ -66,7 +83,9 @@ impl Glances {
         others: &BTreeMap<i32, Option<String>>,
     ) {
         for one in candidates {
-            let Some(why) = others.get(&one.pid) else { continue };
+            let Some(why) = others.get(&one.pid) else {
+                continue;
+            };
             if why.is_some() {
                 self.strangers.add(accounts, &one, why.clone());
             }
@@ -76,9 +95,12 @@ impl Glances {
 
     /// Adds a process that is of no server.
     fn add_other(&mut self, accounts: &ServiceAccounts<'_>, process: ProcessGlance) {
-        let ProcessGlance { pid, users, status, .. } = &process;
+        let ProcessGlance {
+            pid, users, status, ..
+        } = &process;
         let touched = status.hugetlb_pages.unwrap_or_default();
-        if users.as_ref().is_some_and(|users| users.users() == [0; 3]) && status.rss_anon.is_some() {
+        if users.as_ref().is_some_and(|users| users.users() == [0; 3]) && status.rss_anon.is_some()
+        {
             self.of_root.push((*pid, touched));
         }
         if touched == Bytes(0) {
@@ -86,7 +108,11 @@ impl Glances {
         }
         // The root of a container is as good as anybody.
         let counts = accounts.is_of_service(&process) && container(accounts.root, *pid).is_none();
-        let sum = if counts { &mut self.held_by_services } else { &mut self.held_by_strangers };
+        let sum = if counts {
+            &mut self.held_by_services
+        } else {
+            &mut self.held_by_strangers
+        };
         *sum = sum.saturating_add(touched);
         if self.holders.len() < MAX_HOLDERS {
             self.holders.push((process, counts));
@@ -121,7 +147,11 @@ pub struct Stranger {
 
 impl fmt::Display for Stranger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} ({}, {}) {}", self.pid, self.name, self.resident, self.reason)
+        write!(
+            f,
+            "process {} ({}, {}) {}",
+            self.pid, self.name, self.resident, self.reason
+        )
     }
 }
 
@@ -132,18 +162,31 @@ impl Strangers {
     }
 
     /// Adds a process unless one of its user is there for the same reason. `reason`: something else than its user.
-    pub(super) fn add(&mut self, accounts: &ServiceAccounts<'_>, process: &ProcessGlance, reason: Option<String>) {
+    pub(super) fn add(
+        &mut self,
+        accounts: &ServiceAccounts<'_>,
+        process: &ProcessGlance,
+        reason: Option<String>,
+    ) {
         let uid = process.users.as_ref().map(|users| users.effective);
         let of_user = || uid.map(|uid| format!("runs as {}", accounts.name(uid)));
         let reason = reason.or_else(of_user).unwrap_or_default();
         if !self.seen.insert((uid, reason.clone())) {
             return;
         }
-        if self.first.len() >= MAX_SHOWN {
+        // Of uids without a name one user can have any number (subuid(5)).
+        let is_named = |uid: Option<u32>| uid.is_none_or(|uid| accounts.is_named(uid));
+        let is_one_of_many = || !is_named(uid) && self.first.iter().any(|one| !is_named(one.uid));
+        if self.first.len() >= MAX_SHOWN || is_one_of_many() {
             self.more += 1;
             return;
         }
-        let (pid, name, resident) = (process.pid, process.name.clone(), process.resident());
-        self.first.push(Stranger { pid, uid, name, resident, reason });
+        self.first.push(Stranger {
+            pid: process.pid,
+            uid,
+            name: process.name.clone(),
+            resident: process.resident(),
+            reason,
+        });
     }
 }

@@ -2,18 +2,20 @@
 //! Only a program of its version can say. Whoever surveys the host asks one, and this says what the answer means.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState};
-use hugepage_kernel::postgresql::pg_control::{self, PgControl, RecoveryParameters};
-use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Root};
+use hugepage_assess::model::{
+    CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState, Requested,
+};
+use hugepage_kernel::postgresql::pg_control::{PgControl, RecoveryParameters};
+use hugepage_kernel::{Bytes, Notes, PageSize};
 use hugepage_start::{StartAnswer, majors};
+use serde::{Deserialize, Serialize};
 
-use super::postgresql::{Configured, max_connections, requested_by_settings};
-use super::postgresql_units::PLACES;
+use crate::data_directory::DataDirectory;
+use crate::postgresql_settings::{Configured, max_connections, requested_by_settings};
 
 /// The program of a start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum StartProgram {
     /// That of this running postmaster.
     Running(i32),
@@ -37,60 +39,80 @@ pub struct ServerStart<'a> {
 /// Who is asked. Bounds how often a program runs, because the files are the server's user's.
 pub type AskStart<'a> = dyn Fn(&ServerStart<'_>) -> StartAnswer<Bytes> + 'a;
 
-/// The files of one server that decide on its next start.
-pub(super) struct ServerFiles<'a> {
-    pub(super) program: StartProgram,
+/// What decides on the next start of one server.
+pub(super) struct StartFiles<'a> {
     pub(super) version: &'a str,
-    pub(super) directory: &'a str,
-    pub(super) files: &'a InstanceFiles,
+    pub(super) data: &'a DataDirectory,
     pub(super) configured: &'a Configured,
 }
 
-impl ServerFiles<'_> {
-    /// What the next start asks for, compared with the running server. `default`: the size of huge pages without
-    /// `huge_page_size`. `pool_state`: what a start with pages of that size finds. The error is why it is unknown.
+impl StartFiles<'_> {
+    /// What `program` is asked. The error is why none is asked.
+    pub(super) fn question(&self, program: StartProgram) -> Result<ServerStart<'_>, String> {
+        if let Some(what) = &self.configured.unclear {
+            return Err(what.clone());
+        }
+        let major = self.major().filter(|major| *major >= majors::FIRST_MAJOR);
+        let major = major.ok_or_else(|| {
+            format!(
+                "PostgreSQL {} reports its need only while running",
+                self.version
+            )
+        })?;
+        Ok(ServerStart {
+            program,
+            major,
+            wal_segment: self.data.control.clone()?.wal_segment,
+            settings: self.configured.effective(),
+        })
+    }
+
+    fn major(&self) -> Option<u32> {
+        self.version.parse().ok()
+    }
+
+    /// What the next start asks for by the program's `answer`, compared with the running server. `default`: the size of huge pages without
+    /// `huge_page_size`. `pool_state`: what a start finds. The error is why it is unknown.
     pub(super) fn pending(
         &self,
-        ask: &AskStart<'_>,
+        answer: &StartAnswer<Bytes>,
         current: &CurrentStart<'_>,
         default: Option<PageSize>,
-        pool_state: impl FnOnce(Option<PageSize>) -> PoolState,
+        pool_state: impl FnOnce(&Requested) -> PoolState,
     ) -> Result<Pending, String> {
-        if let Some(error) = &self.configured.files.missing {
+        if let Some(error) = &self.configured.missing {
             return Ok(Pending::Refused(error.clone()));
         }
-        let (start, control) = self.question()?;
-        let shared_memory = match ask(&start) {
-            StartAnswer::Starts(size) => size,
-            StartAnswer::Refuses(error) => return Ok(Pending::Refused(error)),
-            StartAnswer::Unknown(why) => return Err(why),
+        let shared_memory = match answer {
+            StartAnswer::Starts(size) => *size,
+            StartAnswer::Refuses(error) => return Ok(Pending::Refused(error.clone())),
+            StartAnswer::Unknown(why) => return Err(why.clone()),
         };
-        if let Some(error) = self.recovery(&start, &control)? {
+        let settings = self.configured.effective();
+        if let Some(error) = self.recovery(&settings)? {
             return Ok(Pending::Refused(error));
         }
         // The notes on these values are there already.
-        let requested = requested_by_settings(&start.settings, &mut Notes::default());
-        let demand = Demand { requested, max_connections: max_connections(&start.settings), shared_memory };
+        let requested = requested_by_settings(&settings, &mut Notes::default());
+        let demand = Demand {
+            requested,
+            max_connections: max_connections(&settings),
+            shared_memory,
+        };
         let size = requested.huge_page_size;
-        let keeps_page = current.landing() != Landing::Hugetlb || current.page_size() == size.or(default);
+        let keeps_page =
+            current.landing() != Landing::Hugetlb || current.page_size() == size.or(default);
         let is_same = keeps_page && current.is_met_by(&demand);
-        Ok(if is_same { Pending::Unchanged } else { Pending::Changed(demand, pool_state(size)) })
-    }
-
-    /// What a program is asked, and what of its data directory it does not get. The error is why none is asked.
-    pub(super) fn question(&self) -> Result<(ServerStart<'_>, PgControl), String> {
-        if let Some(what) = &self.configured.files.unclear {
-            return Err(what.clone());
-        }
-        let major = self.version.parse().ok().filter(|major| *major >= majors::FIRST_MAJOR);
-        let major = major.ok_or_else(|| format!("PostgreSQL {} reports its need only while running", self.version))?;
-        let (control, settings) = (self.control()?, self.configured.effective());
-        Ok((ServerStart { program: self.program, major, wal_segment: control.wal_segment, settings }, control))
+        Ok(if is_same {
+            Pending::Unchanged
+        } else {
+            Pending::Changed(demand, pool_state(&requested))
+        })
     }
 
     /// Whether it would recover after a crash with the settings that it was started with. `has_changed`: its files, since then.
     pub(super) fn crash_recovery(&self, has_changed: bool) -> CrashRecovery {
-        if !pg_control::SIGNAL_FILES.iter().any(|name| self.has(name)) {
+        if !self.data.is_standby && !self.data.recovers {
             return CrashRecovery::Possible;
         }
         if has_changed {
@@ -99,8 +121,11 @@ impl ServerFiles<'_> {
             return CrashRecovery::Unknown(why.to_owned());
         }
         let refusal = || {
-            let major = self.version.parse().map_err(|_| format!("its version is {}", self.version))?;
-            Ok(recovery_parameters(major, &self.configured.effective())?.refusal(&self.control()?.parameters))
+            let major = self.major();
+            let major = major.ok_or_else(|| format!("its version is {}", self.version))?;
+            let control = self.data.control.clone();
+            Ok(recovery_parameters(major, &self.configured.effective())?
+                .refusal(&control?.parameters))
         };
         match refusal() {
             Ok(refusal) => refusal.map_or(CrashRecovery::Possible, CrashRecovery::Refused),
@@ -110,65 +135,56 @@ impl ServerFiles<'_> {
         }
     }
 
-    fn has(&self, name: &str) -> bool {
-        self.files.root().exists(&format!("{}/{name}", self.directory))
-    }
-
-    fn control(&self) -> Result<PgControl, String> {
-        let bytes = self.files.read_first(&format!("{}/global/pg_control", self.directory), pg_control::LENGTH);
-        let found = PgControl::parse(&bytes.map_err(|error| error.to_string())?);
-        found.ok_or_else(|| "its pg_control is not one of a known version".to_owned())
-    }
-
     /// What a start finds only in the data directory, which the program does not get: the server's error, or why that is unknown.
-    fn recovery(&self, start: &ServerStart<'_>, control: &PgControl) -> Result<Option<String>, String> {
-        let settings = &start.settings;
-        let own = recovery_parameters(start.major, settings)?;
-        if self.has("recovery.signal") {
+    fn recovery(&self, settings: &BTreeMap<&str, &str>) -> Result<Option<String>, String> {
+        let PgControl {
+            wal_level: written,
+            parameters,
+            ..
+        } = self.data.control.clone()?;
+        let own = recovery_parameters(self.major().unwrap_or_default(), settings)?;
+        if self.data.recovers {
             return Err("recovery.signal is in its data directory".to_owned());
         }
-        if self.has("standby.signal") {
-            return Ok(own.refusal(&control.parameters));
+        if self.data.is_standby {
+            return Ok(own.refusal(&parameters));
         }
-        if own.max_prepared_transactions < control.parameters.max_prepared_transactions {
-            return Err("max_prepared_transactions is lower, and transactions may be prepared".to_owned());
+        if own.max_prepared_transactions < parameters.max_prepared_transactions {
+            return Err(
+                "max_prepared_transactions is lower, and transactions may be prepared".to_owned(),
+            );
         }
         // Slots need room, and the wal_level of their time (slot.c, RestoreSlotFromDisk).
-        let slots =
-            self.files.list(&format!("{}/pg_replslot", self.directory)).map_err(|error| error.to_string())?.len();
-        let wal_level = match settings.get("wal_level").map(|value| value.trim().to_ascii_lowercase()).as_deref() {
+        let slots = self.data.slots.clone()?;
+        let wal_level = match settings
+            .get("wal_level")
+            .map(|value| value.trim().to_ascii_lowercase())
+            .as_deref()
+        {
             Some("minimal") => 0,
             Some("logical") => 2,
             _ => 1,
         };
         let room = number(settings, "max_replication_slots", 10)?;
-        if slots > 0 && (wal_level < control.wal_level || i32::try_from(slots).is_ok_and(|slots| slots > room)) {
-            return Err(format!("it has {slots} replication slots, and wal_level or max_replication_slots is lower"));
+        if slots > 0
+            && (wal_level < written || i32::try_from(slots).is_ok_and(|slots| slots > room))
+        {
+            return Err(format!(
+                "it has {slots} replication slots, and wal_level or max_replication_slots is lower"
+            ));
         }
         Ok(None)
     }
 }
 
-/// What is there of the files that decide what a service starts: its units with their drop-ins, those of its template, and Debian's
-/// options of a cluster. Not what becomes newer without a restart: units of generators, and Debian's own template by an upgrade.
-pub(super) fn of_service(root: &Root, service: &str, configured: &Configured) -> Vec<PathBuf> {
-    let template = service.split_once('@').map(|(name, _)| format!("{name}@.service"));
-    let configuration = configured.files.sources.first();
-    let mut files = Vec::from_iter(configuration.map(|file| file.with_file_name("pg_ctl.conf")));
-    for name in [Some(service), template.as_deref()].into_iter().flatten() {
-        for unit in PLACES.iter().filter(|place| !place.contains("/generator")).map(|place| format!("{place}/{name}")) {
-            let drop_ins = PathBuf::from(format!("{unit}.d"));
-            files.extend(root.list(&format!("{unit}.d")).iter().flatten().map(|name| drop_ins.join(name)));
-            files.extend([PathBuf::from(unit), drop_ins]);
-        }
-    }
-    let of_debian = |file: &PathBuf| file.ends_with("lib/systemd/system/postgresql@.service");
-    files.into_iter().filter(|file| root.exists(&file.to_string_lossy()) && !of_debian(file)).collect()
-}
-
 /// What a standby with these settings has.
-fn recovery_parameters(major: u32, settings: &BTreeMap<&str, &str>) -> Result<RecoveryParameters, String> {
-    let hot_standby = settings.get("hot_standby").map_or("on", |value| value.trim());
+fn recovery_parameters(
+    major: u32,
+    settings: &BTreeMap<&str, &str>,
+) -> Result<RecoveryParameters, String> {
+    let hot_standby = settings
+        .get("hot_standby")
+        .map_or("on", |value| value.trim());
     Ok(RecoveryParameters {
         hot_standby: !["off", "false", "no", "0"].contains(&&*hot_standby.to_ascii_lowercase()),
         max_connections: number(settings, "max_connections", 100)?,
@@ -184,6 +200,11 @@ fn recovery_parameters(major: u32, settings: &BTreeMap<&str, &str>) -> Result<Re
 }
 
 fn number(settings: &BTreeMap<&str, &str>, name: &str, default: i32) -> Result<i32, String> {
-    let parse = |value: &&str| value.trim().parse().map_err(|_| format!("{name} = '{value}' is not a plain number"));
+    let parse = |value: &&str| {
+        value
+            .trim()
+            .parse()
+            .map_err(|_| format!("{name} = '{value}' is not a plain number"))
+    };
     settings.get(name).map_or(Ok(default), parse)
 }

@@ -27,17 +27,28 @@ pub struct Credentials {
 impl Credentials {
     /// The user and groups of `pid`; `None` if there is no such process, or a tree has nothing of it.
     pub fn read(root: &Root, pid: i32) -> Option<Self> {
-        root.read_short(&format!("/proc/{pid}/status"), Self::parse).ok()?
+        root.read_short(&format!("/proc/{pid}/status"), Self::parse)
+            .ok()?
     }
 
     fn parse(text: &str) -> Option<Self> {
         let numbers = |name| -> Option<Vec<u32>> {
-            value(text, name)?.split_ascii_whitespace().map(|word| word.parse().ok()).collect()
+            value(text, name)?
+                .split_ascii_whitespace()
+                .map(|word| word.parse().ok())
+                .collect()
         };
-        let &[real, effective, saved, _] = numbers("Uid")?.as_slice() else { return None };
+        let &[real, effective, saved, _] = numbers("Uid")?.as_slice() else {
+            return None;
+        };
         let mut groups = vec![*numbers("Gid")?.first()?];
         groups.extend(numbers("Groups").unwrap_or_default());
-        Some(Self { real, effective, saved, groups })
+        Some(Self {
+            real,
+            effective,
+            saved,
+            groups,
+        })
     }
 
     /// All users whose powers it has.
@@ -62,40 +73,71 @@ impl ProcessGlance {
     /// `None` if it has ended meanwhile, or is hidden. After the end of its first thread another one tells its memory.
     pub fn read(processes: &Processes<'_>, pid: i32) -> Option<Self> {
         let parse = |text: &str| {
-            let name = value(text, "Name").unwrap_or_default().trim().to_owned();
-            let glance = Self { pid, name, users: Credentials::parse(text), status: ProcessStatus::parse(text) };
-            (glance, value(text, "Threads").is_some_and(|count| count.trim() != "1"))
+            let glance = Self {
+                pid,
+                name: value(text, "Name").unwrap_or_default().trim().to_owned(),
+                users: Credentials::parse(text),
+                status: ProcessStatus::parse(text),
+            };
+            (
+                glance,
+                value(text, "Threads").is_some_and(|count| count.trim() != "1"),
+            )
         };
-        let of = |thread| processes.status_text(thread, parse).ok().flatten();
+        let of = |thread| processes.read(thread, "status", parse).ok().flatten();
         let is_alive = |glance: &Self| glance.status.rss_anon.is_some();
         let (first, has_others) = of(pid)?;
-        let threads = if has_others && !is_alive(&first) { processes.threads(pid) } else { Vec::new() };
-        let alive = threads.into_iter().filter_map(|thread| Some(of(thread)?.0)).find(is_alive);
+        let threads = if has_others && !is_alive(&first) {
+            processes.threads(pid)
+        } else {
+            Vec::new()
+        };
+        let alive = threads
+            .into_iter()
+            .filter_map(|thread| Some(of(thread)?.0))
+            .find(is_alive);
         Some(alive.unwrap_or(first))
     }
 
     /// Whether the process may be one of a server's, all of which share memory.
     pub fn may_be_in_server(&self) -> bool {
-        self.status.hugetlb_pages > Some(Bytes(0)) || self.status.rss_shmem.is_none_or(|memory| memory > Bytes(0))
+        self.status.hugetlb_pages > Some(Bytes(0))
+            || self.status.rss_shmem.is_none_or(|memory| memory > Bytes(0))
     }
 
     /// The resident memory of the process.
     pub fn resident(&self) -> Bytes {
-        let ProcessStatus { rss_anon, rss_file, rss_shmem, hugetlb_pages, .. } = self.status;
-        [rss_anon, rss_file, rss_shmem, hugetlb_pages].into_iter().flatten().fold(Bytes(0), Bytes::saturating_add)
+        let ProcessStatus {
+            rss_anon,
+            rss_file,
+            rss_shmem,
+            hugetlb_pages,
+            ..
+        } = self.status;
+        [rss_anon, rss_file, rss_shmem, hugetlb_pages]
+            .into_iter()
+            .flatten()
+            .sum()
     }
 }
 
 /// Whether a program of this name is PostgreSQL's, also behind a wrapper of Nix: `.postgres-wrapped`, which the kernel cuts.
 pub fn is_postgresql(name: &str) -> bool {
-    let hidden = name.strip_prefix('.').map(|hidden| hidden.split("-w").next().unwrap_or(hidden));
-    matches!(hidden.unwrap_or(name), "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster")
+    let hidden = name
+        .strip_prefix('.')
+        .map(|hidden| hidden.split("-w").next().unwrap_or(hidden));
+    matches!(
+        hidden.unwrap_or(name),
+        "postgres" | "postmaster" | "edb-postgres" | "edb-postmaster"
+    )
 }
 
 /// Whether the name of its program, at most 15 bytes which a process can choose, is that of a server's process.
 pub(super) fn is_of_server(name: &str) -> bool {
-    let is_numbered =
-        || name.strip_prefix("oracle_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_numbered = || {
+        name.strip_prefix("oracle_")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
     is_postgresql(name) || name == "oracle" || is_numbered() || OracleProcess::parse(name).is_some()
 }
 
@@ -128,7 +170,11 @@ pub(super) fn arguments(cmdline: &str) -> Vec<String> {
         left = left.saturating_sub(word.len() + 1);
         fits
     };
-    let words = cmdline.trim_end_matches('\0').split('\0').skip(1).take(MAX_ARGUMENTS);
+    let words = cmdline
+        .trim_end_matches('\0')
+        .split('\0')
+        .skip(1)
+        .take(MAX_ARGUMENTS);
     words.take_while(is_kept).map(str::to_owned).collect()
 }
 
@@ -140,7 +186,10 @@ mod tests {
     fn the_lines_of_a_status() {
         let text = "Name:\tpostgres\nUid:\t101\t101\t101\t101\nGid:\t104\t104\t104\t104\nGroups:\t103 104 \n";
         let found = Credentials::parse(text).unwrap();
-        assert_eq!((found.users(), found.groups.as_slice()), ([101; 3], &[104, 103, 104][..]));
+        assert_eq!(
+            (found.users(), found.groups.as_slice()),
+            ([101; 3], &[104, 103, 104][..])
+        );
         assert_eq!(Credentials::parse("Name:\tpostgres\nPPid:\t1\n"), None);
         assert_eq!(Credentials::parse("Uid:\t1\t2\nGid:\t1\t1\t1\t1\n"), None);
     }
@@ -148,7 +197,13 @@ mod tests {
     #[test]
     fn long_arguments() {
         let long = format!("postgres\0-D\0{}\0-c\0a=b\0", "x".repeat(1 << 20));
-        let Some(Seen::Postmaster(arguments)) = Seen::parse(&long) else { panic!() };
-        assert_eq!(arguments, ["-D"], "cut before the argument that is too long");
+        let Some(Seen::Postmaster(arguments)) = Seen::parse(&long) else {
+            panic!()
+        };
+        assert_eq!(
+            arguments,
+            ["-D"],
+            "cut before the argument that is too long"
+        );
     }
 }

@@ -9,8 +9,7 @@ use std::collections::BTreeSet;
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, program};
-use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::{ReadError, Root};
+use hugepage_kernel::{Root, RootFiles};
 
 use super::control_group::{Container, container};
 use super::processes::{Credentials, ProcessGlance};
@@ -37,10 +36,15 @@ pub(super) struct ServiceAccounts<'a> {
 impl<'a> ServiceAccounts<'a> {
     /// Those of the host, and `more`, which are names and uids. What can't be read is a note.
     pub(super) fn read(root: &'a Root, more: &[String], notes: &mut Notes) -> Self {
-        let file = notes.keep(listed_service_accounts(root)).unwrap_or_default();
+        let file = notes
+            .keep(listed_service_accounts(root))
+            .unwrap_or_default();
         let usual = USUAL.iter().map(|&name| name.to_owned());
-        let listed = usual.chain(file).chain(more.iter().cloned()).collect();
-        Self { root, listed, accounts: accounts::accounts(root).unwrap_or_default() }
+        Self {
+            root,
+            listed: usual.chain(file).chain(more.iter().cloned()).collect(),
+            accounts: accounts::accounts(root).unwrap_or_default(),
+        }
     }
 
     /// Why the server with the process `pid` does not count; `None` if it does. `users`: its own, which a tree may not tell.
@@ -49,12 +53,15 @@ impl<'a> ServiceAccounts<'a> {
         let Some(users) = users else {
             return (!root.is_tree()).then(|| "its user could not be determined".to_owned());
         };
-        let first = |counts: &dyn Fn(u32) -> bool| users.users().into_iter().find(|uid| !counts(*uid));
+        let first =
+            |counts: &dyn Fn(u32) -> bool| users.users().into_iter().find(|uid| !counts(*uid));
         match container(root, pid) {
             Some((Container::Application, _)) => return None,
             Some((Container::System, _)) => {
                 let uid = first(&|uid| self.is_listed(&uid.to_string()))?;
-                return Some(format!("is in a container with users of its own, as uid {uid}"));
+                return Some(format!(
+                    "is in a container with users of its own, as uid {uid}"
+                ));
             }
             None => {}
         }
@@ -69,7 +76,8 @@ impl<'a> ServiceAccounts<'a> {
         if program.owner != 0 && program.owner != users.effective {
             return Some(format!("runs a program of {}", self.name(program.owner)));
         }
-        (!program.is_at_its_path(root, pid)).then(|| "its program is another file than the one at its path".to_owned())
+        (!program.is_at_its_path(root, pid))
+            .then(|| "its program is another file than the one at its path".to_owned())
     }
 
     /// Whether the user `uid` is root or a service account.
@@ -82,16 +90,30 @@ impl<'a> ServiceAccounts<'a> {
 
     /// Whether its effective user is one of these; also where a tree does not tell it.
     pub(super) fn is_of_service(&self, process: &ProcessGlance) -> bool {
-        process.users.as_ref().is_none_or(|users| self.is_service(users.effective))
+        process
+            .users
+            .as_ref()
+            .is_none_or(|users| self.is_service(users.effective))
     }
 
     /// As whom the files are read of what does not run: the service accounts of /etc/passwd and those listed by uid, else nobody.
     pub(super) fn owners(&self) -> Vec<Owner> {
         let nobody = Owner::nobody(self.root);
         let listed = self.listed.iter().filter_map(|listed| listed.parse().ok());
-        let uids: BTreeSet<_> = self.accounts.iter().map(|account| account.uid).chain(listed).collect();
-        let is_one = |uid: &u32| nobody.is_another() && ![0, nobody.uid].contains(uid) && self.is_service(*uid);
-        uids.into_iter().filter(is_one).map(|uid| Owner::of_account(self.root, uid)).chain([nobody.clone()]).collect()
+        let uids: BTreeSet<_> = self
+            .accounts
+            .iter()
+            .map(|account| account.uid)
+            .chain(listed)
+            .collect();
+        let is_one = |uid: &u32| {
+            nobody.is_another() && ![0, nobody.uid].contains(uid) && self.is_service(*uid)
+        };
+        uids.into_iter()
+            .filter(is_one)
+            .map(|uid| Owner::of_account(self.root, uid))
+            .chain([nobody.clone()])
+            .collect()
     }
 
     fn is_listed(&self, name: &str) -> bool {
@@ -100,25 +122,40 @@ impl<'a> ServiceAccounts<'a> {
 
     /// Also `ora<sid>`, where SAP's own user of that system, `<sid>adm`, is among the accounts.
     fn is_name_of_service(&self, name: &str) -> bool {
-        let administrator = |sid: &str| self.accounts.iter().any(|account| account.name == format!("{sid}adm"));
-        self.is_listed(name) || name.strip_prefix("ora").is_some_and(|sid| sid.len() == 3 && administrator(sid))
+        let administrator = |sid: &str| {
+            self.accounts
+                .iter()
+                .any(|account| account.name == format!("{sid}adm"))
+        };
+        self.is_listed(name)
+            || name
+                .strip_prefix("ora")
+                .is_some_and(|sid| sid.len() == 3 && administrator(sid))
     }
 
     /// The first name of the user `uid`, or `uid 1000` where /etc/passwd has none.
     pub(super) fn name(&self, uid: u32) -> String {
-        self.names(uid).next().map_or_else(|| format!("uid {uid}"), str::to_owned)
+        self.names(uid)
+            .next()
+            .map_or_else(|| format!("uid {uid}"), str::to_owned)
+    }
+
+    /// Whether /etc/passwd has an account with this uid.
+    pub(super) fn is_named(&self, uid: u32) -> bool {
+        self.names(uid).next().is_some()
     }
 
     fn names(&self, uid: u32) -> impl Iterator<Item = &str> {
-        self.accounts.iter().filter(move |account| account.uid == uid).map(|account| account.name.as_str())
+        self.accounts
+            .iter()
+            .filter(move |account| account.uid == uid)
+            .map(|account| account.name.as_str())
     }
 }
 
-/// The lines of [`SERVICE_ACCOUNTS`] without comments; none if there is no such file.
-pub fn listed_service_accounts(root: &Root) -> Result<Vec<String>, ReadError> {
-    let text = if_there(root.read(SERVICE_ACCOUNTS))?.unwrap_or_default();
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-    Ok(lines.filter(|line| !line.is_empty()).map(str::to_owned).collect())
+/// The names and uids in [`SERVICE_ACCOUNTS`]; none if there is no such file. The error is why it is not read.
+pub fn listed_service_accounts(root: &Root) -> Result<Vec<String>, String> {
+    RootFiles::new(root, 1).told_lines(SERVICE_ACCOUNTS)
 }
 
 #[cfg(test)]
@@ -144,10 +181,17 @@ mod tests {
             "root:x:0:0:::\npostgres:x:26:26:::\nwww-data:x:33:33:::\nalice:x:1000:1000:::\noracle:x:54321:54321:::\n\
              orac11:x:1200:1200:::\nc11adm:x:1201:1201:::\noranna:x:1202:1202:::\nnobody:x:65534:65534:::\n",
         );
-        write("etc/hugepage-sidecar/service-accounts", "# ours\n20001 # of the directory service\n\n  dbuser\n");
+        write(
+            "etc/hugepage-sidecar/service-accounts",
+            "# ours\n20001 # of the directory service\n\n  dbuser\n",
+        );
         for (pid, number) in [("self", "1"), ("7", user_namespace)] {
             fs::create_dir_all(tree.path().join(format!("proc/{pid}/ns"))).unwrap();
-            symlink(format!("user:[{number}]"), tree.path().join(format!("proc/{pid}/ns/user"))).unwrap();
+            symlink(
+                format!("user:[{number}]"),
+                tree.path().join(format!("proc/{pid}/ns/user")),
+            )
+            .unwrap();
         }
         let root = Root::at(tree.path());
         (tree, root)
@@ -191,12 +235,19 @@ mod tests {
             assert_eq!(why_not(&root, &[]).as_deref(), why, "{real} {effective}");
         }
         let (_tree, root) = host(&of_uids(1000, 1000), ON_HOST, "1");
-        assert_eq!((why_not(&root, &["alice"]), why_not(&root, &["1000"])), (None, None));
+        assert_eq!(
+            (why_not(&root, &["alice"]), why_not(&root, &["1000"])),
+            (None, None)
+        );
         let (tree, root) = host("Name:\tx\n", ON_HOST, "1");
         assert_eq!(why_not(&root, &[]), None, "a tree that does not tell");
         fs::write(tree.path().join("proc/7/status"), of_uids(999, 999)).unwrap();
         fs::remove_file(tree.path().join("etc/passwd")).unwrap();
-        assert_eq!(why_not(&root, &[]), None, "a tree without accounts tells nothing of them");
+        assert_eq!(
+            why_not(&root, &[]),
+            None,
+            "a tree without accounts tells nothing of them"
+        );
     }
 
     /// What alice mounts over a directory has the path of the program there, and is another file.
@@ -205,7 +256,8 @@ mod tests {
         let root = Root::live();
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let runs_sleep = || fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n");
+        let runs_sleep =
+            || fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n");
         while !runs_sleep() {}
         let program = program::file(&root, pid).unwrap();
         assert!(program.is_at_its_path(&root, pid) && !program.is_at_its_path(&root, i32::MAX));
@@ -218,19 +270,49 @@ mod tests {
         let of_system = |uid| format!("is in a container with users of its own, as uid {uid}");
         for (cgroup, uid, user_namespace, why) in [
             ("0::/system.slice/docker-0123abcd.scope\n", 54322, "1", None),
-            ("0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-77.scope\n", 100_026, "2", None),
-            ("12:hugetlb:/docker/0123abcd\n1:name=systemd:/docker/0123abcd\n", 1001, "1", None),
+            (
+                "0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-77.scope\n",
+                100_026,
+                "2",
+                None,
+            ),
+            (
+                "12:hugetlb:/docker/0123abcd\n1:name=systemd:/docker/0123abcd\n",
+                1001,
+                "1",
+                None,
+            ),
             // A whole system has accounts of its own, and so has whoever makes a namespace there.
-            ("0::/lxc.payload.db/system.slice/postgresql.service\n", 20_001, "2", None),
-            ("0::/lxc.payload.db/system.slice/postgresql.service\n", 100_026, "2", Some(of_system(100_026))),
-            ("0::/machine.slice/machine-db.scope/payload\n", 26, "1", Some(of_system(26))),
+            (
+                "0::/lxc.payload.db/system.slice/postgresql.service\n",
+                20_001,
+                "2",
+                None,
+            ),
+            (
+                "0::/lxc.payload.db/system.slice/postgresql.service\n",
+                100_026,
+                "2",
+                Some(of_system(100_026)),
+            ),
+            (
+                "0::/machine.slice/machine-db.scope/payload\n",
+                26,
+                "1",
+                Some(of_system(26)),
+            ),
             (
                 "0::/user.slice/user-1000.slice/user@1000.service/docker/x\n",
                 1000,
                 "1",
                 Some("runs as alice".to_owned()),
             ),
-            ("0::/\n", 20_001, "2", Some("is in a user namespace of its own".to_owned())),
+            (
+                "0::/\n",
+                20_001,
+                "2",
+                Some("is in a user namespace of its own".to_owned()),
+            ),
         ] {
             let (_tree, root) = host(&of_uids(uid, uid), cgroup, user_namespace);
             assert_eq!(why_not(&root, &[]), why, "{cgroup} {uid}");

@@ -1,32 +1,68 @@
 //! What was read of a host: plain data, from which everything is decided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-use hugepage_assess::model::{CurrentStart, PagesOfStrangers, Past, PoolHolder};
+use hugepage_assess::model::{Past, PoolHolder};
 use hugepage_assess::pools::{self, PoolRow};
-use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::next_boot::NextBoot;
-use hugepage_kernel::{Notes, PageSize};
-use hugepage_oracle::stopped::StoppedOracle;
-use hugepage_sizing::StoppedDatabase;
+use hugepage_kernel::{Bytes, CgroupLimits, KernelLimits, Meminfo, NextBoot, PageSize, Pool};
+use hugepage_oracle::stopped::StoppedFacts;
 use serde::{Deserialize, Serialize};
 
+use crate::cluster_paths::ClusterFacts;
 use crate::glances::Strangers;
 use crate::identify::ServerIdentity;
-use crate::inspect::InspectedServer;
+use crate::memory::ObservedMemory;
 use crate::readers::{Owner, Unread};
+use crate::remembered::Remembered;
 
-/// Who tells what was recorded when a server started, with notes on what could not be read of it.
-pub type RecallPast<'a> = dyn Fn(&ServerIdentity, &CurrentStart<'_>, &mut Notes) -> Past + 'a;
+/// Why nothing can be said of a host from within a container, or any PID namespace but the first.
+pub const IN_CONTAINER: &str =
+    "this container shows no processes of the host. Run this on the host";
 
 /// What was read of a host and its servers. All else is decided from it, so it can be kept and decided again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The host without its servers.
     pub host: HostFacts,
-    pub(super) servers: Vec<InspectedServer>,
+    /// The servers that count and run.
+    pub servers: Vec<ServerFacts>,
+}
+
+/// What was read of one running server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ServerFacts {
+    /// What tells it from others, and what its files say.
+    pub id: ServerIdentity,
+    /// The memory of its processes.
+    pub memory: ObservedMemory,
+    /// What its control groups let it have of pages of each size.
+    #[serde(default)]
+    pub limits: BTreeMap<PageSize, PageLimits>,
+    /// The NUMA nodes that its cpuset allows; `None` if unknown, and on a host with one node.
+    pub allowed_nodes: Option<Vec<u32>>,
+    /// Whether it is in the IPC namespace whose segments the host's facts have.
+    #[serde(default)]
+    pub shares_ipc: bool,
+    /// What could not be read of it.
+    pub notes: Vec<String>,
+    /// What was recorded at its start.
+    #[serde(default)]
+    pub past: Past,
+    /// What could not be read of that.
+    #[serde(default)]
+    pub notes_on_past: Vec<String>,
+}
+
+/// What control groups let a server have of pages of one size.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PageLimits {
+    /// The limits; `None` if they are unknown.
+    pub limits: Option<CgroupLimits>,
+    /// What could not be read of them.
+    pub notes: Vec<String>,
 }
 
 /// What was read of a host.
@@ -42,52 +78,98 @@ pub struct HostFacts {
     pub meminfo: Option<Meminfo>,
     /// The size of base pages.
     pub base_page_size: Option<PageSize>,
+    /// The sizes of the kernel's huge pages; `None` if they are not visible.
+    pub page_sizes: Option<Vec<PageSize>>,
+    /// What the kernel limits shared memory by.
+    #[serde(default)]
+    pub kernel: KernelLimits,
+    /// The size of /dev/shm; `None` if unknown.
+    pub dev_shm: Option<Bytes>,
+    /// Whether it is a tree of files, whose owners are those of whoever made it.
+    #[serde(default)]
+    pub is_tree: bool,
+    /// Whether all processes of the running host are visible.
+    #[serde(default)]
+    pub shows_all: bool,
     /// All pools.
     pub pools: Vec<PoolRow>,
     /// `transparent_hugepage/enabled`.
     pub transparent_hugepage: Option<String>,
+    /// `transparent_hugepage/shmem_enabled`.
+    #[serde(default)]
+    pub shmem_enabled: Option<String>,
     /// Whether /proc hides the processes of other users, so that servers may run that are not seen.
     pub processes_are_hidden: bool,
     /// Whether this program certainly sees the processes of a container alone.
     pub is_in_container: bool,
     /// Processes that call themselves servers and do not count.
     pub strangers: Strangers,
-    /// What strangers have of the host's pools, by page size.
-    pub pages_of_strangers: BTreeMap<PageSize, PagesOfStrangers>,
+    /// What other processes have of the pools.
+    #[serde(default)]
+    pub others: OtherProcesses,
     /// The Oracle instances of oratab that do not run.
-    pub stopped: Vec<StoppedOracle>,
-    /// The PostgreSQL clusters that do not run, where a command looks for them.
-    pub stopped_clusters: StoppedClusters,
+    #[serde(default)]
+    pub stopped: Vec<StoppedFacts>,
+    /// The servers that do not run, where a command looks for them.
+    #[serde(default)]
+    pub stopped_servers: StoppedServers,
     /// The programs beside database servers that have huge pages, the largest first.
     pub holders: Vec<PoolHolder>,
     /// The users of whom something was not read; the notes say it, too.
     pub unread: Vec<Unread>,
     /// As whom the files of servers that do not run are read, nobody last.
-    pub(crate) owners: Vec<Owner>,
+    #[serde(default)]
+    pub owners: Vec<Owner>,
     /// What could not be read of the host.
     pub notes: Vec<String>,
 }
 
-/// The clusters that do not run.
+/// What processes that are of no server have of the pools.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct StoppedClusters {
-    /// The clusters.
-    pub found: Vec<StoppedDatabase>,
+#[serde(default)]
+pub struct OtherProcesses {
+    /// The memory in huge pages of processes of service accounts, outside of containers.
+    pub held_by_services: Bytes,
+    /// The memory in huge pages of all others, of which each process that has a page of several counts it.
+    pub held_by_strangers: Bytes,
+    /// What root's processes have mapped of pages of each size and not touched.
+    pub promised_to_root: BTreeMap<PageSize, Bytes>,
+    /// The users of processes with names of Oracle's, also of an instance that starts.
+    pub users_of_oracle: BTreeSet<u32>,
+    /// Whether a program with the name of one that runs guests is there.
+    pub runs_guests: bool,
+    /// The names of the users of System V segments that no process has attached.
+    pub names: BTreeMap<u32, String>,
+}
+
+/// What was read of servers that do not run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoppedServers {
+    /// Each place where a PostgreSQL cluster was looked for, and what is there; `None` for what is known and no such cluster. Several
+    /// readers may have looked at one place.
+    pub places: Vec<(PathBuf, Option<ClusterFacts>)>,
+    /// Servers that were seen here.
+    pub remembered: Vec<Remembered>,
+    /// Whether Grid Infrastructure is there, which keeps a list of databases of its own.
+    pub has_grid_registry: bool,
+    /// Lists of servers that could not be read.
+    pub unread_lists: Vec<UnreadList>,
     /// What could not be read of them.
     pub notes: Vec<String>,
     /// The users of whom something was not read for them alone; the notes say it, too.
     pub unread: Vec<Unread>,
 }
 
-impl Snapshot {
-    /// Adds what was recorded when each server started.
-    pub fn recall(&mut self, recall: &RecallPast<'_>) {
-        for server in &mut self.servers {
-            let mut notes = Notes::default();
-            server.past = recall(&server.id, &server.request.current_start(), &mut notes);
-            server.notes_on_past = notes.into_vec();
-        }
-    }
+/// A list of servers that could not be read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct UnreadList {
+    /// What it lists: `postgresql`, `history`.
+    pub kind: String,
+    /// Where it is.
+    pub name: String,
+    /// Why it was not read.
+    pub why: String,
 }
 
 impl HostFacts {
@@ -98,7 +180,11 @@ impl HostFacts {
 
     /// As whom the files of a user are read that is no running server's.
     pub fn reader_of(&self, uid: Option<u32>) -> Owner {
-        let account = self.owners.iter().find(|owner| Some(owner.uid) == uid).or(self.owners.last());
+        let account = self
+            .owners
+            .iter()
+            .find(|owner| Some(owner.uid) == uid)
+            .or(self.owners.last());
         account.cloned().unwrap_or_else(Owner::own)
     }
 

@@ -1,273 +1,559 @@
-//! PostgreSQL clusters that are configured here and not running: their locations, and the huge pages that their next start asks for.
+//! Servers that do not run and count: PostgreSQL clusters in the directories of packages and where root says, and what was seen here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use hugepage_assess::model::HugePages;
-use hugepage_kernel::postgresql::postgresql_conf::Configuration;
 use hugepage_kernel::postgresql::postmaster_opts;
-use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{InstanceFiles, Notes, ReadError, Root};
-use hugepage_oracle::stopped::{self, Claim};
-use hugepage_sizing::{StoppedDatabase, Wants};
+use hugepage_kernel::{
+    Bytes, Configuration, InstanceFiles, Notes, ReadError, Root, if_there, limit,
+};
+use hugepage_oracle::stopped::{self, Claim, ClaimOf};
 use hugepage_start::StartAnswer;
 
-use super::cluster_paths::{ClusterPaths, DEBIAN, PACKAGES};
-use super::identify::ServerIdentity;
-use super::next_start::{AskStart, ServerFiles, StartProgram};
-use super::postgresql::{Configured, requested_by_settings};
-use super::postgresql_service::{IN_CONTAINER, NOT_KNOWN};
-use super::postgresql_units::{NamedFile, scripts, units};
-use super::snapshot::{HostFacts, Snapshot, StoppedClusters};
-use super::stopped_readers::by_owners;
-use crate::readers::{self, Owner};
+use crate::cluster_paths::{
+    ClusterFacts, ClusterFiles, ClusterFound, ClusterPaths, DEBIAN, PACKAGES,
+};
+use crate::data_directory::DataDirectory;
+use crate::identify::ServerIdentity;
+use crate::next_start::{AskStart, StartFiles, StartProgram};
+use crate::postgresql_settings::{Configured, requested_by_settings};
+use crate::readers::Unread;
+use crate::remembered::{POSTGRESQL_DATA, Remembered, by_worker, told_servers};
+use crate::snapshot::{Snapshot, StoppedServers, UnreadList};
+use crate::stopped_needs::is_cluster_of_host;
+use crate::stopped_readers::by_owners;
 
-/// A file for each account whose own service manager runs from the boot on (loginctl(1)).
-const LINGER: &str = "/var/lib/systemd/linger";
-const LINGERS: &str = "it lingers, and the units in its home directory are not read";
+/// A place, and the cluster there that does not run; `None` if what is there is known and none of these.
+type Place = (PathBuf, Option<ClusterFacts>);
 
 impl Snapshot {
-    /// Adds the PostgreSQL clusters that do not run: those in the directories of Debian and Red Hat, in systemd units, and in `given`.
-    /// `ask` answers what a start of one asks for, as the user of the cluster.
-    pub fn find_stopped_clusters(&mut self, root: &Root, given: &[PathBuf], ask: Option<&AskStart<'_>>) {
-        let (mut unread, mut notes) = (Vec::new(), Notes::default());
-        let (host, running) = (&self.host, self.servers.iter().map(|server| &server.id).collect::<Vec<_>>());
-        let scripts = scripts(root);
-        let read_units = || units(root, &scripts);
-        let (mut units, enabled, noted) = readers::read_as(&Owner::nobody(root), read_units).unwrap_or_else(|why| {
-            why.add_to(&mut unread);
-            Default::default()
-        });
-        noted.into_iter().for_each(|note| notes.add(note));
-        units.retain(|unit| !is_settled(root, &running, unit));
-        let lingering = root.list(LINGER).unwrap_or_default().into_iter().filter(|name| name != "root");
-        units.extend(lingering.map(|name| (name, Err(LINGERS.to_owned()))));
+    /// Adds the servers that do not run: the clusters in the directories of packages, in those of [`POSTGRESQL_DATA`] and in `given`, and
+    /// those of `seen` that are none of these. `ask` answers what a start of a cluster asks for, as its user.
+    pub fn find_stopped(
+        &mut self,
+        root: &Root,
+        given: &[PathBuf],
+        seen: &[Remembered],
+        ask: Option<&AskStart<'_>>,
+    ) {
+        let mut unread = Vec::new();
+        let mut notes = Notes::default();
+        let host = &self.host;
+        let running: Vec<_> = self.servers.iter().map(|server| &server.id).collect();
+        let told = told_servers(root);
+        let given = [told.as_deref().unwrap_or_default(), given].concat();
+        let seen: Vec<_> = seen.iter().filter(|one| !one.is_gone).collect();
+        let of_host = seen.iter().filter(|one| is_cluster_of_host(&one.key));
+        let was_in: Vec<_> = of_host.map(|one| PathBuf::from(&one.key.name)).collect();
+        let of_packages = DEBIAN.into_iter().chain(PACKAGES).map(str::to_owned);
+        let by_name = given.iter().chain(&was_in);
         // The first counts of several with one data directory.
-        let places = units.iter().filter_map(|(_, directory)| directory.clone().ok());
-        let places = places.chain(given.iter().map(|directory| directory.to_string_lossy().into_owned()));
-        let places: Vec<_> = places.chain([DEBIAN].into_iter().chain(PACKAGES).map(str::to_owned)).collect();
-        let search = Clusters { root, host, running: &running, given, ask, units: &units, enabled: &enabled };
-        let mut clusters = BTreeMap::new();
-        // One that a service account has found does not count for nobody, who comes last.
-        let find = |place: Option<&String>, is_mine: &dyn Fn(Option<u32>) -> Claim, notes: &mut Notes| {
-            search.find(place.map_or(&*places, slice::from_ref), is_mine, notes)
+        let places: Vec<_> = of_packages
+            .chain(by_name.map(|directory| directory.to_string_lossy().into_owned()))
+            .collect();
+        let search = Clusters {
+            root,
+            running: &running,
+            given: &given,
+            was_in: &was_in,
+            ask,
         };
-        for one in by_owners(&host.owners, || places.clone(), &mut unread, &mut notes, find) {
-            clusters.entry(PathBuf::from(&one.name)).or_insert(one);
-        }
-        unread.iter().for_each(|unread| notes.add(unread.to_string()));
-        let of_unit =
-            |(unit, why): &NamedFile| Some(ClusterPaths::in_directory(Path::new(unit)).unknown(why.clone().err()?));
-        let oracle = running.iter().filter_map(|id| Some(id.oracle()?.kind));
-        let unlisted = stopped::unlisted(root, oracle.chain(host.stopped.iter().map(|one| one.kind)));
-        let found = units.iter().filter_map(of_unit).chain(clusters.into_values()).chain(unlisted).collect();
-        self.host.stopped_clusters = StoppedClusters { found, notes: notes.into_vec(), unread };
+        let all = || places.clone();
+        let found = by_owners(
+            &host.owners,
+            all,
+            &mut unread,
+            &mut notes,
+            |place, is_mine, notes| {
+                search.find(place.map_or(&*places, slice::from_ref), is_mine, notes)
+            },
+        );
+        notes.extend(unread.iter().map(Unread::to_string));
+        let unread_list = |why| UnreadList {
+            kind: "postgresql".to_owned(),
+            name: POSTGRESQL_DATA.to_owned(),
+            why,
+        };
+        self.host.stopped_servers = StoppedServers {
+            places: found,
+            remembered: seen.into_iter().cloned().collect(),
+            has_grid_registry: stopped::has_grid_registry(root),
+            unread_lists: told.err().map(unread_list).into_iter().collect(),
+            notes: notes.into_vec(),
+            unread,
+        };
     }
-}
-
-/// Whether what a unit or a script may start runs: one in which no server is seen runs something else.
-fn is_settled(root: &Root, running: &[&ServerIdentity], (unit, directory): &NamedFile) -> bool {
-    let Err(why) = directory else { return false };
-    let events = ["system", "machine"].map(|slice| format!("/sys/fs/cgroup/{slice}.slice/{unit}/cgroup.events"));
-    let is_populated = |events: &String| root.read_short(events, |text| text.contains("populated 1")).unwrap_or(false);
-    let is_started = || root.exists(&format!("/run/openrc/started/{}", unit.rsplit('/').next().unwrap_or_default()));
-    running.iter().any(|id| id.service.as_ref() == Some(unit))
-        || [IN_CONTAINER, NOT_KNOWN].contains(&&**why) && (events.iter().any(is_populated) || is_started())
 }
 
 /// Where clusters may be.
 struct Clusters<'a> {
     root: &'a Root,
-    host: &'a HostFacts,
     running: &'a [&'a ServerIdentity],
     given: &'a [PathBuf],
+    /// The data directories of servers that were seen.
+    was_in: &'a [PathBuf],
     ask: Option<&'a AskStart<'a>>,
-    /// The units that do not run, each with its directory or why that is unknown.
-    units: &'a [NamedFile],
-    /// The units that others start, as at boot.
-    enabled: &'a [String],
 }
 
 impl Clusters<'_> {
-    /// The clusters in these places that are this process's to read.
-    fn find(
-        &self,
-        places: &[String],
-        is_mine: &dyn Fn(Option<u32>) -> Claim,
-        notes: &mut Notes,
-    ) -> Vec<StoppedDatabase> {
-        let Self { root, given, .. } = *self;
-        let running: BTreeSet<_> = self.running.iter().filter_map(|id| id.postgresql()?.inode).collect();
-        let (mut seen, mut found) = (BTreeMap::new(), Vec::new());
-        // A timer starts the service of its name.
-        let stem = |name: &str| name.rsplit_once('.').map(|(stem, _)| stem.to_owned());
-        let is_enabled = |unit: &str| self.enabled.iter().any(|name| stem(name) == stem(unit));
-        let files = InstanceFiles::own(root);
-        // Also of one whose directory only its own user sees.
-        let runs = |at: &Path| self.running.iter().any(|id| id.place.container.is_none() && Path::new(&id.name) == at);
-        let clusters = places.iter().flat_map(|place| {
-            ClusterPaths::of_place(root, place, notes).into_iter().map(move |cluster| (place, cluster))
-        });
-        for (place, cluster) in clusters.collect::<Vec<_>>() {
-            let data = cluster.data.to_string_lossy();
-            // Debian's unit starts the clusters that have the word `auto`.
-            let is_automatic = cluster.start == "auto" && is_enabled("postgresql.service");
-            let version = files.owner(&format!("{data}/PG_VERSION"));
-            let is_at_boot = |(unit, directory): &NamedFile| directory.as_ref() == Ok(place) && is_enabled(unit);
-            let is_expected = is_automatic || given.contains(&cluster.data) || self.units.iter().any(is_at_boot);
-            let is_absent = !is_expected && version.as_ref().is_err_and(ReadError::is_not_found);
-            let inode = files.root().inode(&data);
-            let claim = is_mine(version.as_ref().ok().copied());
-            let mut is_seen = |inode| *seen.entry(inode).or_insert_with(|| cluster.data.clone()) != cluster.data;
-            let is_known = runs(&cluster.data) || inode.is_some_and(|inode| running.contains(&inode) || is_seen(inode));
-            if is_absent || is_known || claim == Claim::OfAnother {
-                continue;
+    /// What is in these places, as far as it is this process's to read.
+    fn find(&self, places: &[String], is_mine: ClaimOf<'_>, notes: &mut Notes) -> Vec<Place> {
+        let files = InstanceFiles::own(self.root);
+        let mut seen = BTreeMap::new();
+        let mut found = Vec::new();
+        for place in places {
+            let is_named = self.given.contains(&PathBuf::from(place));
+            let clusters = match ClusterPaths::of_place(self.root, place, is_mine, notes) {
+                Ok(clusters) => clusters,
+                // Another reader may list it.
+                Err(error) => {
+                    let at = ClusterPaths::in_directory(Path::new(place));
+                    let what = match is_mine(files.owner(place).ok()) {
+                        Claim::OfAnother => continue,
+                        Claim::OfNobody => at.facts(ClusterFound::of_nobody(is_named)),
+                        Claim::Mine => at.facts(ClusterFound::Unread(error.to_string())),
+                    };
+                    found.push((at.name().into(), Some(what)));
+                    continue;
+                }
+            };
+            if DEBIAN.iter().chain(&PACKAGES).any(|one| place == one) {
+                found.push((PathBuf::from(place), None));
             }
-            found.push(match version {
-                Ok(_) if claim == Claim::OfNobody => {
-                    cluster.stopped(None, Wants::None("its owner is no service account".into()))
-                }
-                Ok(_) => self.inspect(&cluster, notes),
-                Err(error) if error.is_not_found() => {
-                    cluster.unknown("it is not a PostgreSQL data directory: it has no PG_VERSION".to_owned())
-                }
-                Err(error) => cluster.unknown(format!("whether it is a data directory is unknown: {error}")),
-            });
+            let was_seen = !is_named && self.was_in.contains(&PathBuf::from(place));
+            for cluster in clusters {
+                let what = if self.is_elsewhere(&cluster, &mut seen) {
+                    Some(None)
+                } else if was_seen {
+                    // It counts as what it was.
+                    None
+                } else {
+                    self.cluster(&cluster, is_named, is_mine, notes)
+                };
+                found.extend(what.map(|what| (cluster.name().into(), what)));
+            }
         }
         found
     }
 
-    fn inspect(&self, cluster: &ClusterPaths, notes: &mut Notes) -> StoppedDatabase {
-        let (files, directory) = (InstanceFiles::own(self.root), cluster.data.to_string_lossy());
+    /// Whether a server runs in the data directory of `cluster`, or it is one of those `seen` before, by their inodes, under another name.
+    fn is_elsewhere(
+        &self,
+        cluster: &ClusterPaths,
+        seen: &mut BTreeMap<(u64, u64), PathBuf>,
+    ) -> bool {
+        let inode = self.root.inode(&cluster.data.to_string_lossy());
+        let mut ids = self.running.iter().filter(|id| id.owns_its_directory());
+        let runs = ids.any(|id| {
+            let its = id.postgresql().and_then(|server| server.inode);
+            // Also where only its own user sees that.
+            inode.is_some() && its == inode
+                || id.place.container.is_none() && id.name == cluster.name()
+        });
+        let first = inode.map(|inode| seen.entry(inode).or_insert_with(|| cluster.data.clone()));
+        runs || first.is_some_and(|first| *first != cluster.data)
+    }
+
+    /// What a cluster is that does not run; `None` if that is not this process's to say. `is_named`: whether root names its directory.
+    fn cluster(
+        &self,
+        cluster: &ClusterPaths,
+        is_named: bool,
+        is_mine: ClaimOf<'_>,
+        notes: &mut Notes,
+    ) -> Option<Option<ClusterFacts>> {
+        let files = InstanceFiles::own(self.root);
+        let data = cluster.data.to_string_lossy();
+        let version = files.owner(&format!("{data}/PG_VERSION"));
+        if version.as_ref().is_err_and(ReadError::is_not_found) {
+            if self.was_in.contains(&cluster.data) {
+                return None;
+            }
+            let is_dangling = |at: &Path| {
+                let at = at.to_string_lossy();
+                self.root.read_link(&at).is_ok() && !self.root.exists(&at)
+            };
+            let is_missing = cluster.data.ancestors().any(is_dangling);
+            let why = if is_missing {
+                "a link on its path leads to nothing: a file system may not be mounted"
+            } else {
+                "it is not a PostgreSQL data directory: it has no PG_VERSION"
+            };
+            let is_one = is_named || is_missing || cluster.is_configured;
+            return Some(is_one.then(|| cluster.facts(ClusterFound::Unread(why.to_owned()))));
+        }
+        let config = files.owners(&cluster.config.to_string_lossy());
+        let owner = version.as_ref().ok().copied();
+        let is_foreign = config.is_ok_and(|config| config.iter().any(|uid| Some(*uid) != owner));
+        let found = match (is_mine(owner), version) {
+            (Claim::OfAnother, _) => return None,
+            (Claim::OfNobody, _) => ClusterFound::of_nobody(is_named),
+            (Claim::Mine, Ok(_)) if is_foreign => ClusterFound::Unread(
+                "its configuration is neither root's nor its directory's owner's".to_owned(),
+            ),
+            (Claim::Mine, Ok(_)) => self.read(cluster, notes),
+            (Claim::Mine, Err(error)) => ClusterFound::Unread(format!(
+                "whether it is a data directory is unknown: {error}"
+            )),
+        };
+        Some(Some(cluster.facts(found)))
+    }
+
+    fn read(&self, cluster: &ClusterPaths, notes: &mut Notes) -> ClusterFound {
+        let files = InstanceFiles::own(self.root);
         let mut configuration = Configuration::default();
         for file in [&cluster.config, &cluster.data.join("postgresql.auto.conf")] {
             configuration.add(&files, file, notes);
         }
         if configuration.settings.is_empty() {
-            return cluster.unknown("its configuration could not be read".to_owned());
+            return ClusterFound::Unread("its configuration could not be read".to_owned());
         }
-        let missing = configuration.missing.as_ref().map(|error| format!("its next start would fail: {error}"));
-        let text = |path: &str| files.read_text(path, limit::POSTMASTER_OPTS).unwrap_or_default();
+        let mut unread = Notes::default();
+        let mut text = |path: &Path| {
+            let text = if_there(files.read_text(&path.to_string_lossy(), limit::POSTMASTER_OPTS));
+            unread.keep(text).flatten().unwrap_or_default()
+        };
         // Of Debian: an option with an `o` hands others to the server (pg_ctlcluster(1)).
-        let options = text(&cluster.config.with_file_name("pg_ctl.conf").to_string_lossy());
-        let options = options.lines().filter(|line| !line.trim_start().starts_with('#'));
+        let options = text(&cluster.config.with_file_name("pg_ctl.conf"));
+        let options = options
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'));
         let mut options = options.flat_map(|line| line.split(['=', '\'', '"', ' ']));
         let option = options.find(|word| word.starts_with('-') && word.contains('o'));
-        let option = option.map(|option| format!("its pg_ctl.conf has {option}, whose effect is not known here"));
-        let unclear = missing.or_else(|| configuration.unclear.clone()).or(option);
-        let options =
-            postmaster_opts::settings(&postmaster_opts::arguments(&text(&format!("{directory}/postmaster.opts"))));
-        let configured = Configured { files: configuration, options };
-        let settings = configured.effective();
-        let requested = requested_by_settings(&settings, notes);
-        let shared_memory = || {
-            let ask = self.ask.ok_or("unknown: only on the host itself a program is asked")?;
-            let version = files.version(&format!("{directory}/PG_VERSION")).map_err(|error| error.to_string())?;
-            let (program, version, directory) = (StartProgram::Packaged, &*version, &*directory);
-            let server = ServerFiles { program, version, directory, files: &files, configured: &configured };
-            match ask(&server.question()?.0) {
-                StartAnswer::Starts(size) => Ok(size),
-                StartAnswer::Refuses(why) => Err(format!("its next start would fail: {why}")),
-                StartAnswer::Unknown(why) => Err(why),
-            }
+        let last_options = text(&cluster.data.join("postmaster.opts"));
+        let options = postmaster_opts::settings(&postmaster_opts::arguments(&last_options));
+        let sources = configuration.sources.clone();
+        let mut found = ClusterFiles {
+            configured: Configured::new(configuration, options),
+            pg_ctl_option: option.map(str::to_owned),
+            unread: unread.into_vec().pop(),
+            answer: None,
+            by_worker: None,
         };
-        let wants = match requested.huge_page_size.or(self.host.default_page_size()) {
-            _ if cluster.start == "disabled" => Wants::None("disabled in its start.conf".into()),
-            _ if unclear.is_some() => Wants::Unknown(unclear.unwrap_or_default()),
-            _ if settings.get("huge_pages").copied() != configured.files.get("huge_pages") => {
-                let why = "its last start had huge_pages on its command line, which the next need not have";
-                Wants::Unknown(why.to_owned())
+        requested_by_settings(&found.configured.with(&[]), notes);
+        if found.unclear().is_none() && found.asks_for_pages() {
+            found.answer = self.ask.map(|ask| ask_of(&files, cluster, &found, ask));
+            if matches!(found.answer, None | Some(StartAnswer::Unknown(_))) {
+                found.by_worker =
+                    by_worker(self.root, &files, &sources, &cluster.data, cluster.name());
             }
-            _ if requested.huge_pages == HugePages::Off => Wants::None("huge_pages = off".into()),
-            _ if requested.never_in_huge_pages() => Wants::None("shared_memory_type = sysv".into()),
-            None => Wants::Unknown("the size of huge pages is unknown".to_owned()),
-            Some(page_size) => shared_memory()
-                .map_or_else(Wants::Unknown, |size| Wants::Pages(page_size.pages_to_hold(size), "postgres -C".into())),
-        };
-        cluster.stopped(requested.huge_page_size, wants)
+        }
+        found.configured = found.configured.without_others();
+        ClusterFound::Cluster(Box::new(found))
     }
+}
+
+/// What a program says of the next start of a cluster.
+fn ask_of(
+    files: &InstanceFiles,
+    cluster: &ClusterPaths,
+    found: &ClusterFiles,
+    ask: &AskStart<'_>,
+) -> StartAnswer<Bytes> {
+    let directory = cluster.data.to_string_lossy();
+    let version = files.version(&format!("{directory}/PG_VERSION"));
+    let asked = version
+        .map_err(|error| error.to_string())
+        .and_then(|version| {
+            let configured = Configured {
+                options: Vec::new(),
+                ..found.configured.clone()
+            };
+            let start = StartFiles {
+                version: &version,
+                data: &DataDirectory::read(files, &directory),
+                configured: &configured,
+            };
+            Ok(ask(&start.question(StartProgram::Packaged)?))
+        });
+    asked.unwrap_or_else(StartAnswer::Unknown)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::{Duration, SystemTime};
+
+    use hugepage_assess::history::{InstanceKey, Record, record};
+    use hugepage_kernel::Pages;
+    use hugepage_sizing::{StoppedDatabase, Wants};
 
     use super::*;
 
-    /// Debian's clusters, those of a unit and those of Red Hat's packages.
-    #[test]
-    fn where_stopped_clusters_are() {
-        let tree = tempfile::tempdir().unwrap();
-        for (name, start) in [("auto", "auto\n"), ("manual", "# by hand\nmanual\n")] {
-            let directory = tree.path().join(format!("etc/postgresql/17/{name}"));
-            fs::create_dir_all(&directory).unwrap();
-            fs::write(directory.join("start.conf"), start).unwrap();
-            fs::write(directory.join("postgresql.conf"), format!("data_directory = '/srv/{name}'\nhuge_pages = on\n"))
-                .unwrap();
-        }
-        for data in ["srv/auto", "srv/manual", "var/lib/pgsql/16/data", "var/lib/pgsql/15/data"] {
-            fs::create_dir_all(tree.path().join(data)).unwrap();
-            fs::write(tree.path().join(data).join("PG_VERSION"), "17\n").unwrap();
-            fs::write(tree.path().join(data).join("postgresql.conf"), "huge_pages = on\n").unwrap();
-        }
-        let wants = tree.path().join("etc/systemd/system/multi-user.target.wants");
-        fs::create_dir_all(&wants).unwrap();
-        let unit = "[Service]\nEnvironment=PGDATA=/var/lib/pgsql/16/data/\nExecStart=/usr/bin/postgres -D ${PGDATA}\n";
-        fs::create_dir_all(tree.path().join("usr/lib/systemd/system")).unwrap();
-        fs::write(tree.path().join("usr/lib/systemd/system/postgresql-16.service"), unit).unwrap();
-        for unit in ["postgresql.service", "postgresql-16.service"] {
-            std::os::unix::fs::symlink(format!("/usr/lib/systemd/system/{unit}"), wants.join(unit)).unwrap();
-        }
-        let root = &Root::at(tree.path());
-        let mut snapshot = Snapshot::read(root, &[], None);
-        snapshot.find_stopped_clusters(root, &[], None);
-        let mut found: Vec<_> = snapshot.host.stopped_clusters.found.iter().map(|one| one.name.as_str()).collect();
-        found.sort_unstable();
-        assert_eq!(found, ["/srv/auto", "/srv/manual", "/var/lib/pgsql/15/data", "/var/lib/pgsql/16/data"]);
+    fn write(tree: &tempfile::TempDir, path: &str, text: &str) {
+        let path = tree.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
 
-    /// Only pg_ctlcluster heeds start.conf and pg_ctl.conf.
+    /// A host with pages of 2 MB, and clusters with these settings in these directories.
+    fn host(clusters: &[(&str, &str)]) -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        write(
+            &tree,
+            "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+            "0\n",
+        );
+        write(
+            &tree,
+            "proc/meminfo",
+            "MemTotal: 8000000 kB\nHugepagesize: 2048 kB\n",
+        );
+        for (directory, settings) in clusters {
+            write(&tree, &format!("{directory}/PG_VERSION"), "17\n");
+            write(&tree, &format!("{directory}/postgresql.conf"), settings);
+        }
+        tree
+    }
+
+    /// The names of what does not run, each with why it is not counted, or its pages, and what is said beside it.
+    fn found(tree: &tempfile::TempDir, given: &[&str], seen: &[Remembered]) -> Vec<String> {
+        let root = &Root::at(tree.path());
+        let given: Vec<_> = given.iter().map(PathBuf::from).collect();
+        let mut snapshot = Snapshot::read(root, &[], None);
+        snapshot.find_stopped(root, &given, seen, None);
+        let shown = |one: &StoppedDatabase| {
+            let wants = match &one.wants {
+                Wants::Pages(pages) => format!("{pages} pages"),
+                Wants::None(why) => why.to_string(),
+                Wants::Unknown(why) => why.clone(),
+            };
+            let remark = one
+                .remark
+                .as_ref()
+                .map_or_else(String::new, |remark| format!(" ({remark})"));
+            format!("{}: {wants}{remark}", one.key)
+        };
+        let survey = snapshot.assess(20);
+        let mut found: Vec<_> = survey.stopped_clusters.found.iter().map(shown).collect();
+        found.sort_unstable();
+        found
+    }
+
+    fn seen(name: &str, pages: Option<u64>) -> Remembered {
+        Remembered {
+            key: InstanceKey {
+                kind: "postgresql".to_owned(),
+                uid: Some(26),
+                name: name.to_owned(),
+                ..InstanceKey::default()
+            },
+            page_size: None,
+            pages_needed: pages.map(Pages),
+            last_seen: SystemTime::UNIX_EPOCH + Duration::from_secs(1_764_000_000),
+            boot_id: None,
+            is_gone: false,
+        }
+    }
+
+    const OFF: &str = "huge_pages = off\n";
+
+    /// Debian's clusters with the word of each, those of other packages, and those that root tells, whatever starts them.
     #[test]
-    fn a_unit_or_options_beside_debians_configuration() {
-        let not_asked = "unknown: only on the host itself a program is asked";
-        for (unit, options, start, huge_pages, found) in [
-            ("/no", "", "disabled", "on", "disabled in its start.conf"),
-            ("/srv/a", "", "disabled", "on", "its configuration could not be read"),
-            ("/etc/postgresql/17/a", "", "disabled", "on", not_asked),
-            ("/no", "pg_ctl_options = ''", "auto", "off", "huge_pages = off"),
-            ("/no", "# pg_ctl_options = '-o x'\npg_ctl_options = '-w -t 60'", "auto", "off", "huge_pages = off"),
+    fn where_stopped_clusters_are() {
+        let tree = host(&[
+            ("var/lib/pgsql/16/data", OFF),
+            ("var/lib/pgsql/data", OFF),
+            ("srv/told", OFF),
+            ("srv/given", OFF),
+            ("srv/nowhere", OFF),
+        ]);
+        for (name, start) in [
+            ("auto", "auto\n"),
+            ("manual", "# by hand\nmanual\n"),
+            ("disabled", "disabled"),
+        ] {
+            let directory = format!("etc/postgresql/17/{name}");
+            write(&tree, &format!("{directory}/start.conf"), start);
+            write(
+                &tree,
+                &format!("{directory}/postgresql.conf"),
+                &format!("data_directory = '/srv/{name}'\n{OFF}"),
+            );
+            write(&tree, &format!("srv/{name}/PG_VERSION"), "17\n");
+        }
+        write(
+            &tree,
+            "etc/hugepage-sidecar/postgresql-data",
+            "# ours\n/srv/told/ # late\n",
+        );
+        assert_eq!(
+            found(&tree, &["/srv/given", "/srv/none"], &[]),
+            [
+                "/srv/auto: huge_pages = off (start.conf: auto)",
+                "/srv/disabled: huge_pages = off (start.conf: disabled)",
+                "/srv/given: huge_pages = off",
+                "/srv/manual: huge_pages = off (start.conf: manual)",
+                "/srv/none: it is not a PostgreSQL data directory: it has no PG_VERSION",
+                "/srv/told: huge_pages = off",
+                "/var/lib/pgsql/16/data: huge_pages = off",
+                "/var/lib/pgsql/data: huge_pages = off",
+            ]
+        );
+    }
+
+    /// What root names should count: no exit status says that all is known.
+    #[test]
+    fn of_no_service_account() {
+        let cluster = ClusterPaths::in_directory(Path::new("/srv/x"));
+        let pages = [true, false].map(|is_named| {
+            let facts = cluster.facts(ClusterFound::of_nobody(is_named));
+            facts.stopped(None).wants.pages()
+        });
+        assert_eq!(pages, [None, Some(Pages(0))]);
+    }
+
+    /// A file system that is not mounted hides what lies on it.
+    #[test]
+    fn a_link_that_leads_to_nothing() {
+        use std::os::unix::fs::symlink;
+        let why = "a link on its path leads to nothing: a file system may not be mounted";
+        for (link, name) in [
+            ("var/lib/pgsql/17/data", "/var/lib/pgsql/17/data"),
+            ("var/lib/pgsql/17", "/var/lib/pgsql/17/data"),
+            ("pg", "/pg"),
+        ] {
+            let tree = host(&[]);
+            let link = tree.path().join(link);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink("/srv/away", link).unwrap();
+            let all = found(&tree, &[], &[]);
+            let [one] = &all[..] else { panic!("{all:?}") };
+            assert!(one.starts_with(&format!("{name}: ")), "{one}");
+            assert!(name == "/pg" || one.ends_with(why), "{one}");
+        }
+    }
+
+    /// Who can write the file could make root count what it likes.
+    #[test]
+    fn what_root_alone_can_tell() {
+        use std::os::unix::fs::PermissionsExt;
+        let tree = host(&[]);
+        write(&tree, "etc/hugepage-sidecar/postgresql-data", "data\n");
+        let path = "/etc/hugepage-sidecar/postgresql-data";
+        assert_eq!(
+            found(&tree, &[], &[]),
+            [format!("{path}: {path} has \"data\", no absolute path")]
+        );
+        let file = tree.path().join("etc/hugepage-sidecar/postgresql-data");
+        fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(
+            found(&tree, &[], &[]),
+            [format!(
+                "{path}: {path} is not read: others than root may write to it"
+            )]
+        );
+    }
+
+    /// What was seen counts as it did, unless it is found where stopped servers are, or is gone.
+    #[test]
+    fn what_was_seen_here() {
+        let tree = host(&[("var/lib/pgsql/data", OFF), ("srv/mounted", OFF)]);
+        let gone = Remembered {
+            is_gone: true,
+            ..seen("/srv/gone", Some(7))
+        };
+        let mut in_container = seen("/data", Some(9));
+        in_container.key.container = Some("8.1-77".to_owned());
+        let all = [
+            seen("/var/lib/pgsql/data", Some(1)),
+            seen("/srv/mounted", Some(2)),
+            seen("/srv/absent", Some(3)),
+            seen("/srv/off", Some(0)),
+            seen("/srv/unknown", None),
+            gone,
+            in_container,
+        ];
+        let at = "(last seen 2025-11-24T16:00:00Z)";
+        assert_eq!(
+            found(&tree, &[], &all),
+            [
+                format!("/data in 8.1-77: 9 pages {at}"),
+                format!("/srv/absent: 3 pages {at}"),
+                format!("/srv/mounted: 2 pages {at}"),
+                format!("/srv/off: it asked for none when it was last seen {at}"),
+                format!("/srv/unknown: its need was unknown when it was last seen {at}"),
+                "/var/lib/pgsql/data: huge_pages = off".to_owned(),
+            ]
+        );
+    }
+
+    /// Where nobody answers what a start asks for, and as long as nothing has changed.
+    #[test]
+    fn what_the_worker_saw() {
+        let data = "var/lib/pgsql/17/data";
+        let conf = format!("{data}/postgresql.conf");
+        let tree = host(&[(data, "huge_pages = on\n")]);
+        write(&tree, "proc/sys/kernel/hostname", "db1\n");
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        let change = |at| {
+            let file = fs::File::open(tree.path().join(&conf)).unwrap();
+            file.set_modified(at).unwrap();
+        };
+        let with = |host: &str, directory: &str, pages: Option<u64>| {
+            let mut one = Record {
+                v: record::VERSION,
+                recorded_at: "2025-11-24T16:00:00.000000Z".to_owned(),
+                host: host.to_owned(),
+                pages_needed: pages.map(Pages),
+                ..Record::default()
+            };
+            one.instance.directory = directory.to_owned();
+            let path = format!("{data}/pg_hugepages.history");
+            write(&tree, &path, &one.to_line());
+            found(&tree, &[], &[])
+        };
+        change(old);
+        let name = format!("/{data}");
+        let unknown = [format!(
+            "{name}: unknown: only on the host itself a program is asked"
+        )];
+        let seen = [format!("{name}: 7 pages (last seen 2025-11-24T16:00:00Z)")];
+        assert_eq!(with("db1", &name, Some(7)), seen);
+        assert_eq!(with("db1", "/var/lib/pgsql/17/./data", Some(7)), seen);
+        assert_eq!(with("db1", &name, None), unknown);
+        // Of the original of a copy.
+        assert_eq!(with("db2", &name, Some(7)), unknown);
+        assert_eq!(with("db1", "/srv", Some(7)), unknown);
+        change(SystemTime::now());
+        assert_eq!(with("db1", &name, Some(7)), unknown);
+        // It is said which options the last start had.
+        change(old);
+        write(
+            &tree,
+            &format!("{data}/postmaster.opts"),
+            "postgres \"-c\" \"shared_buffers=1GB\"\n",
+        );
+        assert!(with("db1", &name, Some(7))[0].contains("its last start had"));
+    }
+
+    #[test]
+    fn options_beside_debians_configuration() {
+        for (options, found_there) in [
+            ("pg_ctl_options = ''", "huge_pages = off"),
             (
-                "/no",
+                "# pg_ctl_options = '-o x'\npg_ctl_options = '-w -t 60'",
+                "huge_pages = off",
+            ),
+            (
                 "pg_ctl_options = '-o \"-c huge_pages=on\"'",
-                "auto",
-                "off",
                 "its pg_ctl.conf has -o, whose effect is not known here",
             ),
         ] {
-            let tree = tempfile::tempdir().unwrap();
-            let write = |path: &str, text: &str| {
-                let path = tree.path().join(path);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, text).unwrap();
-            };
-            write("etc/systemd/system/db.service", &format!("[Service]\nExecStart=/usr/bin/postgres -D {unit}\n"));
-            let configuration = format!("data_directory = '/srv/a'\nhuge_pages = {huge_pages}\n");
-            write("etc/postgresql/17/a/postgresql.conf", &configuration);
-            write("etc/postgresql/17/a/start.conf", start);
-            write("etc/postgresql/17/a/pg_ctl.conf", options);
-            write("srv/a/PG_VERSION", "17\n");
-            write("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "0\n");
-            write("proc/meminfo", "MemTotal: 8000000 kB\nHugepagesize: 2048 kB\n");
-            let root = &Root::at(tree.path());
-            let mut snapshot = Snapshot::read(root, &[], None);
-            snapshot.find_stopped_clusters(root, &[], None);
-            let wants = match &snapshot.host.stopped_clusters.found[..] {
-                [StoppedDatabase { name, wants: Wants::None(why), .. }] if name == "/srv/a" => why.to_string(),
-                [StoppedDatabase { name, wants: Wants::Unknown(why), .. }] if name == "/srv/a" => why.clone(),
-                found => panic!("{found:?}"),
-            };
-            assert_eq!(wants, found, "{unit} {options}");
+            let tree = host(&[]);
+            write(
+                &tree,
+                "etc/postgresql/17/a/postgresql.conf",
+                &format!("data_directory = '/srv/a'\n{OFF}"),
+            );
+            write(&tree, "etc/postgresql/17/a/pg_ctl.conf", options);
+            write(&tree, "srv/a/PG_VERSION", "17\n");
+            assert_eq!(
+                found(&tree, &[], &[]),
+                [format!("/srv/a: {found_there}")],
+                "{options}"
+            );
         }
     }
 }

@@ -46,16 +46,30 @@ fn read(criterion: &mut Criterion) {
     let address = std::ptr::from_ref(&root) as u64;
     let mut group = criterion.benchmark_group("read");
     group.bench_function("meminfo", |bencher| bencher.iter(|| Meminfo::read(&root)));
-    group.bench_function("status of a process", |bencher| bencher.iter(|| process::status(&root, pid)));
-    group.bench_function("PROCMAP_QUERY", |bencher| bencher.iter(|| procmap_query::holding(&root, address)));
-    group.bench_function("mapping by text", |bencher| bencher.iter(|| own_mapping::by_text(&root, address)));
-    let mapping = own_mapping::at(&root, address).expect("own maps can be read").expect("the stack is mapped");
-    group.bench_function("smaps of one mapping", |bencher| bencher.iter(|| smaps::usage_of(&root, &mapping)));
+    group.bench_function("status of a process", |bencher| {
+        bencher.iter(|| process::status(&root, pid))
+    });
+    group.bench_function("PROCMAP_QUERY", |bencher| {
+        bencher.iter(|| procmap_query::holding(&root, address))
+    });
+    group.bench_function("mapping by text", |bencher| {
+        bencher.iter(|| own_mapping::by_text(&root, address))
+    });
+    let mapping = own_mapping::at(&root, address)
+        .expect("own maps can be read")
+        .expect("the stack is mapped");
+    group.bench_function("smaps of one mapping", |bencher| {
+        bencher.iter(|| smaps::usage_of(&root, &mapping))
+    });
     for size in pool::sizes(&root).unwrap_or_default() {
-        group.bench_function(format!("pool of {size} pages"), |bencher| bencher.iter(|| pool::pool(&root, size)));
+        group.bench_function(format!("pool of {size} pages"), |bencher| {
+            bencher.iter(|| pool::pool(&root, size))
+        });
         if let Ok(Some(hierarchy)) = cgroup::Hierarchy::find(&root) {
             let name = format!("cgroup limits on {size} pages");
-            group.bench_function(name, |bencher| bencher.iter(|| hierarchy.limits(&root, size, &mut Notes::default())));
+            group.bench_function(name, |bencher| {
+                bencher.iter(|| hierarchy.limits(&root, size, &mut Notes::default()))
+            });
         }
     }
     group.finish();

@@ -43,5 +43,10 @@ impl ReadError {
 
 /// The system's text alone, without Rust's "(os error 2)", as PostgreSQL's %m prints it.
 fn os_message(error: &io::Error) -> String {
-    error.to_string().split(" (os error").next().unwrap_or_default().to_owned()
+    error
+        .to_string()
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }

@@ -38,17 +38,30 @@ impl Notes {
     /// All notes in the order in which they came, and how many more there were.
     pub fn into_vec(mut self) -> Vec<String> {
         if self.left_out > 0 {
-            self.kept.push(format!("{} more notes were left out", self.left_out));
+            self.kept
+                .push(format!("{} more notes were left out", self.left_out));
         }
         self.kept
+    }
+}
+
+impl<N: Into<String>> Extend<N> for Notes {
+    fn extend<I: IntoIterator<Item = N>>(&mut self, notes: I) {
+        for note in notes {
+            self.add(note);
+        }
     }
 }
 
 /// A note of a bounded length, of which the middle is left out.
 fn cut(mut note: String) -> String {
     if note.len() > MAX_NOTE_BYTES {
-        let (begin, end) = (MAX_NOTE_BYTES / 2, note.len() - MAX_NOTE_BYTES / 2);
-        note.replace_range(note.floor_char_boundary(begin)..note.ceil_char_boundary(end), "...");
+        let begin = MAX_NOTE_BYTES / 2;
+        let end = note.len() - MAX_NOTE_BYTES / 2;
+        note.replace_range(
+            note.floor_char_boundary(begin)..note.ceil_char_boundary(end),
+            "...",
+        );
     }
     note
 }
@@ -73,7 +86,14 @@ mod tests {
             "{}",
             notes[2]
         );
-        assert!(notes.iter().map(String::len).sum::<usize>() < 17 << 10, "{}", notes.len());
-        assert_eq!(notes.last().unwrap(), &format!("{} more notes were left out", 10_003 - notes.len()));
+        assert!(
+            notes.iter().map(String::len).sum::<usize>() < 17 << 10,
+            "{}",
+            notes.len()
+        );
+        assert_eq!(
+            notes.last().unwrap(),
+            &format!("{} more notes were left out", 10_003 - notes.len())
+        );
     }
 }

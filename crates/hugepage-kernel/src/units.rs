@@ -1,6 +1,7 @@
 //! Types for numbers with a unit, so that bytes, pages and page sizes are not confused.
 
 use std::fmt;
+use std::iter::Sum;
 use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
@@ -10,10 +11,17 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
 /// A size in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Bytes(pub u64);
 
 impl Bytes {
+    /// At least so many bytes, as Kubernetes accepts them of huge pages: these divide a megabyte, or are of whole megabytes.
+    pub fn kubernetes_quantity(self) -> String {
+        format!("{}Mi", self.0.div_ceil(1 << 20))
+    }
+
     /// A size the kernel gives in kB, which are 1024 bytes in every file of /proc.
     pub const fn from_kib(kib: u64) -> Self {
         Self(kib.saturating_mul(KIB))
@@ -36,6 +44,13 @@ impl Bytes {
     }
 }
 
+impl Sum for Bytes {
+    /// The sum, which stays at the largest number.
+    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
+        sizes.fold(Self(0), Self::saturating_add)
+    }
+}
+
 impl fmt::Display for Bytes {
     /// Writes the size for users: in a unit that divides it, else in the largest unit that gives at least ten.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,7 +61,9 @@ impl fmt::Display for Bytes {
             if self.0 >= 10 * unit {
                 let tenths = u128::from(self.0) * 10 / u128::from(unit);
                 return match (tenths / 10, tenths % 10) {
-                    (whole, tenth) if tenth > 0 && whole < 100 => write!(f, "{whole}.{tenth} {name}"),
+                    (whole, tenth) if tenth > 0 && whole < 100 => {
+                        write!(f, "{whole}.{tenth} {name}")
+                    }
                     (whole, _) => write!(f, "{whole} {name}"),
                 };
             }
@@ -56,7 +73,9 @@ impl fmt::Display for Bytes {
 }
 
 /// A number of pages, whose size is given elsewhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Pages(pub u64);
 
 impl Pages {
@@ -68,6 +87,13 @@ impl Pages {
     /// The sum of two counts.
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sum for Pages {
+    /// The sum, which stays at the largest number.
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self(0), Self::saturating_add)
     }
 }
 
@@ -104,7 +130,10 @@ impl PageSize {
         #[allow(unsafe_code)]
         let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         // POSIX knows no system without a page size, so the fallback is never taken.
-        u64::try_from(bytes).ok().and_then(Self::new).unwrap_or(Self(NonZeroU64::MIN))
+        u64::try_from(bytes)
+            .ok()
+            .and_then(Self::new)
+            .unwrap_or(Self(NonZeroU64::MIN))
     }
 
     /// The size as bytes.
@@ -131,15 +160,26 @@ impl PageSize {
     /// is ignored (lib/cmdline.c, `memparse`). `None` for zero, and for anything but decimal digits.
     pub fn of_kernel_text(text: &str) -> Option<Self> {
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let shift = match text[digits..].bytes().next().map(|letter| letter.to_ascii_uppercase()) {
+        let shift = match text[digits..]
+            .bytes()
+            .next()
+            .map(|letter| letter.to_ascii_uppercase())
+        {
             Some(b'K') => 10,
             Some(b'M') => 20,
             Some(b'G') => 30,
             None => 0,
             _ => return None,
         };
-        let number: u64 = text[..digits].parse().ok().filter(|_| !text.starts_with('0'))?;
-        Self::new(number.checked_shl(shift).filter(|size| size >> shift == number)?)
+        let number: u64 = text[..digits]
+            .parse()
+            .ok()
+            .filter(|_| !text.starts_with('0'))?;
+        Self::new(
+            number
+                .checked_shl(shift)
+                .filter(|size| size >> shift == number)?,
+        )
     }
 
     /// The directory of this size's pool, as in /sys/kernel/mm/hugepages (`hugepages-2048kB`).
@@ -165,6 +205,11 @@ impl PageSize {
     /// The size as the kernel's command line takes it (`2M` in `hugepagesz=2M`, kernel-parameters).
     pub fn kernel_parameter(self) -> String {
         self.cgroup_name().trim_end_matches('B').to_owned()
+    }
+
+    /// The resource of a pod's manifest (`hugepages-2Mi`, kubernetes.io/docs/tasks/manage-hugepages).
+    pub fn kubernetes_resource(self) -> String {
+        format!("hugepages-{}i", self.kernel_parameter())
     }
 
     /// The size as PostgreSQL's huge_page_size takes it (`2MB`, `1GB`, `64kB`).
@@ -200,7 +245,13 @@ mod tests {
             assert_eq!(size.kernel_parameter(), parameter);
             assert_eq!(size.to_string(), shown);
         }
-        for name in ["hugepages-0kB", "hugepages-kB", "hugepages-2048", "2048kB", "hugepages-99999999999999999999kB"] {
+        for name in [
+            "hugepages-0kB",
+            "hugepages-kB",
+            "hugepages-2048",
+            "2048kB",
+            "hugepages-99999999999999999999kB",
+        ] {
             assert_eq!(PageSize::from_sysfs_name(name), None, "{name}");
         }
     }

@@ -35,14 +35,22 @@ fn page_size(kib: u64) -> PageSize {
 
 /// One line that is nothing, of any characters and of those that the kernel's files are made of.
 fn garbage() -> impl Strategy<Value = String> {
-    prop_oneof!["[^\n\r]{0,60}", "[0-9a-f:,/ -]{0,40}", "[A-Za-z_]{0,12}:? *[0-9]{0,30}( kB)?"]
+    prop_oneof![
+        "[^\n\r]{0,60}",
+        "[0-9a-f:,/ -]{0,40}",
+        "[A-Za-z_]{0,12}:? *[0-9]{0,30}( kB)?"
+    ]
 }
 
 /// Lines of garbage around `line`.
 fn around(line: String) -> impl Strategy<Value = String> {
     let lines = || prop::collection::vec(garbage(), 0..4);
     (lines(), lines()).prop_map(move |(before, after)| {
-        let lines: Vec<_> = before.into_iter().chain([line.clone()]).chain(after).collect();
+        let lines: Vec<_> = before
+            .into_iter()
+            .chain([line.clone()])
+            .chain(after)
+            .collect();
         lines.join("\n")
     })
 }
@@ -192,29 +200,81 @@ proptest! {
 fn neighbours_that_are_one_mapping_or_two() {
     let first = "1000-3000 rw-s 00004000 00:01 5 /dev/zero (deleted)";
     for (what, second, mappings) in [
-        ("the next pages of the object", "3000-4000 rw-s 00006000 00:01 5 /dev/zero (deleted)", 1),
-        ("the same, protected otherwise", "3000-4000 ---s 00006000 00:01 5 /dev/zero (deleted)", 1),
-        ("a gap in memory", "4000-5000 rw-s 00006000 00:01 5 /dev/zero (deleted)", 2),
-        ("later pages", "3000-4000 rw-s 00007000 00:01 5 /dev/zero (deleted)", 2),
-        ("the same pages again", "3000-4000 rw-s 00004000 00:01 5 /dev/zero (deleted)", 2),
-        ("another object", "3000-4000 rw-s 00006000 00:01 6 /dev/zero (deleted)", 2),
-        ("another device", "3000-4000 rw-s 00006000 00:02 5 /dev/zero (deleted)", 2),
-        ("a private copy", "3000-4000 rw-p 00006000 00:01 5 /dev/zero (deleted)", 2),
+        (
+            "the next pages of the object",
+            "3000-4000 rw-s 00006000 00:01 5 /dev/zero (deleted)",
+            1,
+        ),
+        (
+            "the same, protected otherwise",
+            "3000-4000 ---s 00006000 00:01 5 /dev/zero (deleted)",
+            1,
+        ),
+        (
+            "a gap in memory",
+            "4000-5000 rw-s 00006000 00:01 5 /dev/zero (deleted)",
+            2,
+        ),
+        (
+            "later pages",
+            "3000-4000 rw-s 00007000 00:01 5 /dev/zero (deleted)",
+            2,
+        ),
+        (
+            "the same pages again",
+            "3000-4000 rw-s 00004000 00:01 5 /dev/zero (deleted)",
+            2,
+        ),
+        (
+            "another object",
+            "3000-4000 rw-s 00006000 00:01 6 /dev/zero (deleted)",
+            2,
+        ),
+        (
+            "another device",
+            "3000-4000 rw-s 00006000 00:02 5 /dev/zero (deleted)",
+            2,
+        ),
+        (
+            "a private copy",
+            "3000-4000 rw-p 00006000 00:01 5 /dev/zero (deleted)",
+            2,
+        ),
     ] {
-        let (_directory, root) = tree(&[("proc/self/maps", format!("{first}\n{second}\n").as_bytes())]);
-        assert_eq!(maps::read(&root, maps::SELF, |_| true).unwrap().len(), mappings, "{what}");
+        let (_directory, root) =
+            tree(&[("proc/self/maps", format!("{first}\n{second}\n").as_bytes())]);
+        assert_eq!(
+            maps::read(&root, maps::SELF, |_| true).unwrap().len(),
+            mappings,
+            "{what}"
+        );
     }
 }
 
 /// Cases of cgroup paths that decide whether a limit is seen, missed or told to be missed.
 #[test]
 fn cgroups_below_other_mounts() {
-    let mount = |root: &str, point: &str| format!("30 22 0:26 {root} {point} rw - cgroup2 cgroup2 rw\n");
+    let mount =
+        |root: &str, point: &str| format!("30 22 0:26 {root} {point} rw - cgroup2 cgroup2 rw\n");
     let limit = ("sys/fs/cgroup/hugetlb.2MB.max", &b"4194304\n"[..]);
     let usage = ("sys/fs/cgroup/hugetlb.2MB.current", &b"0\n"[..]);
     for (what, membership, mounts, limits, hidden, notes) in [
-        ("the container's own part", "0::/a.slice/b.scope", mount("/a.slice/b.scope", "/sys/fs/cgroup"), 1, true, 0),
-        ("a namespace", "0::/", mount("/a.slice/b.scope", "/sys/fs/cgroup"), 1, true, 0),
+        (
+            "the container's own part",
+            "0::/a.slice/b.scope",
+            mount("/a.slice/b.scope", "/sys/fs/cgroup"),
+            1,
+            true,
+            0,
+        ),
+        (
+            "a namespace",
+            "0::/",
+            mount("/a.slice/b.scope", "/sys/fs/cgroup"),
+            1,
+            true,
+            0,
+        ),
         (
             "a sibling with the same beginning",
             "0::/a.slice/b.scopes",
@@ -223,16 +283,49 @@ fn cgroups_below_other_mounts() {
             true,
             1,
         ),
-        ("outside", "0::/../c.scope", mount("/", "/sys/fs/cgroup"), 0, true, 1),
-        ("mounted from outside the namespace", "0::/", mount("/../..", "/sys/fs/cgroup"), 0, true, 1),
-        ("the host's top has no limits", "0::/", mount("/", "/sys/fs/cgroup"), 0, false, 0),
+        (
+            "outside",
+            "0::/../c.scope",
+            mount("/", "/sys/fs/cgroup"),
+            0,
+            true,
+            1,
+        ),
+        (
+            "mounted from outside the namespace",
+            "0::/",
+            mount("/../..", "/sys/fs/cgroup"),
+            0,
+            true,
+            1,
+        ),
+        (
+            "the host's top has no limits",
+            "0::/",
+            mount("/", "/sys/fs/cgroup"),
+            0,
+            false,
+            0,
+        ),
     ] {
-        let files =
-            [("proc/self/cgroup", membership.as_bytes()), ("proc/self/mountinfo", mounts.as_bytes()), limit, usage];
+        let files = [
+            ("proc/self/cgroup", membership.as_bytes()),
+            ("proc/self/mountinfo", mounts.as_bytes()),
+            limit,
+            usage,
+        ];
         let (_directory, root) = tree(&files);
         let mut found_notes = Notes::default();
-        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut found_notes);
-        assert_eq!((found.fault.len(), found.hidden_levels), (limits, hidden), "{what}");
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(
+            &root,
+            page_size(2048),
+            &mut found_notes,
+        );
+        assert_eq!(
+            (found.fault.len(), found.hidden_levels),
+            (limits, hidden),
+            "{what}"
+        );
         assert_eq!(found_notes.into_vec().len(), notes, "{what}");
     }
 }
@@ -240,9 +333,13 @@ fn cgroups_below_other_mounts() {
 #[test]
 fn a_limit_that_is_no_number_is_a_note() {
     let mounts = b"30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-    for (content, fault, notes) in
-        [("max\n", 0, 0), ("0\n", 1, 0), ("4611686018427387904\n", 0, 0), ("\n", 0, 1), ("-1\n", 0, 1)]
-    {
+    for (content, fault, notes) in [
+        ("max\n", 0, 0),
+        ("0\n", 1, 0),
+        ("4611686018427387904\n", 0, 0),
+        ("\n", 0, 1),
+        ("-1\n", 0, 1),
+    ] {
         let (_directory, root) = tree(&[
             ("proc/self/cgroup", b"0::/a\n"),
             ("proc/self/mountinfo", mounts),
@@ -250,8 +347,16 @@ fn a_limit_that_is_no_number_is_a_note() {
             ("sys/fs/cgroup/a/hugetlb.2MB.current", b"0\n"),
         ]);
         let mut found_notes = Notes::default();
-        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut found_notes);
-        assert_eq!((found.fault.len(), found_notes.into_vec().len()), (fault, notes), "{content:?}");
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(
+            &root,
+            page_size(2048),
+            &mut found_notes,
+        );
+        assert_eq!(
+            (found.fault.len(), found_notes.into_vec().len()),
+            (fault, notes),
+            "{content:?}"
+        );
         assert_eq!(found.hidden_levels, notes > 0, "{content:?}");
     }
 }
@@ -259,11 +364,22 @@ fn a_limit_that_is_no_number_is_a_note() {
 /// An update of systemd may mount it so; only a limit of memory makes anything unknown.
 #[test]
 fn a_limit_of_memory_that_counts_huge_pages_is_hidden() {
-    let mounts = |options: &str| format!("30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw{options}\n");
+    let mounts =
+        |options: &str| format!("30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw{options}\n");
     for (options, high, parent, hidden) in [
         (",memory_hugetlb_accounting", "max\n", "max\n", None),
-        (",memory_hugetlb_accounting", "4096\n", "max\n", Some("a/b/memory.high")),
-        (",memory_hugetlb_accounting", "max\n", "4096\n", Some("a/memory.max")),
+        (
+            ",memory_hugetlb_accounting",
+            "4096\n",
+            "max\n",
+            Some("a/b/memory.high"),
+        ),
+        (
+            ",memory_hugetlb_accounting",
+            "max\n",
+            "4096\n",
+            Some("a/memory.max"),
+        ),
         ("", "4096\n", "4096\n", None),
     ] {
         let (_directory, root) = tree(&[
@@ -273,10 +389,22 @@ fn a_limit_of_memory_that_counts_huge_pages_is_hidden() {
             ("sys/fs/cgroup/a/memory.max", parent.as_bytes()),
         ]);
         let mut notes = Notes::default();
-        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut notes);
+        let found =
+            Hierarchy::find(&root)
+                .unwrap()
+                .unwrap()
+                .limits(&root, page_size(2048), &mut notes);
         let notes = notes.into_vec();
-        assert_eq!((found.hidden_levels, notes.len()), (hidden.is_some(), usize::from(hidden.is_some())), "{notes:?}");
-        assert!(hidden.is_none_or(|file| notes[0].starts_with(&format!("/sys/fs/cgroup/{file} counts"))), "{notes:?}");
+        assert_eq!(
+            (found.hidden_levels, notes.len()),
+            (hidden.is_some(), usize::from(hidden.is_some())),
+            "{notes:?}"
+        );
+        assert!(
+            hidden
+                .is_none_or(|file| notes[0].starts_with(&format!("/sys/fs/cgroup/{file} counts"))),
+            "{notes:?}"
+        );
     }
 }
 
@@ -284,9 +412,11 @@ fn a_limit_of_memory_that_counts_huge_pages_is_hidden() {
 #[test]
 fn refusals_are_those_of_the_own_cgroup() {
     let mounts = b"30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-    for (own, refusals) in
-        [(Some("max 0\n"), Some(("a/b", 0))), (Some("other 4\nmax 3\n"), Some(("a/b", 3))), (None, Some(("a", 7)))]
-    {
+    for (own, refusals) in [
+        (Some("max 0\n"), Some(("a/b", 0))),
+        (Some("other 4\nmax 3\n"), Some(("a/b", 3))),
+        (None, Some(("a", 7))),
+    ] {
         let mut files: Vec<(&str, &[u8])> = vec![
             ("proc/self/cgroup", b"0::/a/b\n"),
             ("proc/self/mountinfo", mounts),
@@ -294,8 +424,13 @@ fn refusals_are_those_of_the_own_cgroup() {
         ];
         files.extend(own.map(|text| ("sys/fs/cgroup/a/b/hugetlb.2MB.events", text.as_bytes())));
         let (_directory, root) = tree(&files);
-        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut Notes::default());
-        let expected = refusals.map(|(group, count)| (format!("/sys/fs/cgroup/{group}/hugetlb.2MB.events"), count));
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(
+            &root,
+            page_size(2048),
+            &mut Notes::default(),
+        );
+        let expected = refusals
+            .map(|(group, count)| (format!("/sys/fs/cgroup/{group}/hugetlb.2MB.events"), count));
         assert_eq!(found.refusals, expected, "{own:?}");
     }
 }
@@ -304,17 +439,35 @@ fn refusals_are_those_of_the_own_cgroup() {
 #[test]
 fn refusals_of_version_1() {
     let mounts = b"30 22 0:26 / /sys/fs/cgroup/hugetlb rw - cgroup cgroup rw,hugetlb\n";
-    for (fault, reservation, refusals) in [("0", "4", ("rsvd.failcnt", 4)), ("5", "0", ("failcnt", 5))] {
+    for (fault, reservation, refusals) in
+        [("0", "4", ("rsvd.failcnt", 4)), ("5", "0", ("failcnt", 5))]
+    {
         let (_directory, root) = tree(&[
             ("proc/self/cgroup", b"5:hugetlb:/a/b\n"),
             ("proc/self/mountinfo", mounts),
-            ("sys/fs/cgroup/hugetlb/a/b/hugetlb.2MB.failcnt", fault.as_bytes()),
-            ("sys/fs/cgroup/hugetlb/a/b/hugetlb.2MB.rsvd.failcnt", reservation.as_bytes()),
+            (
+                "sys/fs/cgroup/hugetlb/a/b/hugetlb.2MB.failcnt",
+                fault.as_bytes(),
+            ),
+            (
+                "sys/fs/cgroup/hugetlb/a/b/hugetlb.2MB.rsvd.failcnt",
+                reservation.as_bytes(),
+            ),
             ("sys/fs/cgroup/hugetlb/a/hugetlb.2MB.failcnt", b"9\n"),
         ]);
-        let found = Hierarchy::find(&root).unwrap().unwrap().limits(&root, page_size(2048), &mut Notes::default());
+        let found = Hierarchy::find(&root).unwrap().unwrap().limits(
+            &root,
+            page_size(2048),
+            &mut Notes::default(),
+        );
         let (file, count) = refusals;
-        assert_eq!(found.refusals, Some((format!("/sys/fs/cgroup/hugetlb/a/b/hugetlb.2MB.{file}"), count)));
+        assert_eq!(
+            found.refusals,
+            Some((
+                format!("/sys/fs/cgroup/hugetlb/a/b/hugetlb.2MB.{file}"),
+                count
+            ))
+        );
     }
 }
 
@@ -323,4 +476,84 @@ fn a_file_without_end_is_refused() {
     let (_directory, root) = tree(&[("proc/meminfo", &vec![b'x'; 40 << 20])]);
     let error = Meminfo::read(&root).unwrap_err().to_string();
     assert!(error.contains("longer than 16777216 bytes"), "{error}");
+}
+
+/// The file of a pod's limit is written anew with each container, so its manifest is named, for the group of all pods, too.
+#[test]
+fn limits_of_pods_are_of_their_manifests() {
+    let pod = "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice";
+    let etc_hosts =
+        "40 30 8:1 /var/lib/kubelet/pods/1/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n";
+    for (membership, root, kubelet, group, name) in [
+        (
+            format!("0::/{pod}/77"),
+            "/",
+            "",
+            format!("/{pod}/77"),
+            "hugepages-2Mi",
+        ),
+        (
+            format!("0::/{pod}/77"),
+            "/",
+            "",
+            format!("/{pod}"),
+            "hugepages-2Mi",
+        ),
+        (
+            "0::/kubepods/pod1/77".to_owned(),
+            "/",
+            "",
+            "/kubepods/pod1/77".to_owned(),
+            "hugepages-2Mi",
+        ),
+        (
+            format!("0::/{pod}/77"),
+            "/",
+            "",
+            "/kubepods.slice".to_owned(),
+            "hugepages-2Mi",
+        ),
+        (
+            "0::/a/libpod-1".to_owned(),
+            "/",
+            "",
+            "/a/libpod-1".to_owned(),
+            "/sys/fs/cgroup/a/libpod-1/hugetlb.2MB.max",
+        ),
+        (
+            "0::/".to_owned(),
+            "/x",
+            etc_hosts,
+            String::new(),
+            "hugepages-2Mi",
+        ),
+        (
+            "0::/".to_owned(),
+            "/x",
+            "",
+            String::new(),
+            "/sys/fs/cgroup/hugetlb.2MB.max",
+        ),
+        (
+            "0::/a".to_owned(),
+            "/",
+            etc_hosts,
+            "/a".to_owned(),
+            "/sys/fs/cgroup/a/hugetlb.2MB.max",
+        ),
+    ] {
+        let mounts = format!("30 22 0:26 {root} /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n{kubelet}");
+        let file = |name| format!("sys/fs/cgroup{group}/hugetlb.2MB.{name}");
+        let (_directory, root) = tree(&[
+            ("proc/self/cgroup", membership.as_bytes()),
+            ("proc/self/mountinfo", mounts.as_bytes()),
+            (&file("max"), b"0\n"),
+            (&file("current"), b"0\n"),
+        ]);
+        let mut notes = Notes::default();
+        let found = Hierarchy::find(&root).unwrap().unwrap();
+        let found = found.limits(&root, page_size(2048), &mut notes);
+        let names: Vec<_> = found.fault.iter().map(|limit| &*limit.path).collect();
+        assert_eq!(names, [name], "{membership} {group}");
+    }
 }

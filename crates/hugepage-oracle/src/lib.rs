@@ -10,7 +10,7 @@
 //! ```
 
 mod advice;
-pub mod log_history;
+pub mod manual;
 pub mod next_start;
 pub mod readers;
 pub mod running;
@@ -19,3 +19,6 @@ pub mod sga;
 pub mod shm_devices;
 pub mod start_limits;
 pub mod stopped;
+mod stopped_start;
+
+pub use stopped_start::stopped_oracle;

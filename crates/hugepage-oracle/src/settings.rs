@@ -1,18 +1,25 @@
 //! What the files of an Oracle instance say of its last start and of the next one, and what the next start of one that does not run
 //! asks for by that.
 
-use hugepage_assess::assessment::Forecast;
-use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState, Product, Requested, UseLargePages};
+use hugepage_assess::assessment::{Forecast, Outlook, Start};
+use hugepage_assess::model::{
+    HugePages, LockLimit, PoolFact, PoolState, Product, Requested, UseLargePages,
+};
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages};
 use hugepage_sizing::Wants;
+use serde::{Deserialize, Serialize};
 
 use crate::readers::locate::Search;
 use crate::readers::{LastStart, OracleKind, Parameters, alert_log};
-use crate::sga::{EXTRA, rounded};
+use crate::sga::{EXTRA, are_of, rounded};
 use crate::start_limits::GRID_REGISTRY;
 
+/// Parameters from which Oracle works out its SGA.
+pub(crate) const SIZED_BY: [&str; 2] = ["memory_size", "memory_max_size"];
+
 /// The settings of an instance as its files have them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Settings {
     /// What the next start will read; `None` if that is unknown.
     pub parameters: Option<Parameters>,
@@ -25,27 +32,44 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The parameters of the start, then those on disk, as far as they are known.
-    pub(crate) fn known(&self) -> impl Iterator<Item = &Parameters> {
-        self.start.as_ref().map(|start| &start.parameters).into_iter().chain(&self.parameters)
-    }
-
     /// The release, by the log.
-    pub(crate) fn version(&self) -> Option<&str> {
+    pub fn version(&self) -> Option<&str> {
         self.start.as_ref()?.version.as_deref()
     }
 
+    /// Why the need of the next start is unknown: a parameter of these names has changed since the last one.
+    pub(crate) fn not_computed(&self, names: &[&str]) -> Option<String> {
+        let next = self.parameters.as_ref()?;
+        let last = |name: &str| self.start.as_ref()?.parameters.set(name);
+        let is_changed = |name: &str| next.set(name) != last(name);
+        let name = names.iter().find(|name| is_changed(name))?;
+        Some(format!(
+            "{} has changed, and what a start takes with it is not known",
+            name.to_ascii_uppercase()
+        ))
+    }
+
     /// The names of the database: DB_UNIQUE_NAME and DB_NAME by the parameters; then by the path of its alert log, in lower case.
-    pub(crate) fn database_names(&self) -> Vec<String> {
-        let of_parameters = self.known().flat_map(|known| ["db_unique_name", "db_name"].map(|name| known.get(name)));
+    pub fn database_names(&self) -> Vec<String> {
+        let of_start = self.start.iter().map(|start| &start.parameters);
+        let of_parameters = of_start
+            .chain(&self.parameters)
+            .flat_map(|known| ["db_unique_name", "db_name"].map(|name| known.get(name)));
         // `orcl` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
-        let of_log = self.log.as_deref().and_then(|log| log.rsplit_once("/diag/rdbms/")?.1.split('/').next());
-        of_parameters.chain([of_log]).flatten().map(str::to_owned).collect()
+        let of_log = self
+            .log
+            .as_deref()
+            .and_then(|log| log.rsplit_once("/diag/rdbms/")?.1.split('/').next());
+        of_parameters
+            .chain([of_log])
+            .flatten()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Reads the parameter file, and the alert log in the DIAGNOSTIC_DEST that it names. `is_of`: whether a start there is the one.
     ///
-    /// An spfile in ASM is what the last start read, with the `ALTER SYSTEM` statements of the log behind that start.
+    /// An spfile in ASM is what the last start read, unless an `ALTER SYSTEM` in the log has changed it since.
     pub(crate) fn on_disk(
         search: &Search<'_>,
         files: &InstanceFiles,
@@ -54,30 +78,40 @@ impl Settings {
     ) -> Self {
         let sid = &search.instance.sid;
         let read = |path: &str, notes: &mut Notes| {
-            Some(Parameters::read(files, path, sid, notes)).filter(|parameters| !parameters.is_empty())
+            Some(Parameters::read(files, path, sid, notes))
+                .filter(|parameters| !parameters.is_empty())
         };
         let path = search.parameter_file(files, notes);
         let found = path.as_ref().and_then(|path| read(path, notes));
         let is_unread = path.is_some() && found.is_none();
-        let destination = found.as_ref().and_then(|parameters| parameters.get("diagnostic_dest"));
-        let (log, start) = Search { diagnostic_dest: destination, ..*search }.last_start(files, notes).unzip();
+        let named = |name: &str| found.as_ref()?.get(name);
+        let (log, start) = Search {
+            diagnostic_dest: named("diagnostic_dest"),
+            ..*search
+        }
+        .last_start(files, notes)
+        .unzip();
         let start = start.filter(is_of);
-        let logged = start.as_ref().and_then(|start| start.parameter_file.clone());
-        let named = found.as_ref().and_then(|parameters| parameters.get("spfile")).map(str::to_owned);
-        let is_asm = |path: &String| path.starts_with('+');
+        let logged = start
+            .as_ref()
+            .and_then(|start| start.parameter_file.clone());
+        let is_asm = |path: &str| path.starts_with('+');
         let is_in_asm = match &found {
-            Some(_) => named.as_ref().is_some_and(is_asm),
+            Some(_) => named("spfile").is_some_and(is_asm),
             // Without a file or a log, Grid Infrastructure knows the spfile.
-            None => logged.as_ref().map_or(path.is_none() && files.root().exists(GRID_REGISTRY), is_asm),
+            None => logged
+                .as_deref()
+                .map_or(path.is_none() && files.root().exists(GRID_REGISTRY), is_asm),
         };
         let parameters = match (is_in_asm, found) {
             (true, _) => start.as_ref().zip(log.as_ref()).and_then(|(start, log)| {
-                let changes = notes.keep(alert_log::changes_since_start(files, log)).flatten()?;
-                let mut parameters = start.parameters.clone();
-                changes.iter().filter(|change| change.sid == "*" || change.sid == *sid).for_each(|change| {
-                    parameters.change(change);
-                });
-                Some(parameters)
+                let changed = notes.keep(alert_log::changed_since_start(files, log))?;
+                if let Some(name) = &changed {
+                    notes.add(format!(
+                        "ALTER SYSTEM has changed {name} since the start, so what the next start asks for is unknown"
+                    ));
+                }
+                changed.is_none().then(|| start.parameters.clone())
             }),
             (false, Some(found)) => Some(found),
             // srvctl and STARTUP SPFILE= name a file that no home has.
@@ -85,20 +119,25 @@ impl Settings {
                 .filter(|path| path.starts_with('/') && files.root().exists(path))
                 .and_then(|path| read(&path, notes)),
         };
-        if is_in_asm && parameters.is_none() {
+        if is_in_asm && start.is_none() {
             notes.add(
                 "the spfile is in ASM and no alert log of this start was found, so what the next start asks for is unknown",
             );
         }
-        Self { parameters, start, log, is_unread: is_unread || is_in_asm }
+        Self {
+            parameters,
+            start,
+            log,
+            is_unread: is_unread || is_in_asm,
+        }
     }
 }
 
 /// The settings of the next start that decide on its memory.
 pub(crate) struct NextRequest<'a> {
     settings: &'a Settings,
-    /// The parameters that count first.
-    first: Option<&'a Parameters>,
+    /// Those of the file, else of the last start.
+    parameters: Option<&'a Parameters>,
     /// `use_large_pages`; `None` if nothing shows it.
     pub use_large_pages: Option<String>,
     /// MEMORY_TARGET; `None` if it is not set.
@@ -111,15 +150,31 @@ impl<'a> NextRequest<'a> {
     /// The files come first, and then the parameters of the last start.
     pub fn new(settings: &'a Settings) -> Self {
         let start = settings.start.as_ref();
-        let known = || settings.parameters.iter().chain(start.map(|start| &start.parameters));
-        let of_parameters = known().find_map(|parameters| parameters.get("use_large_pages"));
-        let use_large_pages = of_parameters.map(str::to_ascii_uppercase).or_else(|| start?.use_large_pages.clone());
-        let of_log = start.filter(|_| settings.parameters.is_none()).and_then(|start| start.dev_shm);
-        let first = known().next();
-        let memory_target = first.and_then(Parameters::memory_target).or(of_log);
-        let sga = known().find_map(Parameters::sga_max_size);
-        let requested = requested_by(use_large_pages.as_deref(), settings.version(), memory_target.is_some(), sga);
-        Self { settings, first, use_large_pages, memory_target, sga, requested }
+        let of_file = settings.parameters.as_ref();
+        let parameters = of_file.or(start.map(|start| &start.parameters));
+        let use_large_pages = parameters
+            .and_then(|parameters| parameters.get("use_large_pages"))
+            .map(str::to_ascii_uppercase)
+            .or_else(|| start?.use_large_pages.clone());
+        let of_log = start
+            .filter(|_| of_file.is_none())
+            .and_then(|start| start.dev_shm);
+        let memory_target = parameters.and_then(Parameters::memory_target).or(of_log);
+        let sga = parameters.and_then(Parameters::sga_max_size);
+        let requested = requested_by(
+            use_large_pages.as_deref(),
+            settings.version(),
+            memory_target.is_some(),
+            sga,
+        );
+        Self {
+            settings,
+            parameters,
+            use_large_pages,
+            memory_target,
+            sga,
+            requested,
+        }
     }
 
     /// The huge pages that it needs; `size`: that of the kernel's pages, `None` if it has none.
@@ -130,23 +185,30 @@ impl<'a> NextRequest<'a> {
         if self.requested.huge_pages == HugePages::Off {
             return Wants::None("use_large_pages = FALSE".into());
         }
-        let Some(size) = size else { return Wants::None("this kernel has no huge pages".into()) };
-        if let Some(why) = self.first.and_then(|first| first.unclear(self.sga)) {
+        let Some(size) = size else {
+            return Wants::None("this kernel has no huge pages".into());
+        };
+        let unclear = || self.parameters?.unclear(self.sga);
+        if let Some(why) = self.settings.not_computed(&SIZED_BY).or_else(unclear) {
             return Wants::Unknown(why);
         }
         if self.memory_target.is_some() {
             return Wants::None("MEMORY_TARGET: its SGA is files in /dev/shm".into());
         }
-        let expected = self.settings.start.as_ref().and_then(|start| start.pages_of(size)?.expected);
-        let configured = self.sga.map(|sga| size.pages_to_hold(rounded(sga)));
-        match expected.max(configured).filter(|pages| *pages > Pages(0)) {
-            Some(pages) => {
-                let by = if expected.is_some() { "its last start and parameters" } else { "its parameters" };
-                Wants::Pages(pages.saturating_add(EXTRA), by.into())
-            }
+        let configured = || Some(size.pages_to_hold(rounded(self.sga?)).saturating_add(EXTRA));
+        let pages = self.expected(size).or_else(configured);
+        match pages.filter(|pages| *pages > Pages(0)) {
+            Some(pages) => Wants::Pages(pages),
+
             // Database Reference, MEMORY_TARGET: an ASM instance has a default of its own.
-            None if kind == OracleKind::Asm && self.first.is_some() => {
-                Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise".into())
+            None if let (OracleKind::Asm, Some(parameters)) = (kind, self.parameters) => {
+                if parameters.get("memory_target").is_some() {
+                    Wants::Unknown(
+                        "MEMORY_TARGET = 0, and the SGA that ASM has then is not known".into(),
+                    )
+                } else {
+                    Wants::None("ASM uses MEMORY_TARGET unless its parameters say otherwise".into())
+                }
             }
             None => Wants::Unknown(format!(
                 "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for {home}"
@@ -154,27 +216,77 @@ impl<'a> NextRequest<'a> {
         }
     }
 
+    /// Whether it locks all of its SGA.
+    pub fn locks_sga(&self) -> bool {
+        self.parameters
+            .is_some_and(|parameters| parameters.set("lock_sga").is_some())
+    }
+
+    /// EXPECTED_PAGES of the last start, if it had the same SGA_MAX_SIZE as the next one.
+    fn expected(&self, size: PageSize) -> Option<Pages> {
+        let start = self.settings.start.as_ref()?;
+        let expected = start.pages_of(size)?.expected?;
+        // A start that failed lists no parameters.
+        let is_same = if start.parameters.is_empty() {
+            self.sga.is_none_or(|sga| are_of(expected, sga, size))
+        } else {
+            start.parameters.sga_max_size() == self.sga
+        };
+        is_same.then_some(expected)
+    }
+
+    /// The pages of a need that are a guess.
+    fn surplus(&self, size: PageSize) -> Pages {
+        if self.expected(size).is_some() {
+            Pages(0)
+        } else {
+            EXTRA
+        }
+    }
+
     /// The size of System V segments that it asks for at least; `None` if none is certain.
     pub fn least_segments(&self, wants: &Wants, size: Option<PageSize>) -> Option<Bytes> {
         match (wants.pages(), size) {
             _ if self.memory_target.is_some() => None,
-            (Some(pages @ Pages(1..)), Some(size)) => Some(size.times(pages.saturating_sub(EXTRA))),
-            _ => self.sga.or_else(|| self.settings.start.as_ref()?.refused_segment),
+            (Some(pages @ Pages(1..)), Some(size)) => {
+                Some(size.times(pages.saturating_sub(self.surplus(size))))
+            }
+            _ => self.sga,
         }
     }
 
     /// What it would get; `None` if its need is unknown, or if it needs no huge pages and would start.
     pub fn forecast(&self, wants: &Wants, pool_state: &PoolState) -> Option<Forecast> {
-        let needed = pool_state.huge_page_size.zip(wants.pages()).map(|(size, pages)| size.times(pages));
+        let needed = pool_state
+            .huge_page_size
+            .zip(wants.pages())
+            .map(|(size, pages)| size.times(pages));
         // On a kernel without huge pages ONLY fails, whatever the size is, and with MEMORY_TARGET on every kernel (ORA-27138).
-        let has_none = self.memory_target.is_some() || matches!(pool_state.pool, PoolFact::Unsupported(_));
+        let has_none =
+            self.memory_target.is_some() || matches!(pool_state.pool, PoolFact::Unsupported(_));
         let size = match wants {
             _ if pool_state.lock_limit.is_some_and(LockLimit::prevents_start) => needed,
             Wants::Pages(..) => Some(needed?),
             Wants::None(_) if has_none && self.requested.huge_pages == HugePages::On => None,
             _ => return None,
         };
-        Some(Forecast::of_start(&self.requested, size, pool_state, Pages(0)))
+        let start = Start {
+            requested: self.requested,
+            size,
+            pool_state,
+            own: Pages(0),
+        };
+        let forecast = start.forecast();
+        let surplus = pool_state.huge_page_size.map(|size| self.surplus(size));
+        // The last pages of a guess may not be needed.
+        let outlook = match forecast.missing {
+            Some(missing @ Pages(1..)) if Some(missing) <= surplus => Outlook::Unknown,
+            _ => forecast.outlook,
+        };
+        Some(Forecast {
+            outlook,
+            ..forecast
+        })
     }
 }
 
@@ -188,9 +300,13 @@ pub(crate) fn requested_by(
     let use_large_pages = setting.and_then(UseLargePages::parse);
     let huge_pages = use_large_pages.unwrap_or(UseLargePages::True).huge_pages();
     // 11.2.0.2 took huge pages for all of the SGA or for nothing; earlier releases had no such parameter.
-    let may_mix = !version.is_some_and(|version| version.starts_with("11.2.0.2"));
     Requested {
-        product: Product::Oracle { memory_target, may_mix, use_large_pages, is_asm: false },
+        product: Product::Oracle {
+            memory_target,
+            may_mix: !version.is_some_and(|version| version.starts_with("11.2.0.2")),
+            use_large_pages,
+            is_asm: false,
+        },
         huge_pages,
         huge_page_size: None,
         sysv: false,

@@ -1,7 +1,6 @@
 //! The SGA of an Oracle instance: which memory it is, by the mappings of its processes, and the huge pages that one needs.
 
-use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_kernel::{Bytes, Mapping, PageSize, Pages};
 
 use crate::shm_devices::Devices;
 
@@ -15,22 +14,25 @@ pub(crate) const EXTRA: Pages = Pages(4);
 const SHM_FILES: &str = "/dev/shm/ora_";
 
 /// No SGA is smaller.
-const MIN_SGA: u64 = 16 * MIB;
+const MIN_SGA: Bytes = Bytes(16 * MIB);
 
 /// Whether a mapping of an Oracle process may belong to the SGA: a System V segment, a file of /dev/shm or on hugetlbfs.
 pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) -> bool {
-    let on_hugetlbfs = || devices.page_size(mapping.device) > base;
     mapping.shared
-        && (mapping.is_sysv() || mapping.path.starts_with(SHM_FILES) || mapping.page_size > base || on_hugetlbfs())
+        && (mapping.is_sysv()
+            || mapping.path.starts_with(SHM_FILES)
+            || mapping.page_size > base
+            || devices.page_size(mapping.device) > base)
 }
 
 /// Keeps the mappings of the SGA, and tells whether it is files of /dev/shm. Under Automatic Memory Management all of the SGA is but a
 /// segment of one page; else such files belong to the Managed Global Area, which may be larger than the SGA.
 pub fn keep_sga(mappings: &mut Vec<Mapping>) -> bool {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
-    let sum = |of: &mut dyn Iterator<Item = &Mapping>| of.map(|mapping| mapping.size().0).sum::<u64>();
-    let files = sum(&mut mappings.iter().filter(in_shm));
-    let segments = sum(&mut mappings.iter().filter(|mapping| !in_shm(mapping)));
+    let files = mappings.iter().filter(in_shm);
+    let files: Bytes = files.map(Mapping::size).sum();
+    let segments = mappings.iter().filter(|mapping| !in_shm(mapping));
+    let segments: Bytes = segments.map(Mapping::size).sum();
     let are_sga = files > segments && segments < MIN_SGA;
     if !are_sga {
         mappings.retain(|mapping| !in_shm(&mapping));
@@ -45,6 +47,12 @@ pub fn granule(sga: Bytes) -> Bytes {
     const MAX_GRANULE_MIB: u64 = 512;
     let step = STEPS.into_iter().find(|(upto, _)| sga.0 <= upto * GIB);
     Bytes(step.map_or(MAX_GRANULE_MIB, |(_, granule)| granule) * MIB)
+}
+
+/// Whether `pages` are those of an SGA with SGA_MAX_SIZE `sga`, which the instance rounds.
+pub(crate) fn are_of(pages: Pages, sga: Bytes, page: PageSize) -> bool {
+    let most = page.pages_to_hold(rounded(sga)).saturating_add(EXTRA);
+    pages >= page.pages_to_hold(sga) && pages <= most.saturating_add(EXTRA)
 }
 
 /// The size of an SGA with SGA_MAX_SIZE `sga`, rounded up as the instance does.

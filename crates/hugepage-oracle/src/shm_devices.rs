@@ -7,10 +7,8 @@ use std::ptr;
 
 use hugepage_kernel::host::mounts::{self, Mount};
 use hugepage_kernel::mapping::maps;
-use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool;
-use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::{PageSize, ReadError, Root};
+use hugepage_kernel::{Meminfo, PageSize, ReadError, Root, if_there};
 
 /// A device number, major and minor.
 type Device = (u32, u32);
@@ -27,7 +25,9 @@ impl Devices {
         if root.is_live() {
             let base = PageSize::base();
             for size in std::iter::once(base).chain(sizes) {
-                found.0.extend(probe(root, size, size != base)?.map(|device| (device, size)));
+                found
+                    .0
+                    .extend(probe(root, size, size != base)?.map(|device| (device, size)));
             }
         }
         found.add_mounts(root, mounts::PATH)?;
@@ -44,19 +44,25 @@ impl Devices {
     fn add_mounts(&mut self, root: &Root, path: &str) -> Result<(), ReadError> {
         let default = Meminfo::read(root)?.huge_page_size;
         let mounts = if_there(root.read(path))?.unwrap_or_default();
-        self.0.extend(mounts::parse(&mounts).filter_map(|mount| hugetlbfs(&mount, default)));
+        self.0
+            .extend(mounts::parse(&mounts).filter_map(|mount| hugetlbfs(&mount, default)));
         Ok(())
     }
 
     /// The page size of memory on `device`; `None` if unknown.
     pub fn page_size(&self, device: Device) -> Option<PageSize> {
-        self.0.iter().find(|(known, _)| *known == device).map(|(_, size)| *size)
+        self.0
+            .iter()
+            .find(|(known, _)| *known == device)
+            .map(|(_, size)| *size)
     }
 }
 
 /// The device of shared anonymous memory on pages of `size`; `None` if the kernel refuses to map it.
 fn probe(root: &Root, size: PageSize, huge: bool) -> Result<Option<Device>, ReadError> {
-    let Ok(length) = usize::try_from(size.bytes().0) else { return Ok(None) };
+    let Ok(length) = usize::try_from(size.bytes().0) else {
+        return Ok(None);
+    };
     let encoded = i32::try_from(length.trailing_zeros()).unwrap_or(0) << libc::MAP_HUGE_SHIFT;
     let huge = if huge { libc::MAP_HUGETLB | encoded } else { 0 };
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | huge;
@@ -77,7 +83,10 @@ fn probe(root: &Root, size: PageSize, huge: bool) -> Result<Option<Device>, Read
 
 /// The device of a hugetlbfs and its page size; `None` for another file system.
 fn hugetlbfs(mount: &Mount, default: Option<PageSize>) -> Option<(Device, PageSize)> {
-    let option = mount.options.iter().find_map(|option| option.strip_prefix("pagesize="));
+    let option = mount
+        .options
+        .iter()
+        .find_map(|option| option.strip_prefix("pagesize="));
     let size = option.map_or(default, PageSize::of_kernel_text)?;
     (mount.kind == "hugetlbfs").then_some((mount.device, size))
 }
@@ -90,8 +99,14 @@ mod tests {
     fn mounts() {
         let (huge, gigantic) = (PageSize::from_kib(2048), PageSize::from_kib(1 << 20));
         for (line, expected) in [
-            ("30 23 0:26 / /dev/hugepages rw,relatime shared:15 - hugetlbfs hugetlbfs rw,pagesize=2M", huge),
-            ("30 23 0:26 / /mnt/huge rw - hugetlbfs none rw,gid=54321,pagesize=1024M,size=4G", gigantic),
+            (
+                "30 23 0:26 / /dev/hugepages rw,relatime shared:15 - hugetlbfs hugetlbfs rw,pagesize=2M",
+                huge,
+            ),
+            (
+                "30 23 0:26 / /mnt/huge rw - hugetlbfs none rw,gid=54321,pagesize=1024M,size=4G",
+                gigantic,
+            ),
             ("30 23 0:26 / /mnt/huge rw - hugetlbfs none rw", huge),
             ("30 23 0:26 / /dev/shm rw - tmpfs tmpfs rw", None),
             ("garbage", None),
@@ -105,9 +120,14 @@ mod tests {
     fn this_kernel_keeps_base_and_huge_pages_apart() {
         let root = Root::live();
         let base = probe(&root, PageSize::base(), false).unwrap().unwrap();
-        assert_eq!(Devices::find(&root).unwrap().page_size(base), Some(PageSize::base()));
+        assert_eq!(
+            Devices::find(&root).unwrap().page_size(base),
+            Some(PageSize::base())
+        );
         for size in pool::sizes(&root).unwrap() {
-            let device = probe(&root, size, true).unwrap().expect("a mapping that takes no page");
+            let device = probe(&root, size, true)
+                .unwrap()
+                .expect("a mapping that takes no page");
             assert_ne!(device, base);
             assert_eq!(Devices::find(&root).unwrap().page_size(device), Some(size));
         }

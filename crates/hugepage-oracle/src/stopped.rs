@@ -3,18 +3,25 @@
 use std::fmt;
 
 use hugepage_assess::assessment::Forecast;
-use hugepage_assess::model::PoolState;
-use hugepage_kernel::cgroups::cgroup::CgroupLimits;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes, Pages, Root};
+use hugepage_assess::history::InstanceKey;
+use hugepage_assess::model::{LockLimit, PoolState};
+use hugepage_kernel::host::accounts::{self, Account};
+use hugepage_kernel::host::mounts;
+use hugepage_kernel::memory::sysctl::running_number;
+use hugepage_kernel::{Bytes, InstanceFiles, Meminfo, Notes, Root};
 use hugepage_sizing::{StoppedDatabase, Wants};
 use serde::{Deserialize, Serialize};
 
 use crate::readers::locate::{Search, is_numbered};
 use crate::readers::oratab::{self, OratabEntry};
+use crate::readers::words::size;
 use crate::readers::{LastStart, OracleInstance, OracleKind};
 use crate::running::RunningOracle;
-use crate::settings::{NextRequest, Settings};
-use crate::start_limits::{self, GRID_REGISTRY, HostOfStarts, StartLimits};
+use crate::settings::Settings;
+use crate::start_limits::{GRID_REGISTRY, LackedMemlock};
+
+/// ORA-27300: the operating system refused a call; where that is fork(2), a process.
+pub(crate) const NO_CALL: u32 = 27300;
 
 /// Why an instance does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,8 +44,31 @@ impl fmt::Display for StoppedState {
     }
 }
 
-/// An instance that does not run.
+/// What was read of an instance that does not run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoppedFacts {
+    /// The kind of the instance.
+    pub kind: OracleKind,
+    /// The SID.
+    pub name: String,
+    /// ORACLE_HOME.
+    pub home: String,
+    /// The owner of its program; `None` if that is not visible.
+    pub owner: Option<u32>,
+    /// The account of that owner; in a tree, which has the owners of whoever made it, the one that manuals name.
+    pub account: Option<Account>,
+    /// Whether that account is in the group of `vm.hugetlb_shm_group`; `None` if unknown.
+    pub is_in_shm_group: Option<bool>,
+    /// Whether oratab has it start at boot (`Y` or `W`).
+    pub starts_at_boot: bool,
+    /// What its files say.
+    pub settings: Settings,
+    /// What could not be read of it.
+    pub notes: Vec<String>,
+}
+
+/// An instance that does not run, and what its next start gets.
+#[derive(Clone, Debug)]
 pub struct StoppedOracle {
     /// The kind of the instance.
     pub kind: OracleKind,
@@ -65,8 +95,10 @@ pub struct StoppedOracle {
     pub forecast: Option<Forecast>,
     /// What the forecast is made with.
     pub pool_state: PoolState,
-    /// The path of its alert log; `None` if none is visible.
-    pub alert_log: Option<String>,
+    /// The memory that it may not lock; `None` if that stops no start.
+    pub memlock: Option<LackedMemlock>,
+    /// What else the kernel refuses it for certain, in the order in which that stops the start.
+    pub limits: Vec<LockLimit>,
     /// The last start in its alert log.
     pub last_start: Option<LastStart>,
     /// What could not be read of it.
@@ -74,29 +106,47 @@ pub struct StoppedOracle {
 }
 
 impl StoppedOracle {
+    /// What tells it from all others of the host.
+    pub fn key(&self) -> InstanceKey {
+        InstanceKey {
+            kind: self.kind.to_string(),
+            uid: self.owner,
+            container: None,
+            name: self.name.clone(),
+            home: Some(self.home.clone()),
+        }
+    }
+
     /// What `size` counts.
     pub fn database(&self) -> StoppedDatabase {
-        let kind = if self.kind == OracleKind::Asm { "asm" } else { "oracle" };
         StoppedDatabase {
-            kind: kind.into(),
-            name: self.name.clone(),
+            key: self.key(),
             page_size: None,
             wants: self.wants.clone(),
-            is_manual: false,
+            is_automatic: false,
+            remark: None,
         }
     }
 }
 
-/// What Grid Infrastructure may start, if no database is among the `known` instances: it keeps a list of its own.
-pub fn unlisted(root: &Root, mut known: impl Iterator<Item = OracleKind>) -> Option<StoppedDatabase> {
-    let is_unlisted = root.exists(GRID_REGISTRY) && known.all(|kind| kind != OracleKind::Database);
-    let wants = Wants::Unknown("Grid Infrastructure may have databases that are not in /etc/oratab".to_owned());
-    let (kind, name) = ("oracle".into(), "of srvctl".to_owned());
-    is_unlisted.then_some(StoppedDatabase { kind, name, page_size: None, wants, is_manual: false })
+/// Whether Grid Infrastructure is there, which keeps a list of databases of its own.
+pub fn has_grid_registry(root: &Root) -> bool {
+    root.exists(GRID_REGISTRY)
 }
 
-/// A running instance, by its SID.
-pub type Named<'a> = (&'a str, &'a RunningOracle);
+/// What Grid Infrastructure may start, where it is there, if no database is among the `known` instances.
+pub fn unlisted(
+    has_registry: bool,
+    mut known: impl Iterator<Item = OracleKind>,
+) -> Option<StoppedDatabase> {
+    let is_unlisted = has_registry && known.all(|kind| kind != OracleKind::Database);
+    let why = "Grid Infrastructure may have databases that are not in /etc/oratab".to_owned();
+    is_unlisted
+        .then(|| StoppedDatabase::named("oracle", "of srvctl".to_owned(), Wants::Unknown(why)))
+}
+
+/// A running instance, by its SID and its user.
+pub type Named<'a> = (&'a str, Option<u32>, &'a RunningOracle);
 
 /// Whose files a process reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,21 +159,25 @@ pub enum Claim {
     OfNobody,
 }
 
+/// Who reads what a user owns, `None` if its owner is not visible.
+pub type ClaimOf<'a> = &'a dyn Fn(Option<u32>) -> Claim;
+
 /// The instances of oratab that do not run, in its order. An entry that names the database of a running instance of a
 /// cluster stands for that instance. `running`: those that oratab may have. `home`: the only one that is looked at. `is_mine`: who reads
 /// the files of a home with a program of that user, `None` if that is not visible. Each with the number of its entry.
 pub fn stopped(
-    host: &HostOfStarts<'_>,
+    root: &Root,
     running: &[Named<'_>],
     home: Option<&String>,
-    is_mine: &dyn Fn(Option<u32>) -> Claim,
+    is_mine: ClaimOf<'_>,
     notes: &mut Notes,
-) -> Vec<(usize, StoppedOracle)> {
-    let files = &InstanceFiles::own(host.root);
-    let mut found: Vec<(usize, StoppedOracle)> = Vec::new();
-    let listed = oratab::read(host.root, notes);
+) -> Vec<(usize, StoppedFacts)> {
+    let files = &InstanceFiles::own(root);
+    let mut found: Vec<(usize, StoppedFacts)> = Vec::new();
+    let listed = oratab::read(root, notes);
     let entries = listed.iter().cloned().enumerate();
-    for (number, entry) in entries.filter(|(_, entry)| home.is_none_or(|home| entry.home == *home)) {
+    for (number, entry) in entries.filter(|(_, entry)| home.is_none_or(|home| entry.home == *home))
+    {
         let mut of_entry = Notes::default();
         // The owner of a home's program is that of its instances.
         let owner = files.owner(&format!("{}/bin/oracle", entry.home)).ok();
@@ -131,84 +185,134 @@ pub fn stopped(
             Claim::Mine => {}
             Claim::OfAnother => continue,
             Claim::OfNobody => {
-                let sid = &entry.sid;
-                notes.add(format!("{sid} of oratab is not counted: the owner of its program is no service account"));
+                notes.add(format!(
+                    "{} of oratab is not counted: the owner of its program is no service account",
+                    entry.sid
+                ));
                 continue;
             }
         }
-        if running.iter().any(|one| stands_for(&listed, files, one, &entry)) {
+        // Whoever calls itself so and is another user has another home; the owners in a tree are none of the host's.
+        let is_owner = |one: &&Named<'_>| {
+            root.is_tree() || owner.is_none() || one.1.is_none() || one.1 == owner
+        };
+        if running
+            .iter()
+            .filter(is_owner)
+            .any(|one| stands_for(&listed, files, one, &entry))
+        {
             continue;
         }
         let listed = OracleInstance::new(&entry.sid);
-        let search = Search { instance: &listed, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
+        let search = Search {
+            instance: &listed,
+            home: Some(&entry.home),
+            diagnostic_dest: None,
+            pmon: None,
+        };
         let sid = search.sid_of_database(files, &mut of_entry);
         // Clusters before 12.1 have both the database and its instance in oratab.
-        if found.iter().any(|(_, other)| (&other.name, &other.home) == (&sid, &entry.home)) {
+        if found
+            .iter()
+            .any(|(_, other)| (&other.name, &other.home) == (&sid, &entry.home))
+        {
             continue;
         }
-        found.push((number, inspect(host, OracleInstance::new(&sid), entry, owner, of_entry)));
+        let search = Search {
+            instance: &OracleInstance::new(&sid),
+            ..search
+        };
+        let facts = read(root, &search, &entry, owner, of_entry);
+        found.push((number, facts));
     }
     found
 }
 
 /// Whether a running instance is the one that an entry names, by its SID or by its database.
-fn stands_for(listed: &[OratabEntry], files: &InstanceFiles, (sid, oracle): &Named<'_>, entry: &OratabEntry) -> bool {
-    if *sid == entry.sid {
-        return true;
-    }
+fn stands_for(
+    listed: &[OratabEntry],
+    files: &InstanceFiles,
+    (sid, _, oracle): &Named<'_>,
+    entry: &OratabEntry,
+) -> bool {
     let inode = |home: &str| files.root().inode(home);
-    let is_home = |home: &String| *home == entry.home || inode(home).is_some_and(|its| inode(&entry.home) == Some(its));
-    if oracle.kind != OracleKind::Database || !oracle.home.as_ref().is_none_or(is_home) {
+    let is_home_of = |entry: &OratabEntry| {
+        let is_home = |home: &String| {
+            *home == entry.home || inode(home).is_some_and(|its| inode(&entry.home) == Some(its))
+        };
+        oracle.home.as_ref().is_none_or(is_home)
+    };
+    if *sid == entry.sid {
+        let of_sid = |other: &&OratabEntry| other.sid == *sid;
+        return is_home_of(entry) || !listed.iter().filter(of_sid).any(is_home_of);
+    }
+    if oracle.kind != OracleKind::Database || !is_home_of(entry) {
         return false;
     }
-    match oracle.database.as_slice() {
+    match oracle.settings.database_names().as_slice() {
         // Its log is not visible, so only the name tells; one that has an entry of its own is another database.
         [] => is_numbered(sid, &entry.sid) && listed.iter().all(|other| other.sid != *sid),
-        names => names.iter().any(|name| name.eq_ignore_ascii_case(&entry.sid)),
+        names => names
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(&entry.sid)),
     }
 }
 
-fn inspect(
-    host: &HostOfStarts<'_>,
-    instance: OracleInstance,
-    entry: OratabEntry,
+fn read(
+    root: &Root,
+    search: &Search<'_>,
+    entry: &OratabEntry,
     owner: Option<u32>,
     mut notes: Notes,
-) -> StoppedOracle {
-    let search = Search { instance: &instance, home: Some(&entry.home), diagnostic_dest: None, pmon: None };
-    let settings = Settings::on_disk(&search, &InstanceFiles::own(host.root), |_| true, &mut notes);
-    let request = NextRequest::new(&settings);
-    let (page_size, pool) = host.pool();
-    let wants = request.wants(page_size, instance.kind, &entry.home);
-    let start = settings.start.as_ref();
-    let is_let = start.is_some_and(|start| start.huge_pages().any(|row| row.allocated > Some(Pages(0))));
-    let limits = StartLimits { root: host.root, held: host.held, owner, kind: instance.kind, start, is_let };
-    let lock_limit = request.least_segments(&wants, page_size).and_then(|size| {
-        start_limits::of_host(host.root, size, Bytes(0)).or_else(|| limits.permission(size, &mut notes))
-    });
-    let limits = Some(CgroupLimits::default());
-    let pool_state = PoolState { huge_page_size: page_size, pool, limits, nodes: None, lock_limit };
-    let forecast = request.forecast(&wants, &pool_state);
-    if let Wants::Unknown(why) = &wants {
-        notes.add(why.clone());
-    }
-    let failed = start.is_some_and(|start| start.pmon.is_none() && !start.errors.is_empty());
-    let NextRequest { use_large_pages, memory_target, .. } = request;
-    StoppedOracle {
+) -> StoppedFacts {
+    let instance = search.instance;
+    let settings = Settings::on_disk(search, &InstanceFiles::own(root), |_| true, &mut notes);
+    let account = account(root, owner, instance.kind);
+    let group = running_number(root, "vm.hugetlb_shm_group");
+    let group = group.and_then(|gid| u32::try_from(gid).ok());
+    let is_in_shm_group = group
+        .zip(account.as_ref())
+        .and_then(|(gid, account)| accounts::is_member(root, account.uid, gid));
+    StoppedFacts {
         kind: instance.kind,
-        name: instance.sid,
-        home: entry.home,
+        name: instance.sid.clone(),
+        home: entry.home.clone(),
         owner,
+        account,
+        is_in_shm_group,
         starts_at_boot: entry.starts_at_boot,
-        state: if failed { StoppedState::Failed } else { StoppedState::Stopped },
-        wants,
-        use_large_pages,
-        memory_target,
-        dev_shm: host.dev_shm(),
-        forecast,
-        pool_state,
-        alert_log: settings.log,
-        last_start: settings.start,
+        settings,
         notes: notes.into_vec(),
+    }
+}
+
+/// The account of the `owner` of a program.
+fn account(root: &Root, owner: Option<u32>, kind: OracleKind) -> Option<Account> {
+    let all = accounts::accounts(root).ok()?;
+    if !root.is_tree() {
+        return all.into_iter().find(|account| Some(account.uid) == owner);
+    }
+    let names: &[&str] = if kind == OracleKind::Database {
+        &["oracle"]
+    } else {
+        &["grid", "oracle"]
+    };
+    names
+        .iter()
+        .find_map(|name| all.iter().find(|account| account.name == *name))
+        .cloned()
+}
+
+/// The size of /dev/shm, which has to hold MEMORY_TARGET; `None` if unknown. The kernel shows it where it is not its default.
+pub fn dev_shm(root: &Root, meminfo: Option<&Meminfo>) -> Option<Bytes> {
+    let mount = mounts::seen_at(root, "/dev/shm").filter(|mount| mount.kind == "tmpfs")?;
+    match mount
+        .options
+        .iter()
+        .find_map(|option| option.strip_prefix("size="))
+    {
+        Some("0k") => Some(Bytes(u64::MAX)),
+        Some(text) => size(text),
+        None => Some(Bytes(meminfo?.mem_total?.0 / 2)),
     }
 }

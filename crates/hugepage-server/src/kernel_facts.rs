@@ -46,7 +46,11 @@ const PARAMETERS: [(&str, Option<&str>); 7] = [
 /// All facts, in a fixed order; what cannot be read is a note.
 pub fn facts(root: &Root, notes: &mut Notes) -> Vec<HostFact> {
     let sources = [memory(root), transparent_huge_pages(root), parameters(root)];
-    let facts: Vec<_> = sources.into_iter().filter_map(|source| notes.keep(source)).flatten().collect();
+    let facts: Vec<_> = sources
+        .into_iter()
+        .filter_map(|source| notes.keep(source))
+        .flatten()
+        .collect();
     if facts.iter().any(|fact| fact.setting.is_none()) {
         notes.add(LXCFS);
     }
@@ -57,11 +61,21 @@ fn memory(root: &Root) -> Result<Vec<HostFact>, ReadError> {
     let text = root.read(MEMINFO)?;
     let is_of_lxcfs = meminfo::is_of_lxcfs(root);
     let line = |name: &&str| {
-        let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| found == name)?;
+        let (_, value) = text
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .find(|(found, _)| found == name)?;
         let bytes = Bytes::from_kib(value.split_ascii_whitespace().next()?.parse().ok()?);
         let shown = fact(name, bytes.0.to_string(), Some("bytes"), MEMINFO.to_owned());
         let is_of_container = is_of_lxcfs && !meminfo::is_hosts_under_lxcfs(name);
-        Some(if is_of_container { HostFact { setting: None, ..shown } } else { shown })
+        Some(if is_of_container {
+            HostFact {
+                setting: None,
+                ..shown
+            }
+        } else {
+            shown
+        })
     };
     Ok(MEMORY.iter().filter_map(line).collect())
 }
@@ -88,5 +102,10 @@ fn parameters(root: &Root) -> Result<Vec<HostFact>, ReadError> {
 }
 
 fn fact(name: &str, setting: String, unit: Option<&'static str>, source: String) -> HostFact {
-    HostFact { name: name.to_owned(), setting: Some(setting), unit, source }
+    HostFact {
+        name: name.to_owned(),
+        setting: Some(setting),
+        unit,
+        source,
+    }
 }

@@ -21,18 +21,25 @@ pub mod pools;
 pub mod safe_directory;
 pub mod segments;
 pub mod server;
+pub mod transparent;
 
 pub use safe_directory::SafeDirectory;
 
-use hugepage_kernel::cgroups::cgroup::{CgroupLimits, Hierarchy};
-use hugepage_kernel::{Notes, PageSize, Root};
+use hugepage_kernel::{CgroupLimits, Hierarchy, Notes, PageSize, Root};
 
 /// The hugetlb hierarchy of cgroups, as [`Hierarchy::find`] saw it; `None` if that failed, which a note tells.
 pub type CgroupView<'a> = Option<&'a Option<Hierarchy>>;
 
 /// The cgroup limits on pages of `size`; `None` if unknown. A note tells of limits that are not visible.
-pub fn limits(root: &Root, view: CgroupView<'_>, size: PageSize, notes: &mut Notes) -> Option<CgroupLimits> {
-    let Some(hierarchy) = view? else { return Some(CgroupLimits::default()) };
+pub fn limits(
+    root: &Root,
+    view: CgroupView<'_>,
+    size: PageSize,
+    notes: &mut Notes,
+) -> Option<CgroupLimits> {
+    let Some(hierarchy) = view? else {
+        return Some(CgroupLimits::default());
+    };
     let limits = hierarchy.limits(root, size, notes);
     if limits.hidden_levels {
         notes.add("cgroup limits that are not visible from here may apply too");

@@ -7,11 +7,10 @@ use std::io;
 use hugepage_assess::assessment::Placement;
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::PoolFact;
-use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::mapping::{memory_policy, page_nodes};
+use hugepage_kernel::mapping::page_nodes;
 use hugepage_kernel::memory::pool::{self, Pool};
 use hugepage_kernel::proc::process;
-use hugepage_kernel::{Notes, PageSize, Pages, Root};
+use hugepage_kernel::{Mapping, Notes, PageSize, Pages, Root};
 
 use crate::server::nodes_with_allowed;
 
@@ -42,18 +41,29 @@ pub fn placement(
         share.memory = notes.keep(pool::node_memory(root, share.node)).flatten();
     }
     let process = postmaster.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
-    let nodes = nodes_with_allowed(root, pools, &process, |notes| memory_policy::own(root, notes), notes);
-    let in_pool = mapping.filter(|mapping| facts.own() > Pages(0) && mapping.page_size == Some(pool.page_size));
+    let nodes = nodes_with_allowed(root, pools, &process, notes);
+    let in_pool = mapping
+        .filter(|mapping| facts.own() > Pages(0) && mapping.page_size == Some(pool.page_size));
     let found = in_pool.map_or(Ok(Some(BTreeMap::new())), |mapping| {
         let search = PageSearch::new(mapping, pool);
-        search.pages_by_node(root, postmaster, pulse, notes).map(|pages| Some(pages).filter(|pages| !pages.is_empty()))
+        search
+            .pages_by_node(root, postmaster, pulse, notes)
+            .map(|pages| Some(pages).filter(|pages| !pages.is_empty()))
     });
     match &found {
         Ok(Some(_)) => {}
-        Ok(None) => notes.add("the kernel does not say on which NUMA nodes the pages are (move_pages)"),
-        Err(error) => notes.add(format!("could not ask for the NUMA nodes of pages (move_pages): {error}")),
+        Ok(None) => {
+            notes.add("the kernel does not say on which NUMA nodes the pages are (move_pages)")
+        }
+        Err(error) => notes.add(format!(
+            "could not ask for the NUMA nodes of pages (move_pages): {error}"
+        )),
     }
-    Some(Placement { pool: pool.clone(), nodes, segment: found.ok().flatten() })
+    Some(Placement {
+        pool: pool.clone(),
+        nodes,
+        segment: found.ok().flatten(),
+    })
 }
 
 /// The pages of one mapping, and those of them that were found.
@@ -69,9 +79,18 @@ struct PageSearch<'a> {
 
 impl<'a> PageSearch<'a> {
     fn new(mapping: &'a Mapping, pool: &Pool) -> Self {
-        let (size, touched) = (pool.page_size, pool.nr.saturating_sub(pool.free));
-        let is_found = vec![false; usize::try_from(size.pages_to_hold(mapping.size()).0).unwrap_or(0)];
-        Self { mapping, size, touched, is_found, by_node: BTreeMap::new(), questions: 0 }
+        let size = pool.page_size;
+        let touched = pool.nr.saturating_sub(pool.free);
+        let is_found =
+            vec![false; usize::try_from(size.pages_to_hold(mapping.size()).0).unwrap_or(0)];
+        Self {
+            mapping,
+            size,
+            touched,
+            is_found,
+            by_node: BTreeMap::new(),
+            questions: 0,
+        }
     }
 
     /// Asks move_pages(2) about this process, the postmaster, and then its children, until all pages of the pool are found.
@@ -83,14 +102,21 @@ impl<'a> PageSearch<'a> {
         notes: &mut Notes,
     ) -> io::Result<BTreeMap<u32, Pages>> {
         self.ask(0, pulse)?;
-        let others = if self.left() > Pages(0) { processes(root, postmaster, notes) } else { Vec::new() };
+        let others = if self.left() > Pages(0) {
+            processes(root, postmaster, notes)
+        } else {
+            Vec::new()
+        };
         for (index, pid) in others.iter().enumerate() {
             if self.left() == Pages(0) {
                 break;
             }
             if self.questions >= MAX_QUESTIONS {
-                let (left, all) = (others.len() - index, others.len());
-                notes.add(format!("{left} of {all} processes were not asked for the NUMA nodes of their pages"));
+                let left = others.len() - index;
+                let all = others.len();
+                notes.add(format!(
+                    "{left} of {all} processes were not asked for the NUMA nodes of their pages"
+                ));
                 break;
             }
             // One that has ended, or may not be asked, adds nothing.
@@ -108,26 +134,28 @@ impl<'a> PageSearch<'a> {
 
     /// The touched pages whose node is not known yet.
     fn left(&self) -> Pages {
-        self.by_node.values().fold(self.touched, |left, found| left.saturating_sub(*found))
+        self.touched
+            .saturating_sub(self.by_node.values().copied().sum())
     }
 
     /// Asks the process `pid`, 0 for this one, for the pages that were not found yet.
     fn ask(&mut self, pid: i32, pulse: &mut dyn FnMut()) -> io::Result<()> {
-        let mut at = 0;
-        while at < self.is_found.len() {
+        for at in (0..self.is_found.len()).step_by(page_nodes::AT_ONCE) {
             pulse();
             let end = self.is_found.len().min(at + page_nodes::AT_ONCE);
             let pages: Vec<usize> = (at..end).filter(|&page| !self.is_found[page]).collect();
             let address = |&page: &usize| self.mapping.start + self.size.bytes().0 * page as u64;
             let addresses: Vec<u64> = pages.iter().map(address).collect();
             self.questions += addresses.len() as u64;
-            for (page, node) in pages.into_iter().zip(page_nodes::nodes_of_pages(pid, &addresses)?) {
+            for (page, node) in pages
+                .into_iter()
+                .zip(page_nodes::nodes_of_pages(pid, &addresses)?)
+            {
                 if let Some(node) = node {
                     self.is_found[page] = true;
                     self.by_node.entry(node).or_default().0 += 1;
                 }
             }
-            at = end;
         }
         Ok(())
     }
@@ -141,8 +169,17 @@ fn processes(root: &Root, postmaster: Option<i32>, notes: &mut Notes) -> Vec<i32
         );
         return Vec::new();
     };
-    let children = notes.keep(process::children(root, postmaster)).unwrap_or_default();
-    let is_child =
-        |pid: &i32| process::status(root, *pid).ok().flatten().is_some_and(|status| status.parent == Some(postmaster));
-    [postmaster].into_iter().chain(children.into_iter().filter(is_child)).collect()
+    let children = notes
+        .keep(process::children(root, postmaster))
+        .unwrap_or_default();
+    let is_child = |pid: &i32| {
+        process::status(root, *pid)
+            .ok()
+            .flatten()
+            .is_some_and(|status| status.parent == Some(postmaster))
+    };
+    [postmaster]
+        .into_iter()
+        .chain(children.into_iter().filter(is_child))
+        .collect()
 }

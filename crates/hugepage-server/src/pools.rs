@@ -1,9 +1,8 @@
 //! All pools of a host: one for each page size, and the share of each NUMA node.
 
 use hugepage_assess::pools::PoolRow;
-use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::{self, Pool};
-use hugepage_kernel::{Notes, Root};
+use hugepage_kernel::{Meminfo, Notes, Root};
 
 use crate::{CgroupView, limits};
 
@@ -11,7 +10,12 @@ use crate::{CgroupView, limits};
 pub fn rows(root: &Root, view: CgroupView<'_>, notes: &mut Notes) -> Vec<PoolRow> {
     let meminfo = notes.keep(Meminfo::read(root));
     let default = meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
-    let row = |node, pool: Pool, limit| PoolRow { node, is_default: default == Some(pool.page_size), limit, pool };
+    let row = |node, pool: Pool, limit| PoolRow {
+        node,
+        is_default: default == Some(pool.page_size),
+        limit,
+        pool,
+    };
 
     let Some(sizes) = notes.keep(pool::sizes(root)) else {
         // On a kernel before 2.6.27, or with a hidden /sys, only the default size is known.
@@ -23,7 +27,8 @@ pub fn rows(root: &Root, view: CgroupView<'_>, notes: &mut Notes) -> Vec<PoolRow
     let mut rows = Vec::new();
     for size in sizes {
         if let Some(pool) = notes.keep(pool::of_one_moment(root, size, changing)) {
-            let limit = limits(root, view, size, notes).and_then(|limits| limits.tightest().cloned());
+            let limit =
+                limits(root, view, size, notes).and_then(|limits| limits.tightest().cloned());
             rows.push(row(None, pool, limit));
         }
         for node in notes.keep(pool::node_pools(root, size)).unwrap_or_default() {

@@ -32,7 +32,10 @@ pub struct NewFile<'a> {
     pub file: File,
 }
 
-#[expect(clippy::disallowed_methods, reason = "what this program writes, by descriptors")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what this program writes, by descriptors"
+)]
 impl SafeDirectory {
     /// Opens `path`, whose steps are the caller's to trust. `flags`: such as O_NOFOLLOW, or O_PATH to look up names in it.
     pub fn open(path: &Path, flags: OFlags) -> io::Result<Self> {
@@ -41,7 +44,9 @@ impl SafeDirectory {
 
     /// Opens the directory that the file `path` is in, as [`SafeDirectory::open`] does, and tells the name of the file there.
     pub fn open_above(path: &Path, flags: OFlags) -> io::Result<(Self, &OsStr)> {
-        let above = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let above = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
         let name = path.file_name().ok_or(Errno::ISDIR)?;
         Ok((Self::open(above.unwrap_or(Path::new(".")), flags)?, name))
     }
@@ -63,23 +68,35 @@ impl SafeDirectory {
         // From the top on: what was found nobody can change any more.
         match other_writer(path, |uid| uid == 0 || uid == geteuid().as_raw()).map_err(closed)? {
             Some((at, Some(owner))) => {
-                return Err(refused(&at, &format!("the directory belongs to uid {owner}, not to root")));
+                return Err(refused(
+                    &at,
+                    &format!("the directory belongs to uid {owner}, not to root"),
+                ));
             }
             Some((at, None)) => {
-                return Err(refused(&at, "the group or other users may write to the directory: run chmod go-w"));
+                return Err(refused(
+                    &at,
+                    "the group or other users may write to the directory: run chmod go-w",
+                ));
             }
             None => {}
         }
         let directory = Self::open(path, OFlags::NOFOLLOW).map_err(closed)?;
-        match others_may_write(&directory.metadata().map_err(closed)?) {
-            true => Err(refused(path, "every user may write to the directory: use a directory of root's alone")),
-            false => Ok(directory),
+        if others_may_write(&directory.metadata().map_err(closed)?) {
+            Err(refused(
+                path,
+                "every user may write to the directory: use a directory of root's alone",
+            ))
+        } else {
+            Ok(directory)
         }
     }
 
     fn open_at(at: impl AsFd, name: impl Arg + Copy, flags: OFlags) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | flags;
-        Ok(Self { descriptor: retry_on_intr(|| openat(&at, name, flags, Mode::empty()))?.into() })
+        Ok(Self {
+            descriptor: retry_on_intr(|| openat(&at, name, flags, Mode::empty()))?.into(),
+        })
     }
 
     /// Owner and mode of the directory.
@@ -90,7 +107,9 @@ impl SafeDirectory {
     /// Opens the directory `name` in this one, which is not a link; creates it first if nothing is there.
     pub fn create_directory(&self, name: &OsStr, mode: u32, flags: OFlags) -> io::Result<Self> {
         match mkdirat(&self.descriptor, name, Mode::from_raw_mode(mode)) {
-            Ok(()) | Err(Errno::EXIST) => Self::open_at(&self.descriptor, name, OFlags::NOFOLLOW | flags),
+            Ok(()) | Err(Errno::EXIST) => {
+                Self::open_at(&self.descriptor, name, OFlags::NOFOLLOW | flags)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -98,7 +117,10 @@ impl SafeDirectory {
     /// Opens `name`, which is not a link, with `flags`; a new file has `mode`. Whatever is there, this does not wait for it.
     pub fn open_file(&self, name: impl Arg + Copy, flags: OFlags, mode: u32) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | flags;
-        Ok(retry_on_intr(|| openat(&self.descriptor, name, flags, Mode::from_raw_mode(mode)))?.into())
+        Ok(
+            retry_on_intr(|| openat(&self.descriptor, name, flags, Mode::from_raw_mode(mode)))?
+                .into(),
+        )
     }
 
     /// Opens the file `name` to be locked; creates it, empty and for the current user alone, if nothing is there.
@@ -109,8 +131,16 @@ impl SafeDirectory {
     /// Creates a file that [`NewFile::put`] gives its lasting name; an error if anything is there.
     pub fn new_file(&self, name: impl Into<OsString>, mode: u32) -> io::Result<NewFile<'_>> {
         let name = name.into();
-        let file = self.open_file(name.as_os_str(), OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, mode)?;
-        Ok(NewFile { directory: self, name: Some(name), file })
+        let file = self.open_file(
+            name.as_os_str(),
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+            mode,
+        )?;
+        Ok(NewFile {
+            directory: self,
+            name: Some(name),
+            file,
+        })
     }
 
     /// Creates a file as [`SafeDirectory::new_file`] does, under a name that begins with `prefix` and that nobody foresees.
@@ -118,9 +148,13 @@ impl SafeDirectory {
         // Each has keys of its own, from the kernel's random numbers: nobody else can make something of that name first.
         let random = || RandomState::new().build_hasher().finish();
         let names = (0..100).map(|_| format!("{prefix}-{:016x}", random()));
-        let is_taken =
-            |new: &io::Result<_>| new.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);
-        let mut created = names.map(|name| self.new_file(name, 0o600)).skip_while(is_taken);
+        let is_taken = |new: &io::Result<_>| {
+            new.as_ref()
+                .is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+        };
+        let mut created = names
+            .map(|name| self.new_file(name, 0o600))
+            .skip_while(is_taken);
         created.next().unwrap_or_else(|| Err(Errno::EXIST.into()))
     }
 
@@ -174,8 +208,14 @@ pub fn others_may_write(found: &Metadata) -> bool {
 /// Who could put something else in the place of the absolute `path`, or of a part of it or a link that leads there: the first step
 /// with an owner for whom `is_trusted` does not hold, and that owner, or without one where the mode lets a group or all users write,
 /// as it does with an access control list. `None` if nobody: in a sticky directory such as /tmp nobody replaces what is another's.
-#[expect(clippy::disallowed_methods, reason = "what this program writes to or runs")]
-pub fn other_writer(path: &Path, is_trusted: impl Fn(u32) -> bool) -> io::Result<Option<(PathBuf, Option<u32>)>> {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what this program writes to or runs"
+)]
+pub fn other_writer(
+    path: &Path,
+    is_trusted: impl Fn(u32) -> bool,
+) -> io::Result<Option<(PathBuf, Option<u32>)>> {
     let mut path = path.to_owned();
     'links: for _ in 0..=MAX_LINKS {
         // Without a slash at the end, which would follow a link.
@@ -214,27 +254,44 @@ mod tests {
         let path = top.path().canonicalize().unwrap().join("a/b");
         fs::create_dir_all(&path).unwrap();
         symlink("a", path.parent().unwrap().with_file_name("link")).unwrap();
-        let error = |path: &Path| SafeDirectory::open_without_links(path).unwrap_err().to_string();
-        let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let error = |path: &Path| {
+            SafeDirectory::open_without_links(path)
+                .unwrap_err()
+                .to_string()
+        };
+        let set = |path: &Path, mode: u32| {
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap()
+        };
         SafeDirectory::open_without_links(&path).unwrap();
         let link = path.parent().unwrap().with_file_name("link");
         assert!(error(&link.join("b")).contains("link/b: a symbolic link, or not a directory"));
         assert!(error(&path.join("none")).ends_with("No such file or directory (os error 2)"));
-        assert!(error(Path::new("a/b")).contains("absolute") && error(&path.join("..")).contains("symbolic link"));
+        assert!(
+            error(Path::new("a/b")).contains("absolute")
+                && error(&path.join("..")).contains("symbolic link")
+        );
 
         set(&path, 0o775);
         assert!(error(&path).contains("may write to the directory"));
         set(&path, 0o1777);
-        assert!(error(&path).ends_with("may write to the directory: use a directory of root's alone"));
+        assert!(
+            error(&path).ends_with("may write to the directory: use a directory of root's alone")
+        );
         fs::create_dir(path.join("c")).unwrap();
         SafeDirectory::open_without_links(&path.join("c")).unwrap();
         set(&path, 0o757);
-        assert!(error(&path.join("c")).starts_with(&format!("{}: the group or other users may write", path.display())));
+        assert!(error(&path.join("c")).starts_with(&format!(
+            "{}: the group or other users may write",
+            path.display()
+        )));
         set(&path, 0o755);
         if geteuid().is_root() {
             chown(path.parent().unwrap(), Some(12345), None).unwrap();
             let text = error(&path);
-            assert!(text.ends_with("/a: the directory belongs to uid 12345, not to root"), "{text}");
+            assert!(
+                text.ends_with("/a: the directory belongs to uid 12345, not to root"),
+                "{text}"
+            );
         }
     }
 
@@ -247,13 +304,29 @@ mod tests {
         symlink(&path, above.join("link")).unwrap();
         symlink("../a/link/", above.join("again")).unwrap();
         symlink("loop", above.join("loop")).unwrap();
-        let stranger = |path: &Path| other_writer(path, |uid| uid == 0 || uid == geteuid().as_raw()).unwrap();
-        let set = |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-        let links = [above.join("link"), above.join("again"), above.join("again/../b")];
-        assert!(links.iter().chain([&path]).all(|path| stranger(path).is_none()));
+        let stranger =
+            |path: &Path| other_writer(path, |uid| uid == 0 || uid == geteuid().as_raw()).unwrap();
+        let set = |path: &Path, mode: u32| {
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap()
+        };
+        let links = [
+            above.join("link"),
+            above.join("again"),
+            above.join("again/../b"),
+        ];
+        assert!(
+            links
+                .iter()
+                .chain([&path])
+                .all(|path| stranger(path).is_none())
+        );
         for (mode, is_shared) in [(0o777, true), (0o1777, false), (0o775, true), (0o757, true)] {
             set(above, mode);
-            assert_eq!(stranger(&path), is_shared.then(|| (above.to_owned(), None)), "{mode:o}");
+            assert_eq!(
+                stranger(&path),
+                is_shared.then(|| (above.to_owned(), None)),
+                "{mode:o}"
+            );
         }
         set(above, 0o755);
         if geteuid().is_root() {
@@ -261,7 +334,11 @@ mod tests {
             assert_eq!(stranger(&path), Some((above.to_owned(), Some(4711))));
             chown(above, Some(0), Some(0)).unwrap();
             std::os::unix::fs::lchown(&links[0], Some(4711), None).unwrap();
-            assert!(links.iter().all(|path| stranger(path).is_some_and(|(_, owner)| owner == Some(4711))));
+            assert!(
+                links
+                    .iter()
+                    .all(|path| stranger(path).is_some_and(|(_, owner)| owner == Some(4711)))
+            );
         }
         let error = |name: &str| other_writer(&above.join(name), |_| true).unwrap_err();
         assert_eq!(error("none").kind(), io::ErrorKind::NotFound);
@@ -271,22 +348,36 @@ mod tests {
     #[test]
     fn a_new_file_is_put_or_removed() {
         let top = tempfile::tempdir().unwrap();
-        let names = || fs::read_dir(top.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+        let names = || {
+            fs::read_dir(top.path())
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name())
+                .collect::<Vec<_>>()
+        };
         let path = top.path().join("file");
         let (directory, name) = SafeDirectory::open_above(&path, OFlags::empty()).unwrap();
-        let (first, second) = (directory.temporary_file(".new").unwrap(), directory.temporary_file(".new").unwrap());
+        let (first, second) = (
+            directory.temporary_file(".new").unwrap(),
+            directory.temporary_file(".new").unwrap(),
+        );
         assert_eq!(names().len(), 2);
         drop(second);
         first.put(name).unwrap();
         assert_eq!(names(), ["file"]);
         // Nothing is removed any more by the name that a new file had.
-        directory.new_file("same", 0o600).unwrap().put("same").unwrap();
+        directory
+            .new_file("same", 0o600)
+            .unwrap()
+            .put("same")
+            .unwrap();
         assert_eq!(names().len(), 2);
         fs::remove_file(top.path().join("same")).unwrap();
         symlink("file", top.path().join("link")).unwrap();
         directory.open_lock("link").unwrap_err();
         directory.new_file("link", 0o600).unwrap_err();
         directory.new_file("file", 0o600).unwrap_err();
-        directory.create_directory(OsStr::new("link"), 0o755, OFlags::PATH).unwrap_err();
+        directory
+            .create_directory(OsStr::new("link"), 0o755, OFlags::PATH)
+            .unwrap_err();
     }
 }

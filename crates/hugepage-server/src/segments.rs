@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use hugepage_assess::model::Landing;
+use hugepage_assess::model::{Landing, TransparentPages};
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::{own_mapping, smaps};
-use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::{Notes, Root};
+use hugepage_kernel::{Meminfo, Notes, Root};
 use serde::Serialize;
 
-use crate::server::{landing, thp_in_use};
+use crate::transparent::has_transparent_pages;
 
 /// The purpose of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -42,17 +41,36 @@ pub struct MappedSegment {
     pub landing: Landing,
 }
 
-/// All shared memory that this process maps. `main` and `interlock` are addresses inside those segments.
-pub fn rows(root: &Root, main: u64, interlock: u64, notes: &mut Notes) -> Vec<MappedSegment> {
-    let thp_in_use = thp_in_use(notes.keep(Meminfo::read(root)).as_ref());
-    let mappings = notes.keep(maps::read(root, maps::SELF, is_shared_memory)).unwrap_or_default();
+/// All shared memory that this process maps. `main` and `interlock` are addresses inside those segments; `transparent`: what is known
+/// of the transparent huge pages of the main segment.
+pub fn rows(
+    root: &Root,
+    main: u64,
+    interlock: u64,
+    transparent: Option<&TransparentPages>,
+    notes: &mut Notes,
+) -> Vec<MappedSegment> {
+    let in_use = notes
+        .keep(Meminfo::read(root))
+        .is_some_and(|meminfo| has_transparent_pages(&meminfo));
+    let base = notes.keep(root.base_page_size());
+    let mappings = notes
+        .keep(maps::read(root, maps::SELF, is_shared_memory))
+        .unwrap_or_default();
     let mut rows = Vec::with_capacity(mappings.len());
     for mapping in mappings {
         let role = role(&mapping, main, interlock);
         // A segment that was removed meanwhile is absent.
         if let Some(mapping) = notes.keep(own_mapping::at(root, mapping.start)).flatten() {
-            let landing = notes.keep(landing(root, &mapping, thp_in_use)).unwrap_or(Landing::Unknown);
-            rows.push(MappedSegment { role, mapping, landing });
+            let seen = transparent.filter(|_| role == SegmentRole::Main);
+            let landing = base.map_or(Landing::Unknown, |base| {
+                Landing::of_mapping(&mapping, base, in_use, seen)
+            });
+            rows.push(MappedSegment {
+                role,
+                mapping,
+                landing,
+            });
         }
     }
     rows
@@ -78,8 +96,15 @@ pub fn may_be_main(mapping: &Mapping) -> bool {
 
 /// Shared mappings of ordinary files, such as a library's cache, are not shared memory.
 fn is_shared_memory(mapping: &Mapping) -> bool {
-    const PLACES: [&str; 5] = ["/dev/zero", "/anon_hugepage", "/SYSV", "/dev/shm/", "/memfd:"];
-    mapping.shared && (PLACES.iter().any(|place| mapping.path.starts_with(place)) || is_dsm_file(mapping))
+    const PLACES: [&str; 5] = [
+        "/dev/zero",
+        "/anon_hugepage",
+        "/SYSV",
+        "/dev/shm/",
+        "/memfd:",
+    ];
+    mapping.shared
+        && (PLACES.iter().any(|place| mapping.path.starts_with(place)) || is_dsm_file(mapping))
 }
 
 /// dynamic_shared_memory_type = mmap: files below the data directory.
@@ -89,11 +114,14 @@ fn is_dsm_file(mapping: &Mapping) -> bool {
 
 fn role(mapping: &Mapping, main: u64, interlock: u64) -> SegmentRole {
     let is_in = |place: &str| mapping.path.starts_with(place);
-    match () {
-        () if mapping.holds(main) => SegmentRole::Main,
-        () if mapping.holds(interlock) => SegmentRole::Interlock,
-        () if is_in("/dev/shm/PostgreSQL.") || is_in("/SYSV") || is_dsm_file(mapping) => SegmentRole::Dynamic,
-        () => SegmentRole::Other,
+    if mapping.holds(main) {
+        SegmentRole::Main
+    } else if mapping.holds(interlock) {
+        SegmentRole::Interlock
+    } else if is_in("/dev/shm/PostgreSQL.") || is_in("/SYSV") || is_dsm_file(mapping) {
+        SegmentRole::Dynamic
+    } else {
+        SegmentRole::Other
     }
 }
 
@@ -104,14 +132,35 @@ mod tests {
     #[test]
     fn roles_and_what_is_shared_memory() {
         for (line, role_expected) in [
-            ("1000-2000 rw-s 00000000 00:01 1 /dev/zero (deleted)", Some(SegmentRole::Main)),
-            ("3000-4000 rw-s 00000000 00:01 2 /SYSV009b2220 (deleted)", Some(SegmentRole::Interlock)),
-            ("5000-6000 rw-s 00000000 00:01 3 /SYSV00000001 (deleted)", Some(SegmentRole::Dynamic)),
-            ("5000-6000 rw-s 00000000 00:19 3 /dev/shm/PostgreSQL.1234", Some(SegmentRole::Dynamic)),
-            ("5000-6000 rw-s 00000000 08:01 3 /srv/data/pg_dynshmem/mmap.77", Some(SegmentRole::Dynamic)),
-            ("5000-6000 rw-s 00000000 00:10 3 /anon_hugepage (deleted)", Some(SegmentRole::Other)),
+            (
+                "1000-2000 rw-s 00000000 00:01 1 /dev/zero (deleted)",
+                Some(SegmentRole::Main),
+            ),
+            (
+                "3000-4000 rw-s 00000000 00:01 2 /SYSV009b2220 (deleted)",
+                Some(SegmentRole::Interlock),
+            ),
+            (
+                "5000-6000 rw-s 00000000 00:01 3 /SYSV00000001 (deleted)",
+                Some(SegmentRole::Dynamic),
+            ),
+            (
+                "5000-6000 rw-s 00000000 00:19 3 /dev/shm/PostgreSQL.1234",
+                Some(SegmentRole::Dynamic),
+            ),
+            (
+                "5000-6000 rw-s 00000000 08:01 3 /srv/data/pg_dynshmem/mmap.77",
+                Some(SegmentRole::Dynamic),
+            ),
+            (
+                "5000-6000 rw-s 00000000 00:10 3 /anon_hugepage (deleted)",
+                Some(SegmentRole::Other),
+            ),
             ("5000-6000 rw-p 00000000 00:01 3 /dev/zero (deleted)", None),
-            ("5000-6000 r--s 00000000 08:01 3 /usr/lib/gconv/gconv-modules.cache", None),
+            (
+                "5000-6000 r--s 00000000 08:01 3 /usr/lib/gconv/gconv-modules.cache",
+                None,
+            ),
         ] {
             let mapping = maps::parse(line).unwrap();
             let found = is_shared_memory(&mapping).then(|| role(&mapping, 0x1800, 0x3000));

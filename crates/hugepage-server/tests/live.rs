@@ -5,14 +5,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, ptr};
 
-use hugepage_assess::model::{Landing, PoolFact};
+use hugepage_assess::model::{Landing, PoolFact, TransparentPages};
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::{own_mapping, procmap_query, smaps};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::{Bytes, Notes, PageSize, Pages, Root};
 use hugepage_server::segments::{self, SegmentRole};
-use hugepage_server::server::{landing, pool_of_size};
+use hugepage_server::server::pool_of_size;
+use hugepage_server::transparent::transparent_pages;
 
 /// Shared memory of this process, gone when dropped.
 struct Shared {
@@ -33,13 +34,28 @@ impl Shared {
         let flags = flags
             | libc::MAP_SHARED
             | libc::MAP_ANONYMOUS
-            | huge.map_or(0, |size| libc::MAP_HUGETLB | log2(size) << libc::MAP_HUGE_SHIFT);
+            | huge.map_or(0, |size| {
+                libc::MAP_HUGETLB | log2(size) << libc::MAP_HUGE_SHIFT
+            });
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-        let address = unsafe { libc::mmap(ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        let address = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                -1,
+                0,
+            )
+        };
         if address == libc::MAP_FAILED {
             Err(io::Error::last_os_error())
         } else {
-            Ok(Self { address, length, id: None })
+            Ok(Self {
+                address,
+                length,
+                id: None,
+            })
         }
     }
 
@@ -51,8 +67,11 @@ impl Shared {
     /// A System V segment, removed by the kernel when the last process detaches.
     #[allow(unsafe_code)]
     fn sysv(length: usize, huge: Option<PageSize>) -> io::Result<Self> {
-        let flags =
-            0o600 | libc::IPC_CREAT | huge.map_or(0, |size| libc::SHM_HUGETLB | log2(size) << libc::MAP_HUGE_SHIFT);
+        let flags = 0o600
+            | libc::IPC_CREAT
+            | huge.map_or(0, |size| {
+                libc::SHM_HUGETLB | log2(size) << libc::MAP_HUGE_SHIFT
+            });
         // SAFETY: a new segment, attached at an address of the kernel's choice, touches no memory of ours.
         unsafe {
             let id = libc::shmget(libc::IPC_PRIVATE, length, flags);
@@ -60,9 +79,17 @@ impl Shared {
                 return Err(io::Error::last_os_error());
             }
             let address = libc::shmat(id, ptr::null(), 0);
-            let attached = if address as isize == -1 { Err(io::Error::last_os_error()) } else { Ok(address) };
+            let attached = if address as isize == -1 {
+                Err(io::Error::last_os_error())
+            } else {
+                Ok(address)
+            };
             libc::shmctl(id, libc::IPC_RMID, ptr::null_mut());
-            attached.map(|address| Self { address, length, id: Some(id) })
+            attached.map(|address| Self {
+                address,
+                length,
+                id: Some(id),
+            })
         }
     }
 
@@ -105,8 +132,16 @@ fn asked_both_ways(memory: &Shared, what: &str) -> Mapping {
         Some(requested) => assert_eq!(requested.unwrap().unwrap(), text, "{what}"),
         None => eprintln!("not exercised: this kernel has no PROCMAP_QUERY to compare with"),
     }
-    assert_eq!(own_mapping::at(&root, inside).unwrap().unwrap(), text, "{what}");
-    assert_eq!((text.start, text.size()), (memory.address(), Bytes(memory.length.try_into().unwrap())), "{what}");
+    assert_eq!(
+        own_mapping::at(&root, inside).unwrap().unwrap(),
+        text,
+        "{what}"
+    );
+    assert_eq!(
+        (text.start, text.size()),
+        (memory.address(), Bytes(memory.length.try_into().unwrap())),
+        "{what}"
+    );
     assert!(text.shared, "{what}");
     let usage = smaps::usage_of(&root, &text).unwrap().unwrap();
     assert_eq!(usage.kernel_page_size, text.page_size, "{what}");
@@ -123,12 +158,32 @@ fn base_pages() {
         memory.touch();
         let mapping = asked_both_ways(memory, name);
         assert_eq!((mapping.name(), mapping.page_size), (name, Some(base)));
-        assert_eq!(landing(&Root::live(), &mapping, true).unwrap(), Landing::Base);
+        let seen = own_transparent_pages(&mapping);
+        assert_eq!(
+            Landing::of_mapping(&mapping, base, true, Some(&seen)),
+            Landing::Base
+        );
         let usage = smaps::usage_of(&Root::live(), &mapping).unwrap().unwrap();
-        assert!(usage.resident >= base.bytes() && usage.hugetlb == Bytes(0), "{name}: {usage:?}");
+        assert!(
+            usage.resident >= base.bytes() && usage.hugetlb == Bytes(0),
+            "{name}: {usage:?}"
+        );
     }
     let id = u64::try_from(sysv.id.unwrap()).unwrap();
-    assert_eq!(asked_both_ways(&sysv, "sysv").inode, id, "the inode of a System V segment is its shmid");
+    assert_eq!(
+        asked_both_ways(&sysv, "sysv").inode,
+        id,
+        "the inode of a System V segment is its shmid"
+    );
+}
+
+/// What a postmaster would tell of its mapping.
+fn own_transparent_pages(mapping: &Mapping) -> TransparentPages {
+    let root = Root::live();
+    let meminfo = Meminfo::read(&root).unwrap();
+    transparent_pages(&root, "self", mapping, Bytes(0), &meminfo)
+        .unwrap()
+        .unwrap()
 }
 
 /// Two pages of every size whose pool has them to spare; the pool is not changed.
@@ -138,7 +193,10 @@ fn huge_pages_of_every_size() {
     for size in pool::sizes(&root).unwrap() {
         let length = usize::try_from(size.times(Pages(2)).0).unwrap();
         type Make = fn(usize, Option<PageSize>) -> io::Result<Shared>;
-        let kinds: [(&str, Make); 2] = [("anon_hugepage", Shared::mmap), ("SYSV00000000", Shared::sysv)];
+        let kinds: [(&str, Make); 2] = [
+            ("anon_hugepage", Shared::mmap),
+            ("SYSV00000000", Shared::sysv),
+        ];
         for (name, make) in kinds {
             let what = format!("{name} of {size}");
             let available = pool::pool(&root, size).unwrap().available().unwrap();
@@ -158,7 +216,11 @@ fn huge_pages_of_every_size() {
             };
             let mapping = asked_both_ways(&memory, &what);
             assert_eq!((mapping.name(), mapping.page_size), (name, Some(size)));
-            assert_eq!(landing(&root, &mapping, true).unwrap(), Landing::Hugetlb, "{what}");
+            assert_eq!(
+                Landing::of_mapping(&mapping, PageSize::base(), true, None),
+                Landing::Hugetlb,
+                "{what}"
+            );
             assert_eq!(
                 smaps::usage_of(&root, &mapping).unwrap().unwrap().hugetlb,
                 Bytes(0),
@@ -181,7 +243,10 @@ fn a_split_segment_is_one() {
     let base = usize::try_from(PageSize::base().bytes().0).unwrap();
     let memory = Shared::mmap(16 * base, None).unwrap();
     // SAFETY: the page is part of our own mapping, and nobody reads or writes it.
-    assert_eq!(unsafe { libc::mprotect(memory.address.byte_add(4 * base), base, libc::PROT_NONE) }, 0);
+    assert_eq!(
+        unsafe { libc::mprotect(memory.address.byte_add(4 * base), base, libc::PROT_NONE) },
+        0
+    );
     let mapping = asked_both_ways(&memory, "split");
     let lines = std::fs::read_to_string("/proc/self/maps").unwrap();
     let pieces = lines
@@ -213,7 +278,12 @@ fn ten_resizes_to_the_page() {
         let first = usize::try_from(memory.address()).unwrap();
         let protect = |from: usize, to: usize, access| {
             // SAFETY: pages of our own mapping; the other thread touches the first one only, which stays accessible.
-            assert_eq!(unsafe { libc::mprotect((first + from * page) as *mut _, (to - from) * page, access) }, 0);
+            assert_eq!(
+                unsafe {
+                    libc::mprotect((first + from * page) as *mut _, (to - from) * page, access)
+                },
+                0
+            );
         };
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -229,9 +299,16 @@ fn ten_resizes_to_the_page() {
                 protect(pages, 62, libc::PROT_NONE);
                 let mapping = asked_both_ways(&memory, &format!("{pages} pages of {size}"));
                 let in_use = size.times(Pages(u64::try_from(pages + 2).unwrap()));
-                assert_eq!((mapping.memory(), mapping.size()), (in_use, size.times(Pages(64))), "{pages}");
+                assert_eq!(
+                    (mapping.memory(), mapping.size()),
+                    (in_use, size.times(Pages(64))),
+                    "{pages}"
+                );
                 let usage = smaps::usage_of(&root, &mapping).unwrap().unwrap();
-                assert!(usage.resident.saturating_add(usage.hugetlb) <= in_use, "{usage:?}");
+                assert!(
+                    usage.resident.saturating_add(usage.hugetlb) <= in_use,
+                    "{usage:?}"
+                );
             }
             done.store(true, Ordering::Relaxed);
         });
@@ -244,10 +321,22 @@ fn a_process_finds_its_own_segments() {
     let main = Shared::mmap(length, None).unwrap();
     let interlock = Shared::sysv(length, None).unwrap();
     let mut notes = Notes::default();
-    let rows = segments::rows(&Root::live(), main.address(), interlock.address(), &mut notes);
-    for (role, memory) in [(SegmentRole::Main, &main), (SegmentRole::Interlock, &interlock)] {
+    let in_base_pages = TransparentPages::default();
+    let rows = segments::rows(
+        &Root::live(),
+        main.address(),
+        interlock.address(),
+        Some(&in_base_pages),
+        &mut notes,
+    );
+    for (role, memory) in [
+        (SegmentRole::Main, &main),
+        (SegmentRole::Interlock, &interlock),
+    ] {
         let row = rows.iter().find(|row| row.role == role).unwrap();
-        assert_eq!((row.mapping.start, row.landing), (memory.address(), Landing::Base));
+        assert_eq!(row.mapping.start, memory.address());
+        // Nobody knows those of others, where the host has any.
+        assert!(row.landing == Landing::Base || role == SegmentRole::Interlock);
     }
     assert_eq!(notes.into_vec(), [""; 0]);
 }
@@ -260,7 +349,10 @@ fn memory_that_is_gone_is_not_found() {
     drop(memory);
     // Another thread may map something there at once, but not the same object.
     let found = own_mapping::at(&Root::live(), mapping.start).unwrap();
-    assert!(found.is_none_or(|found| found.inode != mapping.inode), "the mapping is gone");
+    assert!(
+        found.is_none_or(|found| found.inode != mapping.inode),
+        "the mapping is gone"
+    );
 }
 
 /// One file has what five have, and one file tells whether there are several nodes.
@@ -274,9 +366,13 @@ fn short_ways_to_the_pool() {
     // Others may change the pool between both.
     let is_same = (0..1000).any(|_| {
         let meminfo = Meminfo::read(&root).unwrap();
-        pool_of_size(&root, Some(size), Some(&meminfo), &mut notes) == PoolFact::Known(pool::pool(&root, size).unwrap())
+        pool_of_size(&root, Some(size), Some(&meminfo), &mut notes)
+            == PoolFact::Known(pool::pool(&root, size).unwrap())
     });
     assert!(is_same);
     assert!(notes.into_vec().is_empty());
-    assert_eq!(pool::has_single_node(&root), pool::nodes(&root).unwrap().len() == 1);
+    assert_eq!(
+        pool::has_single_node(&root),
+        pool::nodes(&root).unwrap().len() == 1
+    );
 }

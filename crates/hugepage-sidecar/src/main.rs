@@ -11,7 +11,10 @@ mod history;
 mod oracle;
 mod output;
 mod privileges;
-#[expect(clippy::disallowed_methods, reason = "who owns a program, and what it would read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "who owns a program, and what it would read"
+)]
 mod server_program;
 mod signals;
 mod state;
@@ -30,10 +33,17 @@ fn main() -> std::process::ExitCode {
         Err(error) => {
             // The terminal may be closed; the exit status still says what happened.
             let _ = print(&error);
-            return if error.use_stderr() { exit::USAGE } else { exit::OK }.into();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Ok
+            }
+            .into();
         }
     };
-    let needs = privileges::keep_those_of_caller().and_then(|()| cli.needs().checked());
+    let needs = privileges::keep_those_of_caller()
+        .and_then(|()| privileges::check_limits())
+        .and_then(|()| cli.needs().checked());
     let run = |needs| {
         privileges::confine(&needs);
         let done = catch_unwind(AssertUnwindSafe(|| cli.run()));
@@ -47,12 +57,12 @@ fn exit_of(done: anyhow::Result<Exit>) -> Exit {
     match done {
         Ok(_) if output::has_failed() => {
             complain!("hugepage-sidecar: could not write all output");
-            exit::UNKNOWN
+            Exit::Unknown
         }
         Ok(status) => status,
         Err(error) => {
             complain!("hugepage-sidecar: {}", escape::line(&format!("{error:#}")));
-            exit::UNKNOWN
+            Exit::Unknown
         }
     }
 }
@@ -60,9 +70,13 @@ fn exit_of(done: anyhow::Result<Exit>) -> Exit {
 /// Prints the help, or what is wrong with the call, without the blanks that clap leaves at line ends.
 fn print(error: &clap::Error) -> std::io::Result<()> {
     let text = error.render().ansi().to_string();
-    let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-    match error.use_stderr() {
-        true => anstream::stderr().write_all(text.as_bytes()),
-        false => anstream::stdout().write_all(text.as_bytes()),
+    let text: String = text
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect();
+    if error.use_stderr() {
+        anstream::stderr().write_all(text.as_bytes())
+    } else {
+        anstream::stdout().write_all(text.as_bytes())
     }
 }

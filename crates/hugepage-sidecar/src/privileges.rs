@@ -20,8 +20,11 @@ use hugepage_kernel::host::accounts;
 use hugepage_server::SafeDirectory;
 use hugepage_server::safe_directory::{other_writer, others_may_write};
 use rustix::fs::OFlags;
-use rustix::process::{getegid, geteuid, getgid, getuid};
-use rustix::thread::{CapabilitySet, capability_is_in_ambient_set};
+use rustix::process::{Resource, getegid, geteuid, getgid, getrlimit, getuid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_ambient_set, set_capabilities,
+    set_thread_groups,
+};
 
 use crate::server_program;
 
@@ -38,7 +41,8 @@ const TEMPORARY: &str = ".hugepage-sidecar";
 pub struct Needs {
     /// Directories whose files it writes, and single files.
     places: Vec<PathBuf>,
-    changes_owners: bool,
+    /// What else it does with capabilities.
+    other: Option<CapabilitySet>,
     /// Why it does not write where the command line says; `None` if it does.
     refused: Option<String>,
 }
@@ -51,12 +55,18 @@ impl Needs {
     }
 
     /// Writes files in `directory`, which is created if it does not exist, unless strangers could put something else in its place.
-    #[expect(clippy::disallowed_methods, reason = "a directory that the command line names")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a directory that the command line names"
+    )]
     pub fn new_directory(self, directory: &Path) -> Self {
         let mut needs = self.unless_shared(directory);
         if needs.refused.is_none() {
             // The command says why it cannot be created.
-            let _ = DirBuilder::new().recursive(true).mode(0o755).create(directory);
+            let _ = DirBuilder::new()
+                .recursive(true)
+                .mode(0o755)
+                .create(directory);
             // Somebody may have made it first, and in a sticky one anybody could make a file that is not there yet.
             let is_shared = fs::metadata(directory).is_ok_and(|found| others_may_write(&found));
             let of_shared = || is_shared.then(|| refused(directory, None));
@@ -81,23 +91,34 @@ impl Needs {
     }
 
     /// Gives files to other users and groups.
-    pub fn owners(self) -> Self {
-        Self { changes_owners: true, ..self }
+    pub fn owners(mut self) -> Self {
+        self.other = Some(CapabilitySet::CHOWN);
+        self
     }
 
-    /// The capabilities for its files.
-    #[expect(clippy::disallowed_methods, reason = "the directories that the command line names")]
+    /// Collapses memory of servers.
+    pub fn nice(mut self) -> Self {
+        self.other = Some(CapabilitySet::SYS_NICE);
+        self
+    }
+
+    /// The capabilities that it has permitted, and in effect where it writes.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the directories that the command line names"
+    )]
     fn writing(&self) -> CapabilitySet {
         // An Oracle file that is another user's is read again.
-        let mut needed = CapabilitySet::empty();
+        let mut needed = self.other.unwrap_or(CapabilitySet::empty());
         if !self.places.is_empty() {
             needed |= CapabilitySet::DAC_READ_SEARCH;
         }
-        if self.changes_owners {
-            needed |= CapabilitySet::CHOWN;
-        }
         // A directory that root could not write to as its owner, such as one in the home of the user who calls sudo.
-        if self.places.iter().any(|place| fs::metadata(place).is_ok_and(|found| !is_writable(&found))) {
+        if self
+            .places
+            .iter()
+            .any(|place| fs::metadata(place).is_ok_and(|found| !is_writable(&found)))
+        {
             needed |= CapabilitySet::DAC_OVERRIDE;
         }
         needed
@@ -106,16 +127,20 @@ impl Needs {
 
 /// The directory of a file.
 fn above(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// Why nothing is written below `directory`, or where it would be created; `None` if it is, or the command says why not.
 fn refusal(directory: &Path) -> Option<String> {
     let path = std::path::absolute(directory).ok()?;
-    let found = path.ancestors().find_map(|at| match other_writer(at, is_trusted) {
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        found => Some(found),
-    });
+    let found = path
+        .ancestors()
+        .find_map(|at| match other_writer(at, is_trusted) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            found => Some(found),
+        });
     let (at, owner) = found?.ok()??;
     Some(refused(&at, owner))
 }
@@ -131,7 +156,12 @@ fn refused(at: &Path, owner: Option<u32>) -> String {
 
 fn is_trusted(uid: u32) -> bool {
     let me = geteuid();
-    let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok()).filter(|_| me.is_root());
+    let caller = || {
+        std::env::var("SUDO_UID")
+            .ok()
+            .and_then(|uid| uid.parse().ok())
+            .filter(|_| me.is_root())
+    };
     uid == 0 || uid == me.as_raw() || caller() == Some(uid) || is_system(uid)
 }
 
@@ -149,10 +179,12 @@ fn is_system(uid: u32) -> bool {
 
 /// Whether this user can write to a file without a capability, by the file's mode.
 fn is_writable(found: &Metadata) -> bool {
-    let shift = match () {
-        () if found.uid() == geteuid().as_raw() => 6,
-        () if found.gid() == getegid().as_raw() => 3,
-        () => 0,
+    let shift = if found.uid() == geteuid().as_raw() {
+        6
+    } else if found.gid() == getegid().as_raw() {
+        3
+    } else {
+        0
     };
     found.mode() >> shift & 0o2 != 0
 }
@@ -177,15 +209,34 @@ pub fn keep_those_of_caller() -> Result<(), String> {
         return Ok(());
     }
     let is_callers = |one: &_| capability_is_in_ambient_set(*one).unwrap_or(false);
-    let kept = CapabilitySet::all().iter().filter(is_callers).collect::<CapabilitySet>() | LOOKING | BECOMING;
-    limit_capabilities(kept, kept).map_err(|error| format!("could not give up capabilities: {error}"))
+    let kept = CapabilitySet::all()
+        .iter()
+        .filter(is_callers)
+        .collect::<CapabilitySet>()
+        | LOOKING
+        | BECOMING;
+    limit_capabilities(kept, kept)
+        .map_err(|error| format!("could not give up capabilities: {error}"))
+}
+
+/// An error if this process may not open the files that it needs at the same time: what it could not open would look absent.
+pub fn check_limits() -> Result<(), String> {
+    const MIN_FILES: u64 = 64;
+    match getrlimit(Resource::Nofile).current {
+        Some(files) if files < MIN_FILES => Err(format!(
+            "the limit of open files is {files} (ulimit -n), and it needs {MIN_FILES}"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Gives up what is not needed. To be called once, before anything of a server is read and before there are other threads.
 pub fn confine(needs: &Needs) {
     let writing = needs.writing();
     let limited = limit_capabilities(LOOKING, LOOKING | BECOMING | writing);
-    let note = limited.err().map(|error| format!("could not give up capabilities: {error}"));
+    let note = limited
+        .err()
+        .map(|error| format!("could not give up capabilities: {error}"));
     let _ = CONFINEMENT.set(Confinement { writing, note });
 }
 
@@ -194,18 +245,74 @@ pub fn note() -> Option<&'static String> {
     CONFINEMENT.get()?.note.as_ref()
 }
 
-/// Does `work`, which writes files, with the capabilities for them, in a thread of its own: capabilities belong to a thread, and end
-/// with it.
-pub fn write<T: Send, E: From<io::Error> + Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
+/// Whether [`as_owner`] can do its work for this user and group.
+pub fn may_collapse_as(uid: u32, gid: u32) -> bool {
+    let is_own = (geteuid().as_raw(), getegid().as_raw()) == (uid, gid);
+    capabilities(None).is_ok_and(|sets| {
+        sets.permitted.contains(CapabilitySet::SYS_NICE)
+            && (is_own || sets.permitted.contains(BECOMING))
+    })
+}
+
+/// Does `work` in a thread that passes for the owner of a server where the kernel asks who may look into a process, with CAP_SYS_NICE
+/// alone. All its other ids stay this program's, so that the owner can't signal or limit it.
+pub fn as_owner<T: Send>(uid: u32, gid: u32, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let become_owner = || {
+        let sets = capabilities(None)?;
+        let effective = sets.effective | (BECOMING & sets.permitted);
+        set_capabilities(None, CapabilitySets { effective, ..sets })?;
+        if sets.permitted.contains(CapabilitySet::SETGID) {
+            set_thread_groups(&[])?;
+        }
+        set_file_system_ids(uid, gid)?;
+        limit_capabilities(CapabilitySet::SYS_NICE, CapabilitySet::SYS_NICE)
+    };
+    in_thread(|| become_owner().map(|()| work()))
+}
+
+/// Does `work` in a thread of its own: capabilities belong to a thread, and end with it.
+fn in_thread<T: Send, E: From<io::Error> + Send>(
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, E> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, work)?;
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// The ids with which files are opened and processes looked at (setfsuid(2)), of this thread alone.
+fn set_file_system_ids(uid: u32, gid: u32) -> io::Result<()> {
+    const UNCHANGED: u32 = u32::MAX;
+    // SAFETY: no pointer. They return the id before, so a second call tells whether the first one did it.
+    #[allow(unsafe_code)]
+    let now = unsafe {
+        libc::syscall(libc::SYS_setfsgid, gid);
+        libc::syscall(libc::SYS_setfsuid, uid);
+        [
+            libc::syscall(libc::SYS_setfsuid, UNCHANGED),
+            libc::syscall(libc::SYS_setfsgid, UNCHANGED),
+        ]
+    };
+    if now == [i64::from(uid), i64::from(gid)] {
+        Ok(())
+    } else {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// Does `work`, which writes files, with the capabilities for them.
+pub fn write<T: Send, E: From<io::Error> + Send>(
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, E> {
     // Unit tests are not confined.
-    let Some(confinement) = CONFINEMENT.get() else { return work() };
-    let confined = || {
+    let Some(confinement) = CONFINEMENT.get() else {
+        return work();
+    };
+    in_thread(|| {
         limit_capabilities(confinement.writing, confinement.writing)?;
         work()
-    };
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().spawn_scoped(scope, confined)?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
@@ -216,9 +323,14 @@ pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
         // Since the start the directory may have become another user's.
         refusal(above(path)).map_or(Ok(()), |why| Err(io::Error::other(why)))?;
         let (directory, name) = SafeDirectory::open_above(path, OFlags::empty())?;
-        match directory.open_file(name, OFlags::PATH, 0).and_then(|found| found.metadata()) {
+        match directory
+            .open_file(name, OFlags::PATH, 0)
+            .and_then(|found| found.metadata())
+        {
             Ok(found) if !found.is_file() => {
-                return Err(io::Error::other("it is not a regular file, and is not replaced"));
+                return Err(io::Error::other(
+                    "it is not a regular file, and is not replaced",
+                ));
             }
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -245,8 +357,17 @@ mod tests {
         assert_eq!(needed, CapabilitySet::DAC_READ_SEARCH);
         assert_eq!(Needs::default().writing(), CapabilitySet::empty());
         assert_eq!(Needs::default().owners().writing(), CapabilitySet::CHOWN);
-        fs::set_permissions(own.path(), std::os::unix::fs::PermissionsExt::from_mode(0o500)).unwrap();
-        assert!(Needs::default().directory(own.path()).writing().contains(CapabilitySet::DAC_OVERRIDE));
+        fs::set_permissions(
+            own.path(),
+            std::os::unix::fs::PermissionsExt::from_mode(0o500),
+        )
+        .unwrap();
+        assert!(
+            Needs::default()
+                .directory(own.path())
+                .writing()
+                .contains(CapabilitySet::DAC_OVERRIDE)
+        );
     }
 
     #[test]
@@ -257,13 +378,20 @@ mod tests {
             replace_file(&path, content.as_bytes()).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
         }
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o644
+        );
         // A directory cannot be replaced by a file.
         let taken = directory.path().join("taken");
         fs::create_dir(&taken).unwrap();
         assert!(replace_file(&taken, b"x").is_err());
         assert!(replace_file(&directory.path().join("none/file"), b"x").is_err());
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no temporary file remains");
+        assert_eq!(
+            fs::read_dir(directory.path()).unwrap().count(),
+            2,
+            "no temporary file remains"
+        );
     }
 
     #[test]

@@ -5,51 +5,72 @@ use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hugepage_assess::history::InstanceKey;
 use hugepage_assess::history::record::InstanceIdentity;
-use hugepage_host::{InstancePlace, ServerIdentity};
+use hugepage_host::ServerIdentity;
 
 use crate::privileges;
 
-/// The default directory of these files.
-pub const DIRECTORY: &str = "/var/lib/hugepage-sidecar";
+pub use hugepage_server::history::boots::DIRECTORY;
 
 /// History files that are kept besides those of running instances: those written to last, none of them longer ago than this.
 const MAX_HISTORIES: usize = 1000;
 const MAX_HISTORY_AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
-/// The history file of one instance: `postgresql-var-lib-postgresql-15-main.26.history`, with the uid of its process, and in a
+/// The history file of the instance with this key: `postgresql-var-lib-postgresql-15-main.26.history`, with the uid of its process, and in a
 /// container with its directory's device and inode. So no server of another user or container adds to it or answers for it,
 /// whatever it calls itself. A SID is unique within an ORACLE_HOME, so for Oracle it has that, too:
 /// `oracle-ORCL.54321.home-u01-app-oracle-product-19.0.0-dbhome_1.history`. Characters that a file name cannot have become
 /// hyphens. Two instances could still share a file, so each record names its instance.
-pub fn history_file(directory: &Path, instance: &ServerIdentity) -> PathBuf {
-    let home = instance.oracle().and_then(|oracle| oracle.home.as_deref());
-    file_name(directory, &instance.kind(), &instance.name, &instance.place, home)
-}
-
-fn file_name(directory: &Path, kind: &str, name: &str, place: &InstancePlace, home: Option<&str>) -> PathBuf {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') { c } else { '-' };
-    let plain = |path: &str| path.trim_matches('/').chars().map(plain).collect::<String>();
+pub fn history_file(directory: &Path, key: &InstanceKey) -> PathBuf {
+    let InstanceKey {
+        kind,
+        uid,
+        container,
+        name,
+        home,
+    } = key;
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') {
+            c
+        } else {
+            '-'
+        }
+    };
+    let plain = |path: &str| {
+        path.trim_matches('/')
+            .chars()
+            .map(plain)
+            .collect::<String>()
+    };
     let name = plain(name);
     // File names have at most 255 bytes (NAME_MAX); the end of a long path is more specific than its beginning.
-    let tail = &name[name.len().saturating_sub(if home.is_some() { 64 } else { 150 })..];
-    let home =
-        home.map(plain).map_or_else(String::new, |home| format!(".home-{}", &home[home.len().saturating_sub(100)..]));
-    let uid = place.uid.map_or_else(String::new, |uid| format!(".{uid}"));
-    let container = place.container.as_ref().map_or_else(String::new, |container| format!(".in-{container}"));
+    let tail = &name[name
+        .len()
+        .saturating_sub(if home.is_some() { 64 } else { 150 })..];
+    let home = home.as_deref().map(plain).map_or_else(String::new, |home| {
+        format!(".home-{}", &home[home.len().saturating_sub(100)..])
+    });
+    let uid = uid.map_or_else(String::new, |uid| format!(".{uid}"));
+    let container = container
+        .as_ref()
+        .map_or_else(String::new, |container| format!(".in-{container}"));
     directory.join(format!("{kind}-{tail}{uid}{container}{home}.history"))
 }
 
 /// Whether [`history_file`] gives such a name.
-fn is_history_file(name: &str) -> bool {
+pub fn is_history_file(name: &str) -> bool {
     name.ends_with(".history")
-        && name
-            .split_once('-')
-            .is_some_and(|(kind, _)| ["postgresql", "oracle", "asm", "mgmtdb", "apx", "ios"].contains(&kind))
+        && name.split_once('-').is_some_and(|(kind, _)| {
+            ["postgresql", "oracle", "asm", "mgmtdb", "apx", "ios"].contains(&kind)
+        })
 }
 
 /// Removes the history files of instances that are long gone. An instance can be created and dropped any number of times.
-#[expect(clippy::disallowed_methods, reason = "this program's directory of histories")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this program's directory of histories"
+)]
 pub fn prune(directory: &Path, of_running: &BTreeSet<PathBuf>) {
     let is_of_gone = |entry: &DirEntry| {
         entry.file_name().to_str().is_some_and(is_history_file)
@@ -70,7 +91,10 @@ pub fn prune(directory: &Path, of_running: &BTreeSet<PathBuf>) {
 
 /// Identity that the records of an instance on `machine` speak of. An Oracle instance keeps it in another ORACLE_HOME.
 pub fn instance_identity(instance: &ServerIdentity, machine: String) -> InstanceIdentity {
-    let major = instance.version.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    let major = instance
+        .version
+        .as_deref()
+        .and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     let named = |own: Option<&String>| own.unwrap_or(&instance.name).clone();
     let server = instance.postgresql();
     InstanceIdentity {
@@ -88,35 +112,67 @@ mod tests {
 
     use super::*;
 
+    fn key(kind: &str, name: &str) -> InstanceKey {
+        InstanceKey {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            ..InstanceKey::default()
+        }
+    }
+
     #[test]
     fn keep_users_and_containers_apart() {
         let of = |uid, container: Option<&str>| {
-            let place = InstancePlace { uid, container: container.map(str::to_owned), ..InstancePlace::default() };
-            let file = file_name(Path::new("/s"), "postgresql", "/data", &place, None);
+            let file = history_file(
+                Path::new("/s"),
+                &InstanceKey {
+                    uid,
+                    container: container.map(str::to_owned),
+                    ..key("postgresql", "/data")
+                },
+            );
             file.file_name().unwrap().to_str().unwrap().to_owned()
         };
         assert_eq!(of(None, None), "postgresql-data.history");
         assert_eq!(of(Some(26), None), "postgresql-data.26.history");
-        assert_eq!(of(Some(26), Some("0.45-131")), "postgresql-data.26.in-0.45-131.history");
+        assert_eq!(
+            of(Some(26), Some("0.45-131")),
+            "postgresql-data.26.in-0.45-131.history"
+        );
         assert!(is_history_file(&of(Some(26), Some("0.45-131"))));
     }
 
     #[test]
     fn name_history_files() {
-        let place = InstancePlace::default();
-        let of = |kind, name: &str| file_name(Path::new("/s"), kind, name, &place, None).to_string_lossy().into_owned();
-        assert_eq!(of("postgresql", "/var/lib/postgresql/15/main"), "/s/postgresql-var-lib-postgresql-15-main.history");
+        let of = |kind, name: &str| {
+            history_file(Path::new("/s"), &key(kind, name))
+                .to_string_lossy()
+                .into_owned()
+        };
+        assert_eq!(
+            of("postgresql", "/var/lib/postgresql/15/main"),
+            "/s/postgresql-var-lib-postgresql-15-main.history"
+        );
         assert_eq!(of("asm", "+ASM1"), "/s/asm-+ASM1.history");
-        assert_eq!(of("postgresql", "/a/../..//é\n"), "/s/postgresql-a-..-..----.history");
-        let inside = InstancePlace {
+        assert_eq!(
+            of("postgresql", "/a/../..//é\n"),
+            "/s/postgresql-a-..-..----.history"
+        );
+        let inside = |key| InstanceKey {
             uid: Some(u32::MAX),
             container: Some("4294967295.1048575-18446744073709551615".to_owned()),
-            host_name: None,
+            ..key
         };
-        let long = file_name(Path::new("/s"), "postgresql", &"/long".repeat(100), &inside, None);
+        let long = history_file(
+            Path::new("/s"),
+            &inside(key("postgresql", &"/long".repeat(100))),
+        );
         assert!(long.file_name().unwrap().len() <= 255);
-        let home = "/home".repeat(100);
-        let long = file_name(Path::new("/s"), "mgmtdb", &"S".repeat(64), &inside, Some(&home));
+        let instance = InstanceKey {
+            home: Some("/home".repeat(100)),
+            ..inside(key("mgmtdb", &"S".repeat(64)))
+        };
+        let long = history_file(Path::new("/s"), &instance);
         assert!(long.file_name().unwrap().len() <= 255);
     }
 
@@ -125,13 +181,23 @@ mod tests {
     fn keep_homes_apart() {
         let directory = tempfile::tempdir().unwrap();
         let of = |home: Option<&str>| {
-            let place = InstancePlace { uid: Some(54321), ..InstancePlace::default() };
-            file_name(directory.path(), "oracle", "orcl", &place, home)
+            let instance = InstanceKey {
+                uid: Some(54321),
+                home: home.map(str::to_owned),
+                ..key("oracle", "orcl")
+            };
+            history_file(directory.path(), &instance)
         };
         let names = [None, Some("/u01/19"), Some("/u01/12")].map(of);
         let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
-        let expected = ["oracle-orcl.54321.history", "oracle-orcl.54321.home-u01-19.history"];
-        assert_eq!([name(&names[0]), name(&names[1])], expected.map(str::to_owned));
+        let expected = [
+            "oracle-orcl.54321.history",
+            "oracle-orcl.54321.home-u01-19.history",
+        ];
+        assert_eq!(
+            [name(&names[0]), name(&names[1])],
+            expected.map(str::to_owned)
+        );
         assert!(names.iter().all(|path| is_history_file(&name(path))));
     }
 
@@ -150,7 +216,10 @@ mod tests {
             create(&format!("postgresql-{index}.history"), index);
         }
         create("oracle-running.history", 500 * day);
-        prune(directory.path(), &BTreeSet::from([directory.path().join("oracle-running.history")]));
+        prune(
+            directory.path(),
+            &BTreeSet::from([directory.path().join("oracle-running.history")]),
+        );
         let is_kept = |name: &str| directory.path().join(name).exists();
         assert!(is_kept("oracle-running.history"));
         assert!(!is_kept("oracle-ancient.history") && is_kept("00000002.history"));
@@ -160,6 +229,9 @@ mod tests {
                 && !is_kept("postgresql-1000.history")
                 && !is_kept("postgresql-1002.history")
         );
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), MAX_HISTORIES + 2);
+        assert_eq!(
+            fs::read_dir(directory.path()).unwrap().count(),
+            MAX_HISTORIES + 2
+        );
     }
 }

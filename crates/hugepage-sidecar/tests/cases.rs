@@ -39,14 +39,21 @@ fn questions(text: &str) -> Vec<Question> {
     sections
         .filter_map(|section| {
             let (heading, body) = section.split_once('\n')?;
-            let kind = match (heading.strip_prefix("Output of `"), heading.strip_prefix("Next boot")) {
+            let kind = match (
+                heading.strip_prefix("Output of `"),
+                heading.strip_prefix("Next boot"),
+            ) {
                 (Some(command), _) => QuestionKind::Output(command.strip_suffix('`')?.to_owned()),
                 (_, Some("")) => QuestionKind::NextBoot("tree".to_owned()),
                 (_, Some(tree)) => QuestionKind::NextBoot(tree.strip_prefix(" of ")?.to_owned()),
                 _ => return None,
             };
-            let lines = body.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
-            let expected = lines.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+            let lines = body
+                .lines()
+                .filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
+            let expected = lines
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .collect();
             Some(Question { kind, expected })
         })
         .collect()
@@ -54,13 +61,17 @@ fn questions(text: &str) -> Vec<Question> {
 
 impl Question {
     fn values(&self, key: &str) -> impl Iterator<Item = &str> {
-        self.expected.iter().filter(move |(found, _)| found == key).map(|(_, value)| value.as_str())
+        self.expected
+            .iter()
+            .filter(move |(found, _)| found == key)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Whether `said` is one of the alternatives, or there are none.
     fn allows(&self, key: &str, said: &str) -> bool {
         let mut values = self.values(key).peekable();
-        values.peek().is_none() || values.any(|value| alternatives(value).any(|value| value == said))
+        values.peek().is_none()
+            || values.any(|value| alternatives(value).any(|value| value == said))
     }
 
     /// The answer in a few words, and what it is worth.
@@ -73,18 +84,40 @@ impl Question {
 
     fn answer_of_command(&self, case: &Path, command: &str) -> (String, Verdict) {
         let mut program = Command::new(env!("CARGO_BIN_EXE_hugepage-sidecar"));
-        let output = program.current_dir(case).args(command.split(' ')).output().unwrap();
-        let status = output.status.code().map_or("a signal".to_owned(), |status| status.to_string());
+        let output = program
+            .current_dir(case)
+            .args(command.split(' '))
+            .output()
+            .unwrap();
+        let status = output
+            .status
+            .code()
+            .map_or("a signal".to_owned(), |status| status.to_string());
         let text = [output.stdout, output.stderr].concat();
-        let text = String::from_utf8_lossy(&text).split_whitespace().collect::<Vec<_>>().join(" ");
-        let has = |value: &str| alternatives(value).any(|value| text.to_lowercase().contains(&value.to_lowercase()));
+        let text = String::from_utf8_lossy(&text)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        let has = |value: &str| {
+            alternatives(value).any(|value| text.to_lowercase().contains(&value.to_lowercase()))
+        };
         let lacks_all = !self.values("lacks").any(has);
         let verdict = match lacks_all {
-            true if self.allows("exit", &status) && self.values("contains").all(has) => Verdict::Right,
-            true if self.values("honest").next().is_some() && self.allows("honest", &status) => Verdict::Honest,
+            true if self.allows("exit", &status) && self.values("contains").all(has) => {
+                Verdict::Right
+            }
+            true if self.values("honest").next().is_some() && self.allows("honest", &status) => {
+                Verdict::Honest
+            }
             _ => Verdict::Wrong,
         };
-        (format!("exit {status}: {}", text.chars().take(160).collect::<String>()), verdict)
+        (
+            format!(
+                "exit {status}: {}",
+                text.chars().take(160).collect::<String>()
+            ),
+            verdict,
+        )
     }
 
     fn answer_of_boot(&self, tree: &Path) -> (String, Verdict) {
@@ -93,9 +126,13 @@ impl Question {
         let (mut answer, mut verdict) = (String::new(), Verdict::Right);
         for (what, value) in self.expected.iter().filter(|(what, _)| what != "honest") {
             let said = match PageSize::of_kernel_text(what).map(|size| boot.pool(size)) {
-                Some(PoolAtBoot::Set(pages, _)) => pages.to_string(),
+                Some(PoolAtBoot::Set(pages, _) | PoolAtBoot::Told(pages, _)) => pages.to_string(),
+                Some(PoolAtBoot::Remembered(pages) | PoolAtBoot::Made { pages, .. }) => {
+                    pages.to_string()
+                }
                 Some(PoolAtBoot::Unset) => "unset".to_owned(),
-                Some(PoolAtBoot::Unknown(_)) => "unknown".to_owned(),
+                Some(PoolAtBoot::Unseen { .. }) => "unseen".to_owned(),
+                Some(PoolAtBoot::Unknown(_) | PoolAtBoot::OfHost) => "unknown".to_owned(),
                 None => format!("no size {what}"),
             };
             let _ = write!(answer, "{what}: {said} ");
@@ -121,10 +158,34 @@ fn running(tree: &Path) -> tempfile::TempDir {
 /// A copy of what was checked out, without the times of that: each file is old, and was seen now.
 fn aged(directory: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    let copied = Command::new("cp").arg("-rP").arg(directory.join(".")).arg(copy.path()).status().unwrap();
+    let copied = Command::new("cp")
+        .arg("-rP")
+        .arg(directory.join("."))
+        .arg(copy.path())
+        .status()
+        .unwrap();
     assert!(copied.success(), "{}", directory.display());
-    let age = ["-not", "-path", "*/proc/uptime", "-exec", "touch", "-hd", "@86400", "{}", "+"];
-    assert!(Command::new("find").arg(copy.path()).args(age).status().unwrap().success(), "{}", directory.display());
+    let age = [
+        "-not",
+        "-path",
+        "*/proc/uptime",
+        "-exec",
+        "touch",
+        "-hd",
+        "@86400",
+        "{}",
+        "+",
+    ];
+    assert!(
+        Command::new("find")
+            .arg(copy.path())
+            .args(age)
+            .status()
+            .unwrap()
+            .success(),
+        "{}",
+        directory.display()
+    );
     copy
 }
 
@@ -151,24 +212,46 @@ impl Case {
             Some(extension) if extension == "md" => (path.to_owned(), beside),
             _ => (path.join("case.md"), path.to_owned()),
         };
-        let text = fs::read_to_string(file).ok().filter(|text| text.contains("\n## Right answer\n"))?;
+        let text = fs::read_to_string(file)
+            .ok()
+            .filter(|text| text.contains("\n## Right answer\n"))?;
         let archive = path.with_extension("tar.xz");
         if !archive.is_file() || directory.is_dir() {
             let place = directory.is_dir().then(|| aged(&directory));
-            let directory = place.as_ref().map_or(directory, |place| place.path().to_owned());
-            return Some(Self { name, text, directory, _place: place });
+            let directory = place
+                .as_ref()
+                .map_or(directory, |place| place.path().to_owned());
+            return Some(Self {
+                name,
+                text,
+                directory,
+                _place: place,
+            });
         }
         let unpacked = tempfile::tempdir().unwrap();
         // Its times count: a tree was seen when its /proc/uptime was written.
-        let status = Command::new("tar").arg("-xJf").arg(&archive).arg("-C").arg(unpacked.path()).status();
+        let status = Command::new("tar")
+            .arg("-xJf")
+            .arg(&archive)
+            .arg("-C")
+            .arg(unpacked.path())
+            .status();
         assert!(status.unwrap().success(), "{}", archive.display());
-        Some(Self { name, text, directory: unpacked.path().to_owned(), _place: Some(unpacked) })
+        Some(Self {
+            name,
+            text,
+            directory: unpacked.path().to_owned(),
+            _place: Some(unpacked),
+        })
     }
 
     /// All in a directory, by name.
     fn all(directory: &Path) -> Vec<Self> {
-        let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
-        let mut cases: Vec<_> = entries.filter_map(|entry| Self::at(&entry.unwrap().path())).collect();
+        let entries = fs::read_dir(directory)
+            .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+        let mut cases: Vec<_> = entries
+            .filter_map(|entry| Self::at(&entry.unwrap().path()))
+            .collect();
         cases.sort_by(|one, other| one.name.cmp(&other.name));
         assert!(!cases.is_empty(), "no cases in {}", directory.display());
         cases
@@ -187,20 +270,33 @@ fn ask(directory: &Path, own: bool, counts: &mut [u32; 3]) -> Vec<String> {
         }
         for question in questions {
             let (of, tree) = match &question.kind {
-                QuestionKind::Output(command) => {
-                    (command.clone(), command.split(' ').skip_while(|word| *word != "--root").nth(1))
+                QuestionKind::Output(command) => (
+                    command.clone(),
+                    command
+                        .split(' ')
+                        .skip_while(|word| !["--root", "--snapshot"].contains(word))
+                        .nth(1),
+                ),
+                QuestionKind::NextBoot(tree) => {
+                    (format!("next boot of {tree}"), Some(tree.as_str()))
                 }
-                QuestionKind::NextBoot(tree) => (format!("next boot of {tree}"), Some(tree.as_str())),
             };
-            if tree.is_some_and(|tree| !case.directory.join(tree).is_dir()) {
-                assert!(!own, "{name} has no tree for {of}");
-                println!("none    {name}: {of}: the tree is not there");
+            if tree.is_some_and(|tree| !case.directory.join(tree).exists()) {
+                assert!(!own, "{name} has no input for {of}");
+                println!("none    {name}: {of}: its input is not there");
                 continue;
             }
             let (answer, verdict) = question.answer(&case.directory);
-            let expected: Vec<_> = question.expected.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+            let expected: Vec<_> = question
+                .expected
+                .iter()
+                .map(|(key, value)| format!("{key}: {value}"))
+                .collect();
             let word = format!("{verdict:?}").to_lowercase();
-            println!("{word:6}  {name}: {of}: {answer}; expected {}", expected.join("; "));
+            println!(
+                "{word:6}  {name}: {of}: {answer}; expected {}",
+                expected.join("; ")
+            );
             counts[verdict as usize] += 1;
             wrong.extend((verdict == Verdict::Wrong).then(|| name.clone()));
         }
@@ -211,10 +307,16 @@ fn ask(directory: &Path, own: bool, counts: &mut [u32; 3]) -> Vec<String> {
 #[test]
 fn every_case() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases");
-    let given = env::var_os("HUGEPAGE_CASES").filter(|given| !given.is_empty()).map(PathBuf::from);
+    let given = env::var_os("HUGEPAGE_CASES")
+        .filter(|given| !given.is_empty())
+        .map(PathBuf::from);
     let mut counts = [0; 3];
     let mut wrong_cases = ask(&own, true, &mut counts);
-    wrong_cases.extend(given.iter().flat_map(|directory| ask(directory, false, &mut counts)));
+    wrong_cases.extend(
+        given
+            .iter()
+            .flat_map(|directory| ask(directory, false, &mut counts)),
+    );
     let [right, honest, wrong] = counts;
     println!("{right} right, {honest} honest, {wrong} wrong");
     wrong_cases.dedup();

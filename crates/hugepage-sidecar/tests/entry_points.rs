@@ -8,7 +8,8 @@ use std::path::Path;
 #[test]
 fn every_sql_function_runs_with_a_reserve() {
     // At run time, so that the compiled test can be pointed to another checkout.
-    let manifest = std::env::var("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").to_owned());
+    let manifest =
+        std::env::var("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").to_owned());
     let (mut found, mut without) = (0, Vec::new());
     for entry in fs::read_dir(Path::new(&manifest).join("../../src/views")).unwrap() {
         let path = entry.unwrap().path();
@@ -24,7 +25,11 @@ fn every_sql_function_runs_with_a_reserve() {
                 .iter()
                 .any(|wrapper| body.trim_start().starts_with(wrapper));
             if !has_reserve {
-                without.push(format!("{}: {}", path.display(), function.split('(').next().unwrap()));
+                without.push(format!(
+                    "{}: {}",
+                    path.display(),
+                    function.split('(').next().unwrap()
+                ));
             }
         }
     }

@@ -7,7 +7,7 @@
 //! use hugepage_kernel::Pages;
 //! use hugepage_sizing::Wants;
 //!
-//! assert_eq!(Wants::Pages(Pages(7), "the alert log".into()).pages(), Some(Pages(7)));
+//! assert_eq!(Wants::Pages(Pages(7)).pages(), Some(Pages(7)));
 //! ```
 
 use std::borrow::Cow;
@@ -16,31 +16,31 @@ use hugepage_assess::advice::plan::Step;
 use hugepage_assess::advice::pool;
 use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation, counted};
 use hugepage_assess::assessment::{Capacity, Severity};
+use hugepage_assess::history::InstanceKey;
 use hugepage_assess::model::PagesOfStrangers;
-use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::{Bytes, PageSize, Pages};
-use serde::{Deserialize, Serialize};
+use hugepage_kernel::{Bytes, PageSize, Pages, Pool};
+use serde::Serialize;
 
 /// A server that does not run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoppedDatabase {
-    /// The kind: `oracle`, `asm`, `postgresql`.
-    pub kind: Cow<'static, str>,
-    /// The SID, or the data directory.
-    pub name: String,
+    /// Which it is.
+    pub key: InstanceKey,
     /// The size of the pages that it asks for; `None` for the host's default.
     pub page_size: Option<PageSize>,
     /// What it needs of them.
     pub wants: Wants,
-    /// Whether only people start it: `manual` in the start.conf of Debian.
-    pub is_manual: bool,
+    /// Whether a boot starts it: `auto` in the start.conf of Debian.
+    pub is_automatic: bool,
+    /// What is said beside its name: the word in its start.conf, or when it was last seen.
+    pub remark: Option<String>,
 }
 
 /// What a server that does not run will ask for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wants {
-    /// This number of huge pages, and the source of the number.
-    Pages(Pages, Cow<'static, str>),
+    /// This number of huge pages.
+    Pages(Pages),
     /// None, and why.
     None(Cow<'static, str>),
     /// Could not be determined, and why.
@@ -51,7 +51,7 @@ impl Wants {
     /// The number of huge pages, 0 if it asks for none; `None` if it could not be determined.
     pub const fn pages(&self) -> Option<Pages> {
         match self {
-            Self::Pages(pages, _) => Some(*pages),
+            Self::Pages(pages) => Some(*pages),
             Self::None(_) => Some(Pages(0)),
             Self::Unknown(_) => None,
         }
@@ -59,19 +59,49 @@ impl Wants {
 }
 
 impl StoppedDatabase {
+    /// One of the host's own, of which no more is known.
+    pub fn named(kind: &str, name: String, wants: Wants) -> Self {
+        Self {
+            key: InstanceKey {
+                kind: kind.to_owned(),
+                name,
+                ..InstanceKey::default()
+            },
+            page_size: None,
+            wants,
+            is_automatic: false,
+            remark: None,
+        }
+    }
+
     /// The need of a pool; `None` if the number is unknown.
     pub fn need(&self) -> Option<(Option<PageSize>, PoolNeed)> {
-        let Wants::Pages(pages, _) = &self.wants else { return None };
-        Some((self.page_size, PoolNeed { name: self.name.clone(), pages: *pages, ..PoolNeed::default() }))
+        let Wants::Pages(pages) = &self.wants else {
+            return None;
+        };
+        Some((
+            self.page_size,
+            PoolNeed {
+                pages: *pages,
+                remark: self.remark.clone(),
+                ..PoolNeed::of(self.key.clone())
+            },
+        ))
     }
 }
 
 /// What one server needs of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PoolNeed {
-    /// The name of the server.
+    /// Which server it is.
+    #[serde(skip)]
+    pub key: InstanceKey,
+    /// Its name, with the container that it is in.
     #[serde(rename = "instance")]
     pub name: String,
+    /// What is said beside it: the word in the start.conf of a stopped one, or when it was last seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
     /// Whether it runs.
     pub is_running: bool,
     /// The pages that it needs.
@@ -88,10 +118,24 @@ pub struct PoolNeed {
     pub movable: Bytes,
 }
 
+impl PoolNeed {
+    /// Of a server that needs nothing.
+    pub fn of(key: InstanceKey) -> Self {
+        Self {
+            name: key.to_string(),
+            key,
+            ..Self::default()
+        }
+    }
+}
+
 /// A server that does not fit into the host's memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Misfit {
-    /// The name of the server.
+    /// Which server it is.
+    #[serde(skip)]
+    pub key: InstanceKey,
+    /// Its name, with the container that it is in.
     #[serde(rename = "instance")]
     pub name: String,
     /// What it needs.
@@ -136,12 +180,15 @@ impl Sizing {
 
     /// What all servers count with together.
     pub fn fitting(&self) -> Pages {
-        self.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(self.counted(need)))
+        self.needs.iter().map(|need| self.counted(need)).sum()
     }
 
     /// What one of them counts with.
     pub fn counted(&self, need: &PoolNeed) -> Pages {
-        let misfit = self.misfits.iter().find(|misfit| (&misfit.name, misfit.pages) == (&need.name, need.pages));
+        let misfit = self
+            .misfits
+            .iter()
+            .find(|misfit| (&misfit.key, misfit.pages) == (&need.key, need.pages));
         misfit.map_or(need.pages.max(need.held), |misfit| misfit.counted)
     }
 
@@ -161,55 +208,109 @@ impl Sizing {
     ) -> Self {
         let page_size = pool_now.page_size;
         // Where reservations are unknown, what was touched.
-        let used = pool_now.in_use().unwrap_or(pool_now.nr.saturating_sub(pool_now.free));
+        let used = pool_now
+            .in_use()
+            .unwrap_or(pool_now.nr.saturating_sub(pool_now.free));
         needs.retain(|need| need.pages > Pages(0));
-        let held = needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
+        let held: Pages = needs.iter().map(|need| need.held).sum();
         let others = used.saturating_sub(held);
         let counted = others.saturating_sub(strangers.pages);
-        let total = needs.iter().fold(counted, |sum, need| sum.saturating_add(need.pages.max(need.held)));
+        let needed = needs.iter().map(|need| need.pages.max(need.held));
+        let total = counted.saturating_add(needed.sum());
         let most = capacity.map_or(Pages(u64::MAX), |capacity| capacity.most);
         let mut order: Vec<&PoolNeed> = needs.iter().collect();
         order.sort_by_key(|need| (need.held < need.pages, !need.is_running, need.pages));
-        let (mut pool, mut misfits) = (counted.saturating_add(held), Vec::new());
+        let mut pool = counted.saturating_add(held);
+        let mut misfits = Vec::new();
         for need in order {
             let beside = pool.saturating_sub(need.held);
-            let over = |pages: Pages| beside.saturating_add(pages.max(need.held)).saturating_sub(most);
-            let mut fits = [need.pages, need.running].into_iter().filter(|pages| over(*pages) == Pages(0));
+            let over = |pages: Pages| {
+                beside
+                    .saturating_add(pages.max(need.held))
+                    .saturating_sub(most)
+            };
+            let mut fits = [need.pages, need.running]
+                .into_iter()
+                .filter(|pages| over(*pages) == Pages(0));
             let counted = fits.next().unwrap_or_default().max(need.held);
             if counted < need.pages {
-                misfits.push(Misfit { name: need.name.clone(), pages: need.pages, over: over(need.pages), counted });
+                misfits.push(Misfit {
+                    key: need.key.clone(),
+                    name: need.name.clone(),
+                    pages: need.pages,
+                    over: over(need.pages),
+                    counted,
+                });
             }
             pool = beside.saturating_add(counted);
         }
-        let recommended = capacity.map(|capacity| capacity.recommended(pool, pool_now, strangers.pages));
-        let beside = |Capacity { memory, .. }: Capacity| memory.mem_total.saturating_sub(memory.elsewhere);
+        let recommended =
+            capacity.map(|capacity| capacity.recommended(pool, pool_now, strangers.pages));
+        let beside =
+            |Capacity { memory, .. }: Capacity| memory.mem_total.saturating_sub(memory.elsewhere);
         let remains = capacity.map(beside).zip(recommended);
-        let remains = remains.map(|(memory, pages)| memory.saturating_sub(page_size.times(pages)));
-        Self { page_size, needs, others, strangers, total, capacity, recommended, misfits, remains }
+        Self {
+            page_size,
+            needs,
+            others,
+            strangers,
+            total,
+            capacity,
+            recommended,
+            misfits,
+            remains: remains.map(|(memory, pages)| memory.saturating_sub(page_size.times(pages))),
+        }
     }
 
     /// The step that gives `pool` the pages that its servers lack; `None` if it has enough, or the number is unknown.
     pub fn step(&self, pool: &Pool, is_default: bool) -> Option<Step> {
-        let (size, pages) = (self.page_size, self.recommended.filter(|pages| *pages > pool.persistent())?);
-        let leaves = self.capacity?.leaves_less(pages, size);
-        Some(Step::SetPool { size, is_default, pages, after_stop: false, leaves })
+        let size = self.page_size;
+        let pages = self
+            .recommended
+            .filter(|pages| *pages > pool.persistent())?;
+        Some(Step::SetPool {
+            size,
+            is_default,
+            pages,
+            after_stop: false,
+            leaves: self.capacity?.leaves_less(pages, size),
+        })
     }
 
     /// The row of that step. `holder`: a clause on who else holds pages that count.
-    pub fn row(&self, pool: &Pool, is_default: bool, severity: Severity, holder: &str) -> Option<Recommendation> {
+    pub fn row(
+        &self,
+        pool: &Pool,
+        is_default: bool,
+        severity: Severity,
+        holder: &str,
+    ) -> Option<Recommendation> {
         let command = self.step(pool, is_default)?.command();
-        let (now, pages) = (pool.persistent(), self.recommended?);
+        let now = pool.persistent();
+        let pages = self.recommended?;
         let who = match &self.needs[..] {
             [one] => format!("{} needs", one.name),
             all => format!("The {} instances of this host need", all.len()),
         };
-        let fit = if self.misfits.is_empty() { "" } else { " for what fits" };
-        let stopped = self.by_stopped().map_or(fit.to_owned(), |clause| format!("{fit} ({clause})"));
-        let text =
-            pool::shortfall(&who, (self.fitting(), &stopped), self.counted_others(), (now, pages), self.page_size);
+        let fit = if self.misfits.is_empty() {
+            ""
+        } else {
+            " for what fits"
+        };
+        let stopped = self
+            .by_stopped()
+            .map_or(fit.to_owned(), |clause| format!("{fit} ({clause})"));
+        let text = pool::shortfall(
+            &who,
+            (self.fitting(), &stopped),
+            self.counted_others(),
+            (now, pages),
+            self.page_size,
+        );
         let strangers = self.strangers.clause();
         let caution = pool::caution(pages, self.page_size, self.capacity);
-        let clause = |one: &Misfit| format!("; {} would need {} and does not fit", one.name, one.pages);
+        let clause =
+            |one: &Misfit| format!("; {} would need {} and does not fit", one.name, one.pages);
         let misfits: String = self.misfits.iter().map(clause).collect();
         let setting = pool::setting(self.page_size, is_default);
         Some(
@@ -225,16 +326,26 @@ impl Sizing {
                     format!("{text}{holder}{strangers}{caution}{misfits}."),
                 )
             }
-            .counting(&counted(Some(Pages(0)))),
+            .counting(&counted(Some(Pages(0)), "")),
         )
     }
 
     /// A clause on servers that do not run, which other outputs may not count: `of which 72 for 1 stopped server`.
     pub fn by_stopped(&self) -> Option<String> {
-        let fits = |need: &&PoolNeed| self.misfits.iter().all(|misfit| misfit.name != need.name);
-        let stopped: Vec<_> = self.needs.iter().filter(|need| !need.is_running).filter(fits).collect();
-        let pages = stopped.iter().map(|need| need.pages.0).fold(0, u64::saturating_add);
-        let servers = if stopped.len() == 1 { "server" } else { "servers" };
-        (!stopped.is_empty()).then(|| format!("of which {pages} for {} stopped {servers}", stopped.len()))
+        let fits = |need: &&PoolNeed| self.misfits.iter().all(|misfit| misfit.key != need.key);
+        let stopped: Vec<_> = self
+            .needs
+            .iter()
+            .filter(|need| !need.is_running)
+            .filter(fits)
+            .collect();
+        let pages: Pages = stopped.iter().map(|need| need.pages).sum();
+        let servers = if stopped.len() == 1 {
+            "server"
+        } else {
+            "servers"
+        };
+        (!stopped.is_empty())
+            .then(|| format!("of which {pages} for {} stopped {servers}", stopped.len()))
     }
 }

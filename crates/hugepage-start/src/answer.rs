@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use crate::majors::SIZE_PARAMETERS;
 
 /// Errors of a moment, or of the asking process alone: a full disk, limits (strerror(3), dlopen(3), setrlimit(2)).
@@ -18,36 +20,64 @@ const OF_THE_MOMENT: [&str; 9] = [
     "failed to initialize max_stack_depth",
 ];
 /// Errors about files of a minimal data directory, which a start does not have.
-const OF_THE_DATA_DIRECTORY: [&str; 2] = ["lock file \"postmaster.pid\"", "file \"global/pg_control\""];
+const OF_THE_DATA_DIRECTORY: [&str; 2] =
+    ["lock file \"postmaster.pid\"", "file \"global/pg_control\""];
 /// Settings that the question sets and another major may not have.
-const OF_THE_QUESTION: [&str; 3] = ["log_error_verbosity", "log_line_prefix", "log_min_error_statement"];
+const OF_THE_QUESTION: [&str; 3] = [
+    "log_error_verbosity",
+    "log_line_prefix",
+    "log_min_error_statement",
+];
+
+/// What stands before the text of the server's program, in a reason why an answer is unknown: not everybody may see that text.
+pub const SAYS: &str = "the server says: ";
 
 /// The demand of a start, the server's error against it, or the reason why it is unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StartAnswer<T> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StartAnswer<T, Text = String> {
     /// The start asks for this.
     Starts(T),
     /// The server would not start; the text of its error.
-    Refuses(String),
+    Refuses(Text),
     /// The program was not asked, or its end says nothing about a start; the reason.
-    Unknown(String),
+    Unknown(Text),
 }
 
 /// The answers for the two ways to start: only `pg_ctl restart` repeats the options of the postmaster's command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TwoStarts<T> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TwoStarts<T, Text = String> {
     /// The start with the options of the command line.
     pub with_options: T,
     /// The start without these options, and why there are two starts, naming the options, a sentence for notes; `None` if they make no
     /// difference.
-    pub without: Option<(T, String)>,
+    pub without: Option<(T, Text)>,
+}
+
+impl<T, Text> StartAnswer<TwoStarts<T, Text>, Text> {
+    /// The same answer with other texts.
+    pub fn map_text<Other>(
+        self,
+        text: impl Fn(Text) -> Other,
+    ) -> StartAnswer<TwoStarts<T, Other>, Other> {
+        match self {
+            Self::Starts(TwoStarts {
+                with_options,
+                without,
+            }) => StartAnswer::Starts(TwoStarts {
+                with_options,
+                without: without.map(|(demand, note)| (demand, text(note))),
+            }),
+            Self::Refuses(error) => StartAnswer::Refuses(text(error)),
+            Self::Unknown(why) => StartAnswer::Unknown(text(why)),
+        }
+    }
 }
 
 impl<T> StartAnswer<T> {
-    /// The answer with `change` made to what the start asks for.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> StartAnswer<U> {
+    /// What comes of the demand, if it is known.
+    pub fn and_then<U>(self, next: impl FnOnce(T) -> StartAnswer<U>) -> StartAnswer<U> {
         match self {
-            Self::Starts(demand) => StartAnswer::Starts(change(demand)),
+            Self::Starts(demand) => next(demand),
             Self::Refuses(error) => StartAnswer::Refuses(error),
             Self::Unknown(why) => StartAnswer::Unknown(why),
         }
@@ -57,25 +87,35 @@ impl<T> StartAnswer<T> {
 impl<T: PartialEq> StartAnswer<T> {
     /// The answer for both starts. `without`: the options that the files do not set as the command line does, as
     /// `shared_buffers=64MB`, and the answer without them; `None` if there are no such options.
-    pub fn of_both(self, without: Option<(&[String], impl FnOnce() -> Self)>) -> StartAnswer<TwoStarts<T>> {
-        let with_options = match self {
-            Self::Starts(demand) => demand,
-            Self::Refuses(error) => return StartAnswer::Refuses(error),
-            Self::Unknown(why) => return StartAnswer::Unknown(why),
-        };
-        let Some((options, without_options)) = without else {
-            return StartAnswer::Starts(TwoStarts { with_options, without: None });
-        };
-        let note =
-            format!("the command line of the server sets {}, which only pg_ctl restart repeats", options.join(", "));
-        match without_options() {
-            Self::Starts(asks_for) => {
-                let without = (asks_for != with_options).then_some((asks_for, note));
-                StartAnswer::Starts(TwoStarts { with_options, without })
+    pub fn of_both(
+        self,
+        without: Option<(&[String], impl FnOnce() -> Self)>,
+    ) -> StartAnswer<TwoStarts<T>> {
+        self.and_then(|with_options| {
+            let both = |with_options, without| {
+                StartAnswer::Starts(TwoStarts {
+                    with_options,
+                    without,
+                })
+            };
+            let Some((options, without_options)) = without else {
+                return both(with_options, None);
+            };
+            let note = format!(
+                "the command line of the server sets {}, which only pg_ctl restart repeats",
+                options.join(", ")
+            );
+            match without_options() {
+                Self::Starts(asks_for) => {
+                    let without = (asks_for != with_options).then_some((asks_for, note));
+                    both(with_options, without)
+                }
+                Self::Refuses(error) => {
+                    StartAnswer::Unknown(format!("{note}; without it {SAYS}{error}"))
+                }
+                Self::Unknown(why) => StartAnswer::Unknown(why),
             }
-            Self::Refuses(error) => StartAnswer::Unknown(format!("{note}; without it the server says: {error}")),
-            Self::Unknown(why) => StartAnswer::Unknown(why),
-        }
+        })
     }
 }
 
@@ -84,19 +124,39 @@ pub(crate) fn lacks(errors: &str, name: &str) -> bool {
     errors.contains(&format!("unrecognized configuration parameter \"{name}\""))
 }
 
+/// The reason why an answer is unknown after the server's program has said this.
+pub fn not_checked(said: &str) -> String {
+    format!("could not check the configuration; {SAYS}{said}")
+}
+
 /// The meaning of `errors`, which may speak of the data directory `data` as of `stand_in`.
 pub(crate) fn meaning<T>(errors: &str, stand_in: Option<&Path>, data: &Path) -> StartAnswer<T> {
-    let unrecognized = |name: &&str| lacks(errors, name);
-    let stand_in = stand_in.map(Path::to_string_lossy);
-    let says_nothing = OF_THE_MOMENT.iter().chain(&OF_THE_DATA_DIRECTORY).any(|text| errors.contains(text))
-        || OF_THE_QUESTION.iter().chain(SIZE_PARAMETERS.iter().map(|(_, name)| name)).any(unrecognized)
-        || stand_in.as_ref().is_some_and(|path| errors.contains(&**path));
-    if !says_nothing {
-        return StartAnswer::Refuses(errors.to_owned());
+    // The file of ALTER SYSTEM is a copy, in which a start meets the same error.
+    let errors = in_data(errors, stand_in, data, "/postgresql.auto.conf");
+    let unrecognized = |name: &&str| lacks(&errors, name);
+    let says_nothing = OF_THE_MOMENT
+        .iter()
+        .chain(&OF_THE_DATA_DIRECTORY)
+        .any(|text| errors.contains(text))
+        || OF_THE_QUESTION
+            .iter()
+            .chain(SIZE_PARAMETERS.iter().map(|(_, name)| name))
+            .any(unrecognized)
+        || stand_in.is_some_and(|path| errors.contains(&*path.to_string_lossy()));
+    if says_nothing {
+        StartAnswer::Unknown(not_checked(&in_data(&errors, stand_in, data, "")))
+    } else {
+        StartAnswer::Refuses(errors)
     }
-    // Users know the data directory, not what stands for it.
-    let errors = stand_in.map_or_else(|| errors.to_owned(), |path| errors.replace(&*path, &data.to_string_lossy()));
-    StartAnswer::Unknown(format!("could not check the configuration: {errors}"))
+}
+
+/// `errors` with names of `file` in the data directory, which users know, for those in what stands for it.
+fn in_data(errors: &str, stand_in: Option<&Path>, data: &Path, file: &str) -> String {
+    let name = |directory: &Path| format!("{}{file}", directory.display());
+    stand_in.map_or_else(
+        || errors.to_owned(),
+        |stand_in| errors.replace(&name(stand_in), &name(data)),
+    )
 }
 
 #[cfg(test)]
@@ -104,33 +164,51 @@ mod tests {
     use super::*;
     use StartAnswer::{Refuses, Starts, Unknown};
 
-    #[test]
-    fn only_a_demand_changes() {
-        let twice = |answer: StartAnswer<u32>| answer.map(|demand| demand * 2);
-        assert_eq!(twice(Starts(2)), Starts(4));
-        assert_eq!(twice(Refuses("no".to_owned())), Refuses("no".to_owned()));
-        assert_eq!(twice(Unknown("why".to_owned())), Unknown("why".to_owned()));
-    }
-
     /// The answer with options, the answer without them, and what both come to.
     #[test]
     fn both_starts() {
-        let options = ["shared_buffers=64MB".to_owned(), "max_connections=9".to_owned()];
-        let both = |with: StartAnswer<u32>, without: StartAnswer<u32>| with.of_both(Some((&options[..], || without)));
+        let options = [
+            "shared_buffers=64MB".to_owned(),
+            "max_connections=9".to_owned(),
+        ];
+        let both = |with: StartAnswer<u32>, without: StartAnswer<u32>| {
+            with.of_both(Some((&options[..], || without)))
+        };
         let note = "the command line of the server sets shared_buffers=64MB, max_connections=9, which only pg_ctl restart \
                     repeats";
-        let alone = Starts(TwoStarts { with_options: 2, without: None });
-        assert_eq!(Starts(2).of_both(None::<(&[String], fn() -> StartAnswer<u32>)>), alone);
+        let alone = Starts(TwoStarts {
+            with_options: 2,
+            without: None,
+        });
+        assert_eq!(
+            Starts(2).of_both(None::<(&[String], fn() -> StartAnswer<u32>)>),
+            alone
+        );
         assert_eq!(both(Starts(2), Starts(2)), alone);
         let without = Some((3, note.to_owned()));
-        assert_eq!(both(Starts(2), Starts(3)), Starts(TwoStarts { with_options: 2, without }));
+        assert_eq!(
+            both(Starts(2), Starts(3)),
+            Starts(TwoStarts {
+                with_options: 2,
+                without
+            })
+        );
         assert_eq!(
             both(Starts(2), Refuses("no".to_owned())),
             Unknown(format!("{note}; without it the server says: no"))
         );
-        assert_eq!(both(Starts(2), Unknown("why".to_owned())), Unknown("why".to_owned()));
-        assert_eq!(both(Refuses("no".to_owned()), Starts(2)), Refuses("no".to_owned()));
-        assert_eq!(both(Unknown("why".to_owned()), Starts(2)), Unknown("why".to_owned()));
+        assert_eq!(
+            both(Starts(2), Unknown("why".to_owned())),
+            Unknown("why".to_owned())
+        );
+        assert_eq!(
+            both(Refuses("no".to_owned()), Starts(2)),
+            Refuses("no".to_owned())
+        );
+        assert_eq!(
+            both(Unknown("why".to_owned()), Starts(2)),
+            Unknown("why".to_owned())
+        );
     }
 
     fn of_errors(errors: &str) -> StartAnswer<()> {
@@ -141,16 +219,29 @@ mod tests {
     fn each_kind_of_error() {
         let refusal = "FATAL:  invalid value for parameter \"shared_buffers\": \"x\"";
         assert_eq!(of_errors(refusal), StartAnswer::Refuses(refusal.to_owned()));
-        let unrecognized = |name| format!("FATAL:  unrecognized configuration parameter \"{name}\"");
+        let unrecognized =
+            |name| format!("FATAL:  unrecognized configuration parameter \"{name}\"");
         let of_server = unrecognized("io_method");
         assert_eq!(of_errors(&of_server), StartAnswer::Refuses(of_server));
         let of_question = OF_THE_QUESTION.map(unrecognized);
         let texts = OF_THE_MOMENT.iter().chain(&OF_THE_DATA_DIRECTORY).copied();
         for errors in texts.chain(of_question.iter().map(String::as_str)) {
-            let expected = format!("could not check the configuration: {errors}");
+            let expected = format!("could not check the configuration; the server says: {errors}");
             assert_eq!(of_errors(errors), StartAnswer::Unknown(expected));
         }
-        let expected = "could not check the configuration: no file \"/data/x\"".to_owned();
-        assert_eq!(of_errors("no file \"/tmp/own/x\""), StartAnswer::Unknown(expected));
+        assert_eq!(
+            of_errors("no file \"/tmp/own/x\""),
+            Unknown(not_checked("no file \"/data/x\""))
+        );
+        // The file of ALTER SYSTEM is a copy, one that it includes is not there.
+        let in_file =
+            |directory: &str| format!("syntax error in file \"{directory}/postgresql.auto.conf\"");
+        assert_eq!(of_errors(&in_file("/tmp/own")), Refuses(in_file("/data")));
+        let included =
+            |directory: &str| format!("no file \"{directory}/x\" {}", in_file(directory));
+        assert_eq!(
+            of_errors(&included("/tmp/own")),
+            Unknown(not_checked(&included("/data")))
+        );
     }
 }

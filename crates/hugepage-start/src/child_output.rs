@@ -21,7 +21,10 @@ impl ChildOutput {
     /// The output behind `pipe`, from which reading returns at once from now on.
     pub fn new(pipe: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
-        Ok(Self { file: Some(File::from(pipe)), bytes: Vec::new() })
+        Ok(Self {
+            file: Some(File::from(pipe)),
+            bytes: Vec::new(),
+        })
     }
 
     /// The pipe, where more is to be read.
@@ -41,7 +44,8 @@ impl ChildOutput {
             match file.read(&mut buffer) {
                 Ok(0) => self.file = None,
                 Ok(count) => {
-                    self.bytes.extend_from_slice(&buffer[..count.min(MAX_BYTES - self.bytes.len())]);
+                    self.bytes
+                        .extend_from_slice(&buffer[..count.min(MAX_BYTES - self.bytes.len())]);
                     self.file = self.file.take().filter(|_| !self.is_cut());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

@@ -15,7 +15,12 @@ pub fn fill(path: &Path, version: &[u8], control: &[u8]) -> io::Result<Vec<File>
         File::open(path.join(name))
     };
     let file = |name: &str, content: &[u8]| {
-        let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path.join(name))?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path.join(name))?;
         file.write_all(content)?;
         io::Result::Ok(file)
     };
@@ -44,10 +49,14 @@ mod tests {
         let filled = fill(&path, b"17\n", b"control").unwrap();
         let mode = |name: &str| fs::metadata(path.join(name)).unwrap().permissions().mode() & 0o777;
         let modes = ["PG_VERSION", "global", "pg_wal", "global/pg_control"].map(mode);
-        let content = ["PG_VERSION", "global/pg_control"].map(|name| fs::read(path.join(name)).unwrap());
+        let content =
+            ["PG_VERSION", "global/pg_control"].map(|name| fs::read(path.join(name)).unwrap());
         let again = fill(&path, b"17\n", b"control").is_err();
         fs::remove_dir_all(&path).unwrap();
         assert_eq!((filled.len(), modes), (5, [0o600, 0o700, 0o700, 0o600]));
-        assert_eq!((content, again), ([b"17\n".to_vec(), b"control".to_vec()], true));
+        assert_eq!(
+            (content, again),
+            ([b"17\n".to_vec(), b"control".to_vec()], true)
+        );
     }
 }

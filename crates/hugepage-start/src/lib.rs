@@ -23,5 +23,5 @@ pub mod majors;
 pub mod parts;
 mod question;
 
-pub use answer::{StartAnswer, TwoStarts};
+pub use answer::{SAYS, StartAnswer, TwoStarts, not_checked};
 pub use question::{Ending, StartQuestion};

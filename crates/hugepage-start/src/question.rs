@@ -65,8 +65,12 @@ impl Ending {
             return Self::Success(output);
         }
         match errors.trim() {
-            errors if status.signal().is_none() && !errors.is_empty() => Self::Failure(errors.to_owned()),
-            _ => Self::NoAnswer(format!("the check of the configuration ended with {status}")),
+            errors if status.signal().is_none() && !errors.is_empty() => {
+                Self::Failure(errors.to_owned())
+            }
+            _ => Self::NoAnswer(format!(
+                "the check of the configuration ended with {status}"
+            )),
         }
     }
 }
@@ -85,12 +89,16 @@ impl StartQuestion<'_> {
                     torn = errors;
                     continue;
                 }
-                Ending::Failure(errors) if unit.is_some() && errors.contains(NO_HUGE_PAGE_SIZES) => {
+                Ending::Failure(errors)
+                    if unit.is_some() && errors.contains(NO_HUGE_PAGE_SIZES) =>
+                {
                     unit = None;
                     continue;
                 }
                 Ending::Failure(errors)
-                    if self.major >= renaming_major && answer::lacks(&errors, name) && name != new_name =>
+                    if self.major >= renaming_major
+                        && answer::lacks(&errors, name)
+                        && name != new_name =>
                 {
                     name = new_name;
                     continue;
@@ -111,8 +119,12 @@ impl StartQuestion<'_> {
             assignment.push(value);
             line.extend(["-c".into(), assignment]);
         };
-        self.settings.iter().for_each(|(name, value)| set(name, value.clone()));
-        OF_THE_QUESTION.iter().for_each(|(name, value)| set(name, value.into()));
+        self.settings
+            .iter()
+            .for_each(|(name, value)| set(name, value.clone()));
+        OF_THE_QUESTION
+            .iter()
+            .for_each(|(name, value)| set(name, value.into()));
         if let Some(size) = unit {
             set("huge_page_size", size.setting().into());
         }
@@ -127,7 +139,7 @@ impl StartQuestion<'_> {
         });
         match size {
             Some(size) => StartAnswer::Starts(Bytes(size)),
-            None => StartAnswer::Unknown(format!("checking the configuration printed \"{}\"", output.trim())),
+            None => StartAnswer::Unknown(answer::not_checked(output.trim())),
         }
     }
 }
@@ -152,13 +164,28 @@ mod tests {
     #[test]
     fn the_command_line() {
         let arguments = ["-c".to_owned(), "shared_buffers=2GB".to_owned()];
-        let start = StartQuestion { arguments: &arguments, ..question(15, None) };
-        let line =
-            start.command_line(Some(COUNTING_UNIT), SIZE_PARAMETERS[0].1).join(" ".as_ref()).into_string().unwrap();
-        assert!(line.starts_with("-c shared_buffers=2GB -D /data -c shared_buffers=1GB -c ssl=off "), "{line}");
-        assert!(line.ends_with(" -c huge_page_size=8kB -C shared_memory_size_in_huge_pages"), "{line}");
+        let start = StartQuestion {
+            arguments: &arguments,
+            ..question(15, None)
+        };
+        let line = start
+            .command_line(Some(COUNTING_UNIT), SIZE_PARAMETERS[0].1)
+            .join(" ".as_ref())
+            .into_string()
+            .unwrap();
         assert!(
-            !start.command_line(None, "a").iter().any(|argument| argument.to_string_lossy().contains("huge_page_size"))
+            line.starts_with("-c shared_buffers=2GB -D /data -c shared_buffers=1GB -c ssl=off "),
+            "{line}"
+        );
+        assert!(
+            line.ends_with(" -c huge_page_size=8kB -C shared_memory_size_in_huge_pages"),
+            "{line}"
+        );
+        assert!(
+            !start
+                .command_line(None, "a")
+                .iter()
+                .any(|argument| argument.to_string_lossy().contains("huge_page_size"))
         );
     }
 
@@ -168,7 +195,7 @@ mod tests {
         assert_eq!(size(18), StartAnswer::Starts(Bytes(148 * MIB)));
         assert_eq!(size(19), StartAnswer::Starts(Bytes(148 * MIB + 8192)));
         let odd = question(15, None).ask(|_| Ending::Success("-1\n".to_owned()));
-        assert_eq!(odd, StartAnswer::Unknown("checking the configuration printed \"-1\"".to_owned()));
+        assert_eq!(odd, StartAnswer::Unknown(answer::not_checked("-1")));
     }
 
     #[test]
@@ -181,11 +208,22 @@ mod tests {
                 false => Ending::Success("75".to_owned()),
             }
         });
-        assert_eq!((runs, without_unit), (2, StartAnswer::Starts(Bytes(150 * MIB))));
-        for (major, size) in [(19, None), (20, Some(StartAnswer::Starts(Bytes(8192 * 18945))))] {
+        assert_eq!(
+            (runs, without_unit),
+            (2, StartAnswer::Starts(Bytes(150 * MIB)))
+        );
+        for (major, size) in [
+            (19, None),
+            (20, Some(StartAnswer::Starts(Bytes(8192 * 18945)))),
+        ] {
             let renamed = question(major, None).ask(|line| match line.last().unwrap().to_str() {
-                Some("shared_memory_initial_size_in_huge_pages") => Ending::Success("18945".to_owned()),
-                name => Ending::Failure(format!("FATAL:  unrecognized configuration parameter {:?}", name.unwrap())),
+                Some("shared_memory_initial_size_in_huge_pages") => {
+                    Ending::Success("18945".to_owned())
+                }
+                name => Ending::Failure(format!(
+                    "FATAL:  unrecognized configuration parameter {:?}",
+                    name.unwrap()
+                )),
             });
             match size {
                 Some(size) => assert_eq!(renamed, size),
@@ -197,7 +235,10 @@ mod tests {
             runs += 1;
             Ending::Failure("FATAL:  no".to_owned())
         });
-        assert_eq!((runs, refused), (1, StartAnswer::Refuses("FATAL:  no".to_owned())));
+        assert_eq!(
+            (runs, refused),
+            (1, StartAnswer::Refuses("FATAL:  no".to_owned()))
+        );
         let torn = format!("FATAL:  {TORN_CONTROL_FILE}");
         let mut runs = 0;
         let answer = question(15, None).ask(|_| {
@@ -212,13 +253,29 @@ mod tests {
         let own = Path::new("/tmp/own");
         for (errors, is_refusal) in [
             ("FATAL:  unrecognized configuration parameter \"a\"", true),
-            ("FATAL:  could not open file \"/tmp/own/global/x\": Is a directory", false),
-            ("FATAL:  could not load library \"a\": failed to map segment from shared object", false),
-            ("FATAL:  unrecognized configuration parameter \"shared_memory_size_in_huge_pages\"", false),
-            ("FATAL:  could not create lock file \"postmaster.pid\": Permission denied", false),
+            (
+                "FATAL:  could not open file \"/tmp/own/global/x\": Is a directory",
+                false,
+            ),
+            (
+                "FATAL:  could not load library \"a\": failed to map segment from shared object",
+                false,
+            ),
+            (
+                "FATAL:  unrecognized configuration parameter \"shared_memory_size_in_huge_pages\"",
+                false,
+            ),
+            (
+                "FATAL:  could not create lock file \"postmaster.pid\": Permission denied",
+                false,
+            ),
         ] {
             let answer = question(15, Some(own)).ask(|_| Ending::Failure(errors.to_owned()));
-            assert_eq!(matches!(answer, StartAnswer::Refuses(_)), is_refusal, "{answer:?}");
+            assert_eq!(
+                matches!(answer, StartAnswer::Refuses(_)),
+                is_refusal,
+                "{answer:?}"
+            );
             assert!(!format!("{answer:?}").contains("/tmp/own"), "{answer:?}");
         }
     }

@@ -10,7 +10,10 @@ pub fn set_pool(size: PageSize, is_default: bool, pages: Pages) -> String {
     if is_default {
         format!("sysctl -w vm.nr_hugepages={pages}")
     } else {
-        format!("echo {pages} > /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name())
+        format!(
+            "echo {pages} > /sys/kernel/mm/hugepages/{}/nr_hugepages",
+            size.sysfs_name()
+        )
     }
 }
 
@@ -19,18 +22,34 @@ pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
 
 /// Sets the pool of `size` at each boot: in a file of sysctl.d for the default size, on the kernel's command line for others. `file`:
 /// what sets it now. `None` for a size of the command line that something sets already: of two counts the first counts.
-pub fn set_pool_at_boot(size: PageSize, is_default: bool, pages: Pages, file: Option<&str>) -> Option<String> {
+pub fn set_pool_at_boot(
+    size: PageSize,
+    is_default: bool,
+    pages: Pages,
+    file: Option<&str>,
+) -> Option<String> {
     // A later file takes precedence, so it has to be changed itself, a package's by a copy in /etc, which hides it.
-    let is_later = |file: &&str| file.contains("/sysctl") && file.rsplit('/').next() > SYSCTL_FILE.rsplit('/').next();
+    let is_later = |file: &&str| {
+        file.contains("/sysctl") && file.rsplit('/').next() > SYSCTL_FILE.rsplit('/').next()
+    };
     Some(match file.filter(is_later) {
         _ if !is_default => return file.is_none().then(|| reserve_at_boot(size, pages)),
         Some(file) => {
             let pattern = "^[-[:space:]]*vm[./]nr_hugepages[[:space:]]*=.*";
-            let (option, copy) = match file.rsplit_once("/sysctl.d/").filter(|_| !file.starts_with("/etc/")) {
-                Some((_, name)) => ("-E", format!(" > {}", quoted(&format!("/etc/sysctl.d/{name}")))),
+            let (option, copy) = match file
+                .rsplit_once("/sysctl.d/")
+                .filter(|_| !file.starts_with("/etc/"))
+            {
+                Some((_, name)) => (
+                    "-E",
+                    format!(" > {}", quoted(&format!("/etc/sysctl.d/{name}"))),
+                ),
                 None => ("-i -E", String::new()),
             };
-            format!("sed {option} 's#{pattern}#vm.nr_hugepages = {pages}#' {}{copy}", quoted(file))
+            format!(
+                "sed {option} 's#{pattern}#vm.nr_hugepages = {pages}#' {}{copy}",
+                quoted(file)
+            )
         }
         None => format!("echo 'vm.nr_hugepages = {pages}' > {SYSCTL_FILE}"),
     })
@@ -53,14 +72,19 @@ pub fn quoted(word: &str) -> Cow<'_, str> {
         return word.into();
     }
     let has_blanks = word.contains("  ");
-    let is_changed = |c: char| !(c.is_ascii_graphic() || c == ' ' && !has_blanks) || c == '|' || c == '"';
+    let is_changed =
+        |c: char| !(c.is_ascii_graphic() || c == ' ' && !has_blanks) || c == '|' || c == '"';
     if !word.contains(is_changed) {
         return format!("'{}'", word.replace('\'', "'\\''")).into();
     }
     let escaped = |c: char| match c {
         '\'' | '\\' => format!("\\{c}"),
         // All bytes of the character.
-        c if is_changed(c) => c.to_string().bytes().map(|byte| format!("\\{byte:03o}")).collect(),
+        c if is_changed(c) => c
+            .to_string()
+            .bytes()
+            .map(|byte| format!("\\{byte:03o}"))
+            .collect(),
         c => c.to_string(),
     };
     format!("$'{}'", word.chars().map(escaped).collect::<String>()).into()
@@ -95,7 +119,9 @@ mod tests {
 
     /// Whether every output shows the command as it is.
     fn is_shown_as_it_is(command: &str) -> bool {
-        command.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic() && !b"|\"".contains(&byte))
+        command
+            .bytes()
+            .all(|byte| byte == b' ' || byte.is_ascii_graphic() && !b"|\"".contains(&byte))
             && !command.contains("  ")
     }
 
@@ -106,7 +132,10 @@ mod tests {
 
     #[test]
     fn a_shell_takes_a_quoted_word_as_one() {
-        assert_eq!(quoted("/sys/fs/cgroup/a-b.slice/hugetlb.2MB.max"), "/sys/fs/cgroup/a-b.slice/hugetlb.2MB.max");
+        assert_eq!(
+            quoted("/sys/fs/cgroup/a-b.slice/hugetlb.2MB.max"),
+            "/sys/fs/cgroup/a-b.slice/hugetlb.2MB.max"
+        );
         for word in WORDS {
             let quoted = quoted(word);
             assert!(is_shown_as_it_is(&quoted), "{quoted}");
@@ -118,7 +147,10 @@ mod tests {
     fn no_output_has_to_change_a_command() {
         let sizes = [2 << 20, 1 << 30].map(|bytes| PageSize::new(bytes).unwrap());
         let mut commands = Vec::new();
-        for (size, is_default) in sizes.into_iter().flat_map(|size| [(size, true), (size, false)]) {
+        for (size, is_default) in sizes
+            .into_iter()
+            .flat_map(|size| [(size, true), (size, false)])
+        {
             commands.push(set_pool(size, is_default, Pages(7)));
             commands.push(reserve_at_boot(size, Pages(7)));
             for word in WORDS {
@@ -136,11 +168,15 @@ mod tests {
     #[test]
     fn a_file_of_a_package_is_copied_with_the_new_number() {
         let size = PageSize::new(2 << 20).unwrap();
-        let command = set_pool_at_boot(size, true, Pages(7), Some("/usr/lib/sysctl.d/99-a.conf")).unwrap();
+        let command =
+            set_pool_at_boot(size, true, Pages(7), Some("/usr/lib/sysctl.d/99-a.conf")).unwrap();
         let command = command.replace("/usr/lib/sysctl.d/99-a.conf", "/dev/stdin");
         let command = command.replace("/etc/sysctl.d/99-a.conf", "/dev/stdout");
         let lines = "x = 1\\n\\t- \\tvm/nr_hugepages\\t=\\t5\\r\\nvm.nr_hugepages=5\\n";
-        assert_eq!(said(&format!("printf '{lines}' | {command}")), "x = 1\nvm.nr_hugepages = 7\nvm.nr_hugepages = 7\n");
+        assert_eq!(
+            said(&format!("printf '{lines}' | {command}")),
+            "x = 1\nvm.nr_hugepages = 7\nvm.nr_hugepages = 7\n"
+        );
     }
 
     /// Where grubby is missing or fails, the file of update-grub gets the words.
@@ -148,8 +184,15 @@ mod tests {
     fn a_reservation_goes_one_of_two_ways() {
         let command = reserve_at_boot(PageSize::new(1 << 30).unwrap(), Pages(2));
         let command = command.replace("/etc/default/grub", "/dev/stdout");
-        let on_host = |grubby| said(&format!("grubby() {{ {grubby}; }}; update-grub() {{ echo updated; }}; {command}"));
+        let on_host = |grubby| {
+            said(&format!(
+                "grubby() {{ {grubby}; }}; update-grub() {{ echo updated; }}; {command}"
+            ))
+        };
         assert_eq!(on_host("echo \"$2\""), "--args=hugepagesz=1G hugepages=2\n");
-        assert_eq!(on_host("false"), "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz=1G hugepages=2\"\nupdated\n");
+        assert_eq!(
+            on_host("false"),
+            "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz=1G hugepages=2\"\nupdated\n"
+        );
     }
 }

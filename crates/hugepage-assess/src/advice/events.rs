@@ -3,11 +3,11 @@
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
-use crate::advice::message::product::ProductTerms;
+use crate::advice::message::ProductTerms;
 use crate::advice::message::status_text::StatusText;
 use crate::advice::message::{self, pending};
 use crate::assessment::{Finding, Outlook, Status, Threat};
-use crate::history::Record;
+use crate::history::{Event, Record};
 use crate::model::{HugePages, Landing, Lost, Pending};
 
 /// The difference between a server and its last record.
@@ -24,20 +24,41 @@ pub fn start(status: &Status, mut now: Record, before: Option<&Record>) -> Event
     let lost = before.and_then(|before| now.compare_with(before));
     let mut messages = vec![allocated(status, lost.as_ref(), &[])];
     messages.extend(entries(status, None, &[]));
-    EventReport { messages, record: Some(now) }
+    EventReport {
+        messages,
+        record: Some(now),
+    }
 }
 
 /// For a running server. `now`: the record of `status`. `before`: the last record of the same instance. `warned`: the
 /// [warnings](Status::warnings) that were logged and are not over.
-pub fn update(status: &Status, mut now: Record, before: Option<&Record>, warned: &[Threat]) -> EventReport {
-    let changes = before.map(|before| now.changes_since(before)).unwrap_or_default();
-    let lost = before.filter(|_| !changes.is_empty()).and_then(|before| now.compare_with(before));
-    let messages = entries(status, lost.as_ref(), warned);
+pub fn update(
+    status: &Status,
+    mut now: Record,
+    before: Option<&Record>,
+    warned: &[Threat],
+) -> EventReport {
+    let changes = before
+        .map(|before| now.changes_since(before))
+        .unwrap_or_default();
+    let lost = before
+        .filter(|_| !changes.is_empty())
+        .and_then(|before| now.compare_with(before));
+    now.event = before.map_or(now.event, |before| now.event_since(before));
+    let mut messages = entries(status, lost.as_ref(), warned);
+    // What was lost has its entry above.
+    messages.extend(of_transparent(status, now.event).filter(|_| lost.is_none()));
     if before.is_some() && changes.is_empty() {
-        return EventReport { messages, record: None };
+        return EventReport {
+            messages,
+            record: None,
+        };
     }
     now.add_detail(&changes);
-    EventReport { messages, record: Some(now) }
+    EventReport {
+        messages,
+        record: Some(now),
+    }
 }
 
 /// The warnings that hold now: those of `status`, and logged ones of which nothing is known: of the next start while its demand is
@@ -45,32 +66,59 @@ pub fn update(status: &Status, mut now: Record, before: Option<&Record>, warned:
 pub fn standing(status: &Status, warned: &[Threat]) -> Vec<Threat> {
     let mut standing = status.warnings();
     let is_unseen = status.facts.landing() == Landing::Unknown;
-    let is_unknown = |threat: &&Threat| is_unseen || status.facts.pending == Pending::Unknown && threat.is_of_restart();
+    let is_unknown = |threat: &&Threat| {
+        is_unseen || status.facts.pending == Pending::Unknown && threat.is_of_restart()
+    };
     standing.extend(warned.iter().filter(is_unknown));
     standing
 }
 
-/// One entry for each new threat, for each that is over, and for another loss. A threat of the next start with the running
-/// settings is one of a crash as well; with the configuration on disk it is not.
+/// One entry for each new threat, for each that is over, and for another loss.
 fn entries(status: &Status, lost: Option<&Lost>, warned: &[Threat]) -> Vec<LogMessage> {
-    let (threats, standing) = (status.threats(), standing(status, warned));
-    let is_new = |threat: &Threat| !warned.contains(threat);
-    let speaks_of_crash =
-        !threats.contains(&Threat::CrashLoses) && threats.iter().any(|t| t.is_of_restart() && is_new(t));
-    let is_said = |threat: &Threat| *threat == Threat::CrashLoses && speaks_of_crash;
-    let new = standing.iter().filter(|threat| is_new(threat) && !is_said(threat));
-    let mut messages: Vec<_> = new.map(|threat| threatened(status, *threat)).collect();
-    let replaced = |over: &Threat| over.is_of_restart() && threats.iter().any(|threat| threat.is_of_restart());
-    let over = warned.iter().filter(|threat| !standing.contains(threat) && !replaced(threat));
-    let over: Vec<_> = over.copied().collect();
-    let ends_with_restart = status.crash.outlook == status.outlook && over.iter().any(|threat| threat.is_of_restart());
-    let over = over.iter().filter(|threat| **threat != Threat::CrashLoses || !ends_with_restart);
-    messages.extend(over.map(|threat| threat_is_over(status, *threat)));
+    let standing = standing(status, warned);
+    let begun = begun(status, &standing, warned).into_iter();
+    let ended = ended(status, &standing, warned).into_iter();
+    let mut messages: Vec<_> = begun
+        .map(|threat| threatened(status, threat))
+        .chain(ended.map(|threat| threat_is_over(status, threat)))
+        .collect();
     // A loss of the outlook alone is a threat, which has its entry above.
     if let Some(lost) = lost.filter(|lost| !lost.only_outlook()) {
         messages.push(allocated(status, Some(lost), &[]));
     }
     messages
+}
+
+/// The threats that nobody was warned of. That of the next start with the running settings is one of a crash as well, which needs no
+/// entry of its own; with the configuration on disk it is not.
+fn begun(status: &Status, standing: &[Threat], warned: &[Threat]) -> Vec<Threat> {
+    let mut new = without(standing, warned);
+    if one_of_restart(&new) && !status.threats().contains(&Threat::CrashLoses) {
+        new.retain(|threat| *threat != Threat::CrashLoses);
+    }
+    new
+}
+
+/// The threats that are over. One of the next start is not while another one stands, and its end is also that of a crash which would
+/// get the same.
+fn ended(status: &Status, standing: &[Threat], warned: &[Threat]) -> Vec<Threat> {
+    let mut over = without(warned, standing);
+    if one_of_restart(&status.threats()) {
+        over.retain(|threat| !threat.is_of_restart());
+    }
+    if one_of_restart(&over) && status.crash.outlook == status.forecast.outlook {
+        over.retain(|threat| *threat != Threat::CrashLoses);
+    }
+    over
+}
+
+fn without(threats: &[Threat], others: &[Threat]) -> Vec<Threat> {
+    let threats = threats.iter().copied();
+    threats.filter(|threat| !others.contains(threat)).collect()
+}
+
+fn one_of_restart(threats: &[Threat]) -> bool {
+    threats.iter().any(|threat| threat.is_of_restart())
 }
 
 /// One entry of a log.
@@ -88,16 +136,21 @@ pub struct LogMessage {
 
 /// For an allocation of shared memory. `lost`: the regression against the start before; `notes`: what could not be read.
 pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogMessage {
-    let text = StatusText(status);
+    let text = StatusText::new(status);
     let landing = status.facts.landing();
-    let as_requested = landing == Landing::Hugetlb || status.facts.requested.huge_pages == HugePages::Off;
-    let memory = text.terms().the_memory;
+    let as_requested =
+        landing == Landing::Hugetlb || status.facts.requested.huge_pages == HugePages::Off;
+    let memory = text.terms.the_memory;
     let message = match (lost, landing) {
         (Some(lost), _) => format!("{memory} regressed: it {lost}"),
         (None, Landing::Hugetlb) => format!("{memory} landed in {}", text.huge_pages()),
         (None, Landing::Unknown) => format!("the pages of {memory} could not be determined"),
         (None, _) if as_requested => {
-            format!("{memory} landed in {}, as requested by {}", text.current_pages(), text.setting())
+            format!(
+                "{memory} landed in {}, as requested by {}",
+                text.current_pages(),
+                text.setting()
+            )
         }
         (None, Landing::Mixed) => format!("{memory} landed only partly in huge pages"),
         (None, _) => format!("{memory} did not land in huge pages"),
@@ -106,24 +159,62 @@ pub fn allocated(status: &Status, lost: Option<&Lost>, notes: &[String]) -> LogM
         _ if as_requested && lost.is_none() => None,
         (_, Landing::Unknown) => None,
         (Some(cause), _) => message::hint_of_finding(status, &Finding::BasePages(cause)),
-        (None, _) => status.threats().first().and_then(|threat| message::hint_of_finding(status, &threat.finding())),
+        (None, _) => status
+            .threats()
+            .first()
+            .and_then(|threat| message::hint_of_finding(status, &threat.finding())),
     };
     let notes = notes.iter().map(|note| format!("Note: {note}."));
     let detail: Vec<_> = std::iter::once(numbers(status)).chain(notes).collect();
     let is_bad = !as_requested || lost.is_some();
-    let of_landing = ["base_pages", "transparent_huge_pages", "landing_unknown"];
-    let found = || status.findings.iter().map(|(_, finding)| finding.name()).find(|name| of_landing.contains(name));
-    let code = if lost.is_some() { Some("regressed") } else { found().filter(|_| is_bad) };
+    let code = if lost.is_some() {
+        Some("regressed")
+    } else {
+        on_landing(status).filter(|_| is_bad).map(Finding::name)
+    };
     let message = message + &code.map_or(String::new(), |code| format!(" [{code}]"));
-    LogMessage { is_bad, message, detail: Some(detail.join("\n")), hint }
+    LogMessage {
+        is_bad,
+        message,
+        detail: Some(detail.join("\n")),
+        hint,
+    }
+}
+
+/// For a collapse into transparent huge pages, and for their end; `None` for other events.
+fn of_transparent(status: &Status, event: Event) -> Option<LogMessage> {
+    let memory = ProductTerms::of_product(status.facts.requested.product).the_memory;
+    let what = match (event, status.facts.landing()) {
+        (Event::Collapse, Landing::Thp) => "is in",
+        (Event::Collapse, _) => "is partly in",
+        (Event::Split, _) => "has lost",
+        _ => return None,
+    };
+    let finding = on_landing(status);
+    Some(LogMessage {
+        is_bad: false,
+        message: format!("{memory} {what} transparent huge pages now"),
+        detail: finding.map(|finding| message::of_finding(status, finding)),
+        hint: finding.and_then(|finding| message::hint_of_finding(status, finding)),
+    })
+}
+
+/// The finding on the pages of shared memory; `None` if they are as requested.
+fn on_landing(status: &Status) -> Option<&Finding> {
+    const NAMES: [&str; 3] = ["base_pages", "transparent_huge_pages", "landing_unknown"];
+    let mut findings = status.findings.iter().map(|(_, finding)| finding);
+    findings.find(|finding| NAMES.contains(&finding.name()))
 }
 
 /// For a threat that appears while the server runs.
 pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
-    let text = StatusText(status);
+    let text = StatusText::new(status);
     let (message, detail) = match threat {
         Threat::CgroupLimit => (
-            format!("a cgroup allows fewer huge pages than {} uses", text.terms().the_memory),
+            format!(
+                "a cgroup allows fewer huge pages than {} uses",
+                text.terms.the_memory
+            ),
             text.exceeds(&Finding::CgroupBelowSegment),
         ),
         Threat::SharedLimit => (
@@ -138,12 +229,17 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
             format!("Restart after a crash: {}.", text.crash_shortfall()),
         ),
         Threat::RestartFails | Threat::RestartLoses => {
-            let what = if threat == Threat::RestartFails { "fail" } else { "lose huge pages" };
+            let what = if threat == Threat::RestartFails {
+                "fail"
+            } else {
+                "lose huge pages"
+            };
             match status.of_pending {
                 // A restart after a crash keeps the running configuration.
-                true => {
-                    (format!("the next start would {what} with the configuration on disk"), pending::message(status))
-                }
+                true => (
+                    format!("the next start would {what} with the configuration on disk"),
+                    pending::message(status),
+                ),
                 false => (
                     format!("the next start would {what}{}", text.next_start()),
                     format!("Next start: {}.", text.shortfall()),
@@ -153,24 +249,33 @@ pub fn threatened(status: &Status, threat: Threat) -> LogMessage {
     };
     let message = format!("{message} [{}]", threat.finding().name());
     let hint = message::hint_of_finding(status, &threat.finding());
-    LogMessage { is_bad: true, message, detail: Some(format!("{}\n{detail}", numbers(status))), hint }
+    LogMessage {
+        is_bad: true,
+        message,
+        detail: Some(format!("{}\n{detail}", numbers(status))),
+        hint,
+    }
 }
 
 /// For the end of a threat.
 pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
-    let text = StatusText(status);
-    let (memory, also) = (text.terms().the_memory, text.next_start());
-    let message = match (threat, status.outlook) {
+    let text = StatusText::new(status);
+    let (memory, also) = (text.terms.the_memory, text.next_start());
+    let message = match (threat, status.forecast.outlook) {
         (Threat::CgroupLimit, _) => format!("the cgroup allows all huge pages of {memory} again"),
         (Threat::SharedLimit, _) => {
             "the cgroup allows all huge pages that its processes have reserved again".to_owned()
         }
         (Threat::CrashLoses, _) if status.crash.outlook == Outlook::Unknown => {
-            "the restart after a crash may get its huge pages again, but this is not guaranteed".to_owned()
+            "the restart after a crash may get its huge pages again, but this is not guaranteed"
+                .to_owned()
         }
-        (Threat::CrashLoses, _) => "the restart after a crash would no longer lose huge pages".to_owned(),
+        (Threat::CrashLoses, _) => {
+            "the restart after a crash would no longer lose huge pages".to_owned()
+        }
         (_, Outlook::Hugetlb) if status.warnings().contains(&Threat::CrashLoses) => {
-            "the next start would get its huge pages again, but not the restart after a crash".to_owned()
+            "the next start would get its huge pages again, but not the restart after a crash"
+                .to_owned()
         }
         (_, Outlook::Hugetlb) => format!("the next start would get its huge pages again{also}"),
         (Threat::RestartFails, _) => format!("the next start would no longer fail{also}"),
@@ -178,25 +283,41 @@ pub fn threat_is_over(status: &Status, threat: Threat) -> LogMessage {
             format!("the next start may get its huge pages again, but this is not guaranteed{also}")
         }
     };
-    LogMessage { is_bad: false, message, detail: Some(numbers(status)), hint: None }
+    LogMessage {
+        is_bad: false,
+        message,
+        detail: Some(numbers(status)),
+        hint: None,
+    }
 }
 
 /// Three lines with the numbers.
 fn numbers(status: &Status) -> String {
     let facts = &status.facts;
     let size = facts.segment_size().unwrap_or_default();
-    let inside = facts.segment.as_ref().map_or(Bytes(0), |segment| segment.in_huge_pages);
+    let inside = facts
+        .segment
+        .as_ref()
+        .map_or(Bytes(0), |segment| segment.in_huge_pages);
     // Rounded down, as Oracle's alert log does: all but one page is 99%.
-    let percent = inside.0.saturating_mul(100).checked_div(size.0).unwrap_or_default();
+    let percent = inside
+        .0
+        .saturating_mul(100)
+        .checked_div(size.0)
+        .unwrap_or_default();
     let terms = ProductTerms::of_product(facts.requested.product);
-    let mut lines = vec![format!("{} in huge pages: {inside} of {size} ({percent}%).", terms.memory)];
-    let number = |pages: Option<Pages>| pages.map_or("unknown".to_owned(), |pages| pages.to_string());
+    let mut lines = vec![format!(
+        "{} in huge pages: {inside} of {size} ({percent}%).",
+        terms.memory
+    )];
+    let number =
+        |pages: Option<Pages>| pages.map_or("unknown".to_owned(), |pages| pages.to_string());
     if let Some(page_size) = facts.pool_state.huge_page_size {
-        let pool = facts.pool_state.pool.known();
+        let pool = facts.pool();
         lines.push(format!(
             "Huge pages of {page_size}: {} needed, {} missing, {} available; the pool has {}, of them {} free, {} \
              reserved, {} surplus.",
-            number(status.needed),
+            number(status.crash.needed),
             number(status.missing),
             number(pool.and_then(Pool::available)),
             number(pool.map(|pool| pool.nr)),
@@ -208,7 +329,7 @@ fn numbers(status: &Status) -> String {
     let setting = terms.setting(facts.requested.huge_pages);
     lines.push(match status.cause {
         Some(cause) => format!("Cause: {cause} ({setting})."),
-        None => format!("As asked ({setting})."),
+        None => format!("As configured: {setting}."),
     });
     lines.join("\n")
 }

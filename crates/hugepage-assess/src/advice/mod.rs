@@ -9,5 +9,5 @@ pub mod recommendation;
 
 pub use message::{findings, hint, message};
 pub use plan::Plan;
-pub use plan::rows::{AdviceContext, recommendations};
+pub use plan::rows::recommendations;
 pub use recommendation::Recommendation;

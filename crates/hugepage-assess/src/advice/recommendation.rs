@@ -5,40 +5,36 @@ use serde::Serialize;
 
 use crate::assessment::Severity;
 
-/// Where the setting belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Area {
-    /// The server's configuration.
-    Postgresql,
-    /// A parameter of the running kernel.
-    Kernel,
-    /// A setting for the boot.
-    Boot,
-    /// A control group.
-    Cgroup,
-    /// Oracle's parameters.
-    Oracle,
-    /// Limits of the server's owner (limits.conf(5)).
-    Limits,
+words! {
+    /// Where the setting belongs.
+    pub enum Area {
+        /// The server's configuration.
+        Postgresql,
+        /// A parameter of the running kernel.
+        Kernel,
+        /// A setting for the boot.
+        Boot,
+        /// A control group.
+        Cgroup,
+        /// Oracle's parameters.
+        Oracle,
+        /// Limits of the server's owner (limits.conf(5)).
+        Limits,
+    }
 }
 
-shown_as_serialized!(Area);
-
-/// When it takes effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Immediately.
-    Now,
-    /// At the next start of the server.
-    #[serde(rename = "server restart")]
-    ServerRestart,
-    /// At the next boot.
-    Reboot,
+words! {
+    /// When it takes effect.
+    pub enum Effect {
+        /// Immediately.
+        Now,
+        /// At the next start of the server.
+        #[serde(rename = "server restart")]
+        ServerRestart,
+        /// At the next boot.
+        Reboot,
+    }
 }
-
-shown_as_serialized!(Effect);
 
 /// One recommendation, with the names that JSON has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,7 +63,12 @@ pub struct Recommendation {
 
 impl Recommendation {
     /// Without values and a command, and taking effect now.
-    pub fn new(severity: Severity, area: Area, setting: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub fn new(
+        severity: Severity,
+        area: Area,
+        setting: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Self {
         Self {
             severity,
             area,
@@ -84,7 +85,8 @@ impl Recommendation {
 
     /// With whom it counts in its reason, if it sets a number of pages.
     pub fn counting(mut self, counted: &str) -> Self {
-        let is_pool = matches!(self.area, Area::Kernel | Area::Boot) && self.setting.contains("hugepages");
+        let is_pool =
+            matches!(self.area, Area::Kernel | Area::Boot) && self.setting.contains("hugepages");
         if is_pool && self.recommended.is_some() {
             self.reason = format!("{} ({counted}).", self.reason.trim_end_matches('.'));
         }
@@ -92,10 +94,14 @@ impl Recommendation {
     }
 }
 
-/// Whom a number of pages to set counts; as of [`Facts::others_lack`](crate::model::Facts::others_lack).
-pub fn counted(others_lack: Option<Pages>) -> String {
-    let who = if others_lack.is_none() { "this server beside the pages in use" } else { "all servers seen here" };
-    format!("{who}; `hugepage-sidecar size` counts all of the host")
+/// Whom a number of pages to set counts, and `when`, a clause; as of [`Facts::others_lack`](crate::model::Facts::others_lack).
+pub fn counted(others_lack: Option<Pages>, when: &str) -> String {
+    let who = if others_lack.is_none() {
+        "this server and the pages in use"
+    } else {
+        "all servers seen here"
+    };
+    format!("{who}{when}; `hugepage-sidecar size` counts the whole host")
 }
 
 /// A size as PostgreSQL accepts it: in MB if it is a multiple of 1 MB, else in kB.

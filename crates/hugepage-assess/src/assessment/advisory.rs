@@ -31,35 +31,32 @@ pub struct Advisory {
     /// Where that was read.
     pub source: String,
     ranges: Vec<Range>,
-    #[serde(default)]
     backports_from: Option<Release>,
     #[serde(default)]
     kernels: Vec<ListedKernel>,
 }
 
-/// Servers that an advisory concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Matters {
-    /// Servers in huge pages.
-    HugePages,
-    /// Servers in base pages.
-    BasePages,
-    /// Servers that use or would use pages of 1 GB or more.
-    GiganticPages,
-    /// Servers that ask for System V segments.
-    SystemV,
-    /// All.
-    Any,
+words! {
+    /// Servers that an advisory concerns.
+    pub enum Matters {
+        /// Servers in huge pages.
+        HugePages,
+        /// Servers in base pages.
+        BasePages,
+        /// Servers that use or would use pages of 1 GB or more.
+        GiganticPages,
+        /// Servers that ask for System V segments.
+        SystemV,
+        /// All.
+        Any,
+    }
 }
 
 /// Releases of kernel.org.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Range {
-    #[serde(default)]
     from: Option<Release>,
-    #[serde(default)]
     before: Option<Release>,
     #[serde(default)]
     unknown: bool,
@@ -80,9 +77,15 @@ struct Release(u32, u32, u32);
 impl<'de> Deserialize<'de> for Release {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let release = KernelRelease::parse(&text).filter(|_| text.bytes().all(|c| c == b'.' || c.is_ascii_digit()));
-        let release = release.ok_or_else(|| serde::de::Error::custom(format!("\"{text}\" is not a release")))?;
-        Ok(Self(release.major, release.minor, release.patch.unwrap_or(0)))
+        let release = KernelRelease::parse(&text)
+            .filter(|_| text.bytes().all(|c| c == b'.' || c.is_ascii_digit()));
+        let release = release
+            .ok_or_else(|| serde::de::Error::custom(format!("\"{text}\" is not a release")))?;
+        Ok(Self(
+            release.major,
+            release.minor,
+            release.patch.unwrap_or(0),
+        ))
     }
 }
 
@@ -100,43 +103,70 @@ pub struct KernelFinding {
 impl Advisories {
     /// The advisories of this program, parsed once.
     pub fn known() -> &'static Self {
-        static TABLE: LazyLock<Advisories> = LazyLock::new(|| serde_json::from_str(KNOWN).unwrap_or_default());
+        static TABLE: LazyLock<Advisories> =
+            LazyLock::new(|| serde_json::from_str(KNOWN).unwrap_or_default());
         &TABLE
     }
 
     /// What the advisories say of the kernel `release` to the server with these facts, a row for each; `release`: `None` if unknown.
     pub fn concerning(&self, facts: &Facts, release: Option<&str>) -> Vec<KernelFinding> {
         let finding = |row: &Advisory| {
-            let applies =
-                if row.matters.to(facts) { release.and_then(|release| row.affects(release)) } else { Some(false) };
+            let applies = if row.matters.to(facts) {
+                release.and_then(|release| row.affects(release))
+            } else {
+                Some(false)
+            };
             let detail = match applies {
                 Some(false) => None,
                 Some(true) => Some(format!("{} Source: {}.", row.text, row.source)),
-                None => Some(format!("It is not known whether this applies to this kernel: {}", row.text)),
+                None => Some(format!(
+                    "It is not known whether this applies to this kernel: {}",
+                    row.text
+                )),
             };
-            KernelFinding { name: format!("kernel_{}", row.name), applies, detail }
+            KernelFinding {
+                name: format!("kernel_{}", row.name),
+                applies,
+                detail,
+            }
         };
         self.advisory.iter().map(finding).collect()
     }
 
     /// Whether the row `name` applies to the kernel `release`; `None` if that is not known, or there is no such row.
     pub fn affects(&self, name: &str, release: &str) -> Option<bool> {
-        self.advisory.iter().find(|row| row.name == name)?.affects(release)
+        self.advisory
+            .iter()
+            .find(|row| row.name == name)?
+            .affects(release)
     }
 }
 
 impl Advisory {
     /// Whether it applies to the kernel `release`; `None` if that is not known.
     pub fn affects(&self, release: &str) -> Option<bool> {
-        if let Some(kernel) = self.kernels.iter().find(|kernel| release.contains(&kernel.contains)) {
+        if let Some(kernel) = self
+            .kernels
+            .iter()
+            .find(|kernel| release.contains(&kernel.contains))
+        {
             return Some(kernel.affected);
         }
         let kernel = KernelRelease::parse(release)?;
         let lowest = Release(kernel.major, kernel.minor, 0);
-        let bounds = || self.ranges.iter().flat_map(|range| [range.from, range.before]).flatten();
-        let exact = kernel.patch.map(|patch| Release(kernel.major, kernel.minor, patch));
+        let bounds = || {
+            self.ranges
+                .iter()
+                .flat_map(|range| [range.from, range.before])
+                .flatten()
+        };
+        let exact = kernel
+            .patch
+            .map(|patch| Release(kernel.major, kernel.minor, patch));
         if kernel.has_backports {
-            let may_have_later = self.backports_from.is_none_or(|from| exact.unwrap_or(lowest) >= from);
+            let may_have_later = self
+                .backports_from
+                .is_none_or(|from| exact.unwrap_or(lowest) >= from);
             // Of a later release it may have what the ranges begin or end with.
             if may_have_later && bounds().any(|bound| bound > lowest) {
                 return None;
@@ -149,12 +179,17 @@ impl Advisory {
         let in_series = bounds().filter(|bound| (bound.0, bound.1) == (kernel.major, kernel.minor));
         let mut states = in_series.chain([lowest]).map(|release| self.state(release));
         let first = states.next()?;
-        if states.all(|state| state == first) { first } else { None }
+        if states.all(|state| state == first) {
+            first
+        } else {
+            None
+        }
     }
 
     fn state(&self, release: Release) -> Option<bool> {
         let holds = |range: &&Range| {
-            range.from.is_none_or(|from| from <= release) && range.before.is_none_or(|before| release < before)
+            range.from.is_none_or(|from| from <= release)
+                && range.before.is_none_or(|before| release < before)
         };
         match self.ranges.iter().find(holds) {
             Some(range) => (!range.unknown).then_some(true),
@@ -166,9 +201,12 @@ impl Advisory {
 impl Matters {
     fn to(self, facts: &Facts) -> bool {
         match self {
-            Self::HugePages => facts.landing() == Landing::Hugetlb,
+            Self::HugePages => facts.is_in_huge_pages(),
             Self::BasePages => facts.landing() == Landing::Base,
-            Self::GiganticPages => facts.pool_state.huge_page_size.is_some_and(|size| size.bytes().0 >= 1 << 30),
+            Self::GiganticPages => facts
+                .pool_state
+                .huge_page_size
+                .is_some_and(|size| size.bytes().0 >= 1 << 30),
             Self::SystemV => facts.requested.is_oracle(),
             Self::Any => true,
         }

@@ -13,6 +13,10 @@ pub struct AtBoot {
     pub pages: Pages,
     /// The file that sets them; `None` if no file does.
     pub file: Option<String>,
+    /// Whether that is known: a file sets it, root has said so, or a boot was seen.
+    pub is_known: bool,
+    /// The smaller number that sysctl(8) may set at any time, and its file.
+    pub smaller: Option<(Pages, String)>,
     /// The pages that the server and all others that can be seen and fit need.
     pub needed: Pages,
     /// The pages that the next start of the server needs.
@@ -31,52 +35,91 @@ impl Status {
     pub fn boot_outlook(&self) -> Option<Outlook> {
         self.facts.next_boot.as_ref()?;
         let requested = self.facts.requested_next();
-        let lacks = if requested.huge_pages == HugePages::On { Outlook::Fails } else { Outlook::Base };
+        let lacks = self.forecast.without;
         Some(match self.facts.pending {
-            Pending::Unknown | Pending::Refused(_) => self.outlook,
+            Pending::Unknown | Pending::Refused(_) => self.forecast.outlook,
             _ if requested.huge_pages == HugePages::Off || requested.never_in_huge_pages() => lacks,
-            _ => self.at_boot().map_or(Outlook::Unknown, |boot| self.outlook_of(&boot, lacks)),
+            _ => self
+                .at_boot()
+                .filter(|boot| boot.is_known)
+                .map_or(Outlook::Unknown, |boot| self.outlook_of(&boot, lacks)),
         })
     }
 
     /// `lacks`: what a pool without enough pages comes to.
     fn outlook_of(&self, boot: &AtBoot, lacks: Outlook) -> Outlook {
-        let pool = self.facts.pool_state.pool.known();
-        let memory = self.facts.meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
-        let fits = memory.zip(pool).is_some_and(|(memory, pool)| pool.page_size.times(boot.pages) < memory);
+        let pool = self.facts.pool();
+        let memory = self.facts.meminfo.mem_total;
+        let fits = memory
+            .zip(pool)
+            .is_some_and(|(memory, pool)| pool.page_size.times(boot.pages) < memory);
         // What limits the use of the pool now limits it then, too.
-        let is_limited =
-            !matches!(self.forecast.cause, None | Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken));
+        let is_limited = !matches!(
+            self.forecast.cause,
+            None | Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken)
+        );
         match () {
             () if boot.server_lacks() && self.may_get_more(boot) => Outlook::Unknown,
             () if boot.server_lacks() => lacks,
             // Who starts first gets them.
-            () if boot.pages < boot.needed || self.facts.others_beyond > Pages(0) => Outlook::Unknown,
-            () if !fits || is_limited || self.outlook == Outlook::Unknown => Outlook::Unknown,
+            () if boot.pages < boot.needed || self.facts.others_beyond > Pages(0) => {
+                Outlook::Unknown
+            }
+            () if !fits || is_limited || self.forecast.outlook == Outlook::Unknown => {
+                Outlook::Unknown
+            }
             () => Outlook::Hugetlb,
         }
     }
 
     /// Whether a start may get what the pool then lacks: as surplus pages, or because Oracle asks the kernel.
     pub fn may_get_more(&self, boot: &AtBoot) -> bool {
-        let pool = self.facts.pool_state.pool.known();
-        let surplus = pool.map_or(Pages(u64::MAX), |pool| pool.overcommit.unwrap_or(Pages(u64::MAX)));
-        boot.pages.saturating_add(surplus) >= boot.by_server || self.facts.requested_next().asks_kernel()
+        let pool = self.facts.pool();
+        let surplus = pool.map_or(Pages(u64::MAX), |pool| {
+            pool.overcommit.unwrap_or(Pages(u64::MAX))
+        });
+        boot.pages.saturating_add(surplus) >= boot.by_server
+            || self.facts.requested_next().asks_kernel()
     }
 
     /// The pool of the server after the next boot; `None` if that is unknown, or the next start asks for no pages of it.
     pub fn at_boot(&self) -> Option<AtBoot> {
-        let (pages, file) = match self.facts.next_boot.as_ref()? {
+        let next_boot = self.facts.next_boot.as_ref()?;
+        let (pages, file) = match next_boot {
             PoolAtBoot::Set(pages, file) => (*pages, Some(file.clone())),
-            PoolAtBoot::Unset => (Pages(0), None),
-            PoolAtBoot::Unknown(_) => return None,
+            PoolAtBoot::Remembered(pages)
+            | PoolAtBoot::Told(pages, _)
+            | PoolAtBoot::Made { pages, .. } => (*pages, None),
+            PoolAtBoot::Unset | PoolAtBoot::Unseen { .. } => (Pages(0), None),
+            PoolAtBoot::Unknown(_) | PoolAtBoot::OfHost => return None,
         };
         let requested = self.facts.requested_next();
-        let is_of_pool = self.forecast.huge_page_size == self.facts.pool_state.huge_page_size;
-        if requested.huge_pages == HugePages::Off || requested.never_in_huge_pages() || !is_of_pool {
+        let size = self.facts.pool_state.huge_page_size;
+        let (next_size, next_needed) = match self.facts.pending {
+            // As it runs, as long as what is on disk is unknown.
+            Pending::Unknown => (size, self.crash.needed),
+            _ => (self.forecast.huge_page_size, self.forecast.needed),
+        };
+        let is_of_pool = next_size == size;
+        if requested.huge_pages == HugePages::Off || requested.never_in_huge_pages() || !is_of_pool
+        {
             return None;
         }
-        let by_server = self.forecast.needed?;
-        Some(AtBoot { pages, file, needed: self.by_others?.saturating_add(by_server), by_server })
+        let by_server = next_needed?;
+        let needed = self.by_others?.saturating_add(by_server);
+        let (is_known, smaller) = match next_boot {
+            PoolAtBoot::Unseen { .. } => (false, None),
+            // It counts anew what it does not know yet.
+            PoolAtBoot::Made { smaller, .. } => (pages >= needed, smaller.clone()),
+            _ => (true, None),
+        };
+        Some(AtBoot {
+            pages,
+            file,
+            is_known,
+            smaller: smaller.filter(|(smaller, _)| *smaller < needed),
+            needed,
+            by_server,
+        })
     }
 }

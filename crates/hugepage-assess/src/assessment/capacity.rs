@@ -28,7 +28,12 @@ pub struct HostMemory {
 
 impl HostMemory {
     /// From /proc/meminfo, for `pool`, of servers with `in_base_pages` of shared memory that is to move. `None` without `MemTotal`.
-    pub fn beside_pool(meminfo: &Meminfo, pool: &Pool, in_base_pages: Bytes, reserve_percent: u32) -> Option<Self> {
+    pub fn beside_pool(
+        meminfo: &Meminfo,
+        pool: &Pool,
+        in_base_pages: Bytes,
+        reserve_percent: u32,
+    ) -> Option<Self> {
         let in_pool = pool.page_size.times(pool.nr);
         Some(Self {
             mem_total: meminfo.mem_total?,
@@ -37,7 +42,9 @@ impl HostMemory {
             movable: in_base_pages.min(meminfo.shmem.unwrap_or_default()),
             reserve_percent,
             commit_left: meminfo.commit_left,
-            elsewhere: meminfo.hugetlb.map_or(Bytes(0), |hugetlb| hugetlb.saturating_sub(in_pool)),
+            elsewhere: meminfo
+                .hugetlb
+                .map_or(Bytes(0), |hugetlb| hugetlb.saturating_sub(in_pool)),
         })
     }
 }
@@ -61,20 +68,39 @@ impl Capacity {
     /// The capacity for pages of the size of `pool`.
     pub fn of_pool(memory: &HostMemory, pool: &Pool) -> Self {
         let size = pool.page_size;
-        let HostMemory { mem_total, available, movable, reserve_percent, commit_left, elsewhere } = *memory;
+        let HostMemory {
+            mem_total,
+            available,
+            movable,
+            reserve_percent,
+            commit_left,
+            elsewhere,
+        } = *memory;
         let usable = mem_total.saturating_sub(mem_total.percent(reserve_percent));
         let within_reserve = size.pages_within(usable.saturating_sub(elsewhere));
         let held = pool.nr.max(pool.in_use().unwrap_or_default());
         let with = |available: Bytes| {
-            let more = size.pages_within(available.saturating_sub(mem_total.percent(KEPT_AVAILABLE)));
-            held.max(held.saturating_add(more).min(size.pages_within(mem_total.saturating_sub(elsewhere))))
+            let more =
+                size.pages_within(available.saturating_sub(mem_total.percent(KEPT_AVAILABLE)));
+            held.max(
+                held.saturating_add(more)
+                    .min(size.pages_within(mem_total.saturating_sub(elsewhere))),
+            )
         };
         let (now, most) = match available {
             Some(available) => (with(available), with(available.saturating_add(movable))),
             None => (within_reserve.max(held), within_reserve.max(held)),
         };
-        let promised = commit_left.map_or(Pages(u64::MAX), |left| pool.nr.saturating_add(size.pages_within(left)));
-        Self { within_reserve, now: now.min(promised.max(held)), most, nr: pool.nr, memory: *memory }
+        let promised = commit_left.map_or(Pages(u64::MAX), |left| {
+            pool.nr.saturating_add(size.pages_within(left))
+        });
+        Self {
+            within_reserve,
+            now: now.min(promised.max(held)),
+            most,
+            nr: pool.nr,
+            memory: *memory,
+        }
     }
 
     /// The number that all outputs recommend for `pool`, where those that an output sees need `needed` pages in all: no more
@@ -88,12 +114,20 @@ impl Capacity {
     /// The bound for what is optional: what leaves `reserve_percent` to base pages, unless no more than `beside` fits there.
     pub fn comfortable(self, beside: Pages) -> Pages {
         let comfortable = self.within_reserve.min(self.most);
-        if comfortable > beside { comfortable } else { self.most }
+        if comfortable > beside {
+            comfortable
+        } else {
+            self.most
+        }
     }
 
     /// What a larger pool of `pages` leaves to base pages and the percentage that was to be left, if it leaves less.
     pub fn leaves_less(self, pages: Pages, size: PageSize) -> Option<(Bytes, u32)> {
-        let left = self.memory.mem_total.saturating_sub(self.memory.elsewhere).saturating_sub(size.times(pages));
+        let left = self
+            .memory
+            .mem_total
+            .saturating_sub(self.memory.elsewhere)
+            .saturating_sub(size.times(pages));
         (pages > self.nr.max(self.within_reserve)).then_some((left, self.memory.reserve_percent))
     }
 }
@@ -102,9 +136,12 @@ impl Facts {
     /// How many pages of `pool` this host can hold.
     pub fn capacity(&self, pool: &Pool) -> Option<Capacity> {
         let of_others = pool.page_size.times(self.others_lack.unwrap_or_default());
-        let own = self.segment.as_ref().map_or(Bytes(0), Segment::in_base_pages);
+        let own = self
+            .segment
+            .as_ref()
+            .map_or(Bytes(0), Segment::in_base_pages);
         let movable = own.saturating_add(of_others);
-        let memory = HostMemory::beside_pool(self.meminfo.as_ref()?, pool, movable, self.reserve_percent)?;
+        let memory = HostMemory::beside_pool(&self.meminfo, pool, movable, self.reserve_percent)?;
         Some(Capacity::of_pool(&memory, pool))
     }
 }

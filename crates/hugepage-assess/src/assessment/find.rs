@@ -1,8 +1,9 @@
 //! Which findings an assessment has: one function for each.
 
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, Pages};
 
-use crate::assessment::{Finding, Outlook, Severity, Status};
+use crate::assessment::{AtBoot, Finding, Outlook, Severity, Status};
 use crate::model::{Cause, HugePages, Landing, NodePools};
 
 /// Below this much shared memory, base pages are only a notice.
@@ -12,10 +13,9 @@ type Rated = Option<(Severity, Finding)>;
 
 impl Status {
     /// All findings, the most severe first; those of one severity in the order of this list.
-    pub(super) fn find(&self, needed_by_all: Option<Pages>) -> Vec<(Severity, Finding)> {
+    pub(super) fn find(&self) -> Vec<(Severity, Finding)> {
         let (facts, mut findings) = (&self.facts, Vec::new());
-        let fails = self.outlook == Outlook::Fails && !facts.requested.is_automatic_asm();
-        let hides_memory = facts.meminfo.as_ref().is_some_and(|meminfo| meminfo.is_of_lxcfs);
+        let fails = self.forecast.outlook == Outlook::Fails && !facts.requested.is_automatic_asm();
         for excess in self.excesses() {
             let finding = excess.finding();
             if !findings.iter().any(|(_, found)| *found == finding) {
@@ -28,11 +28,15 @@ impl Status {
             self.of_landing(),
             self.crash_loses(),
             self.page_tables(),
-            self.pool_wasted(needed_by_all),
+            self.pool_wasted(),
             self.outlook_unknown(),
             self.node_limit(),
-            hides_memory.then_some((Severity::Notice, Finding::HostMemoryUnknown)),
+            facts
+                .meminfo
+                .is_of_lxcfs
+                .then_some((Severity::Notice, Finding::HostMemoryUnknown)),
             self.boot_loses(),
+            self.boot_unknown(),
             self.limit_hit(),
         ];
         findings.extend(others.into_iter().flatten());
@@ -42,8 +46,13 @@ impl Status {
     }
 
     fn regressed(&self) -> Rated {
-        let loss = self.facts.past.loss.as_ref().filter(|_| self.cause != Some(Cause::Disabled))?;
-        let stands = !loss.lost.only_outlook() || matches!(self.outlook, Outlook::Mixed | Outlook::Base);
+        let loss = self
+            .facts
+            .past
+            .loss
+            .as_ref()
+            .filter(|_| self.cause != Some(Cause::Disabled))?;
+        let stands = !loss.lost.only_outlook() || self.forecast.outlook.loses();
         stands.then(|| (Severity::Warning, Finding::Regressed(loss.clone())))
     }
 
@@ -54,14 +63,18 @@ impl Status {
             Landing::Base if requested.is_automatic_asm() => return None,
             Landing::Base | Landing::Mixed | Landing::PartialThp => {
                 // Off by choice until a restart, whatever the configuration on disk asks for.
-                let is_serious = requested.huge_pages != HugePages::Off && self.is_large();
-                let severity = if is_serious { Severity::Warning } else { Severity::Notice };
-                (severity, Finding::BasePages(self.cause.unwrap_or(Cause::Unknown)))
+                let is_part = self.facts.landing() == Landing::Mixed;
+                let is_serious =
+                    requested.huge_pages != HugePages::Off && (self.is_large() || is_part);
+                let severity = Severity::warning_if(is_serious);
+                (
+                    severity,
+                    Finding::BasePages(self.cause.unwrap_or(Cause::Unknown)),
+                )
             }
-            Landing::Thp if self.facts.wants_huge_pages() => (Severity::Notice, Finding::TransparentHugePages),
-            Landing::Thp => (Severity::Notice, Finding::BasePages(Cause::Disabled)),
+            Landing::Thp => (Severity::Notice, Finding::TransparentHugePages),
             Landing::Unknown => (Severity::Notice, Finding::LandingUnknown),
-            Landing::Hugetlb if matches!(self.outlook, Outlook::Mixed | Outlook::Base) => {
+            Landing::Hugetlb if self.forecast.outlook.loses() => {
                 (Severity::Warning, Finding::RestartLoses)
             }
             Landing::Hugetlb => return None,
@@ -80,44 +93,88 @@ impl Status {
     }
 
     fn page_tables(&self) -> Rated {
-        let meminfo = self.facts.meminfo.as_ref()?;
-        let (tables, total) = meminfo.page_tables.zip(meminfo.mem_total)?;
-        let severity = if tables > total.percent(10) { Severity::Critical } else { Severity::Warning };
+        let meminfo = &self.facts.meminfo;
+        let (tables, total) = (meminfo.page_tables?, meminfo.mem_total?);
+        let severity = if tables > total.percent(10) {
+            Severity::Critical
+        } else {
+            Severity::Warning
+        };
         (tables > total.percent(5)).then_some((severity, Finding::PageTables))
     }
 
-    fn pool_wasted(&self, needed_by_all: Option<Pages>) -> Rated {
-        let (needed, share) = needed_by_all.zip(self.share)?;
+    fn pool_wasted(&self) -> Rated {
+        let (facts, share) = (&self.facts, self.share?);
+        // Whoever has a page, it is not unused, nor is it while another server lacks what does not fit.
+        let not_unused = facts.strangers.pages.saturating_add(facts.others_beyond);
+        let needed = self.needed_by_all()?.saturating_add(not_unused);
         // Pages of nodes that the server may not use are there for others.
-        let of_nodes = self.facts.pool_state.nodes.as_ref().and_then(NodePools::persistent);
+        let nodes = facts.pool_state.nodes.as_ref();
+        let of_nodes = nodes.and_then(NodePools::persistent);
         let persistent = of_nodes.unwrap_or(share.persistent);
-        let is_wasted = persistent > Pages(0) && persistent.0 >= needed.0.saturating_mul(2);
-        // Whoever can't be seen may need these pages.
-        let severity = if self.facts.knows_all_needs() { Severity::Warning } else { Severity::Notice };
+        let size = facts.pool_state.huge_page_size?;
+        let idle = size.times(persistent.saturating_sub(needed));
+        let meminfo = &facts.meminfo;
+        let is_wasted = persistent > Pages(0)
+            && (persistent.0 >= needed.0.saturating_mul(2) || meminfo.is_much(idle));
+        // Whoever can't be seen may need these pages, but a host that lacks memory needs it now.
+        let severity = Severity::warning_if(facts.knows_all_needs() || meminfo.lacks(idle));
         is_wasted.then_some((severity, Finding::PoolWasted { needed }))
     }
 
     fn outlook_unknown(&self) -> Rated {
         let of_crash = self.crash_outlook_apart() == Some(Outlook::Unknown) && !self.crash_by_start;
-        let is_unknown = self.outlook == Outlook::Unknown || of_crash;
-        (is_unknown && self.facts.wants_huge_pages()).then_some((Severity::Notice, Finding::OutlookUnknown))
+        let is_unknown = self.forecast.outlook == Outlook::Unknown || of_crash;
+        let is_of_interest = self.facts.wants_huge_pages() || self.forecast.danger.is_some();
+        (is_unknown && is_of_interest).then_some((Severity::Notice, Finding::OutlookUnknown))
     }
 
     fn node_limit(&self) -> Rated {
-        let room = self.facts.pool_state.node_room(self.needed?, self.own);
-        let is_serious = self.facts.landing() == Landing::Hugetlb || self.is_large();
-        let severity = if is_serious { Severity::Warning } else { Severity::Notice };
-        (room.shortage().is_some() && self.facts.wants_huge_pages()).then_some((severity, Finding::NodeLimit))
+        let room = self.facts.start_again().node_room();
+        let is_serious = self.facts.is_in_huge_pages() || self.is_large();
+        let severity = Severity::warning_if(is_serious);
+        (room.shortage().is_some() && self.facts.wants_huge_pages())
+            .then_some((severity, Finding::NodeLimit))
     }
 
     fn boot_loses(&self) -> Rated {
-        // What is not there, or a restart loses already, the next boot does not lose.
-        let is_kept = matches!(self.outlook, Outlook::Hugetlb | Outlook::Unknown);
-        let boot = self.at_boot().filter(|_| self.facts.landing() == Landing::Hugetlb && is_kept)?;
+        let boot = self.at_boot().filter(|_| self.is_kept())?;
+        let severity = match boot.smaller {
+            Some(_) => Severity::Warning,
+            None if boot.is_known && boot.pages < boot.needed => self.severity_at_boot(&boot),
+            None => return None,
+        };
+        Some((severity, Finding::BootLoses))
+    }
+
+    fn boot_unknown(&self) -> Rated {
+        let severity = match self.facts.next_boot.as_ref().filter(|_| self.is_kept())? {
+            PoolAtBoot::Unseen { has_systemd } => {
+                let boot = self.at_boot().filter(|boot| boot.needed > Pages(0))?;
+                if *has_systemd {
+                    self.severity_at_boot(&boot)
+                } else {
+                    Severity::Notice
+                }
+            }
+            PoolAtBoot::Unknown(_) => Severity::Notice,
+            PoolAtBoot::Made { .. } if self.at_boot().is_some_and(|boot| !boot.is_known) => {
+                Severity::Notice
+            }
+            _ => return None,
+        };
+        Some((severity, Finding::BootUnknown))
+    }
+
+    /// Whether there is something that the next boot may lose: a restart keeps it.
+    fn is_kept(&self) -> bool {
+        self.facts.is_in_huge_pages()
+            && matches!(self.forecast.outlook, Outlook::Hugetlb | Outlook::Unknown)
+    }
+
+    fn severity_at_boot(&self, boot: &AtBoot) -> Severity {
         let asks_on = self.facts.requested_next().huge_pages == HugePages::On;
-        let is_serious = boot.server_lacks() && asks_on && !self.may_get_more(&boot);
-        let severity = if is_serious { Severity::Warning } else { Severity::Notice };
-        (boot.pages < boot.needed).then_some((severity, Finding::BootLoses))
+        Severity::warning_if(boot.server_lacks() && asks_on && !self.may_get_more(boot))
     }
 
     fn limit_hit(&self) -> Rated {
@@ -127,8 +184,9 @@ impl Status {
 
     /// What a crash would get, if a finding of its own may be about it: of a server in huge pages, beside findings on the restart.
     fn crash_outlook_apart(&self) -> Option<Outlook> {
-        let is_apart = self.of_pending || self.crash.outlook != self.outlook;
-        self.crash_outlook().filter(|_| is_apart && self.facts.landing() == Landing::Hugetlb)
+        let is_apart = self.of_pending || self.crash.outlook != self.forecast.outlook;
+        self.crash_outlook()
+            .filter(|_| is_apart && self.facts.is_in_huge_pages())
     }
 
     fn is_large(&self) -> bool {

@@ -1,10 +1,9 @@
 //! Limits that the kernel checks when a process touches a page, not when it reserves one: a server starts, and is killed later.
 
+use hugepage_kernel::Bytes;
 use hugepage_kernel::cgroups::cgroup::CgroupLimit;
-use hugepage_kernel::{Bytes, Pages};
 
-use crate::assessment::{Finding, Outlook, Severity, Status};
-use crate::model::{Landing, PoolState};
+use crate::assessment::{Finding, Outlook, Severity, Start, Status};
 
 /// A limit that is too low.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,19 +27,39 @@ pub struct Excess {
 impl Excess {
     /// What is found.
     pub const fn finding(&self) -> Finding {
-        if self.is_shared { Finding::SharedLimit } else { Finding::CgroupBelowSegment }
+        if self.is_shared {
+            Finding::SharedLimit
+        } else {
+            Finding::CgroupBelowSegment
+        }
     }
 }
 
-impl PoolState {
-    /// The limits that are below what a server touches that has `own` pages now and will have `needed`, the most severe first.
-    pub fn excesses(&self, needed: Pages, own: Pages) -> Vec<Excess> {
-        let (Some(page), Some(limits)) = (self.huge_page_size, &self.limits) else { return Vec::new() };
-        let (size, own) = (page.times(needed), page.times(own));
+impl Start<'_> {
+    /// The limits that are below what it touches, the most severe first.
+    pub fn excesses(&self) -> Vec<Excess> {
+        let found = self.pool_state;
+        let (Some(page), Some(limits), Some(needed)) =
+            (found.huge_page_size, &found.limits, self.needed())
+        else {
+            return Vec::new();
+        };
+        let (size, own) = (page.times(needed), page.times(self.own));
         let excess = |level: &CgroupLimit| {
-            let (limit, need) = (level.limit, level.promised_with(own, size).unwrap_or(size).max(size));
+            let (limit, need) = (
+                level.limit,
+                level.promised_with(own, size).unwrap_or(size).max(size),
+            );
             let (is_shared, path) = (limit >= size, level.path.clone());
-            let excess = Excess { is_shared, path, limit, need, size, is_now: true, severity: Severity::Critical };
+            let excess = Excess {
+                is_shared,
+                path,
+                limit,
+                need,
+                size,
+                is_now: true,
+                severity: Severity::Critical,
+            };
             (limit < need).then_some(excess)
         };
         let mut found: Vec<_> = limits.fault.iter().filter_map(excess).collect();
@@ -53,19 +72,26 @@ impl Status {
     /// The limits that the running segment exceeds, then those that the next start's will.
     pub fn excesses(&self) -> Vec<Excess> {
         let (facts, mut found) = (&self.facts, Vec::new());
-        if let (Landing::Hugetlb, Some(needed)) = (facts.landing(), self.needed) {
-            found = facts.pool_state.excesses(needed, self.own);
+        if facts.is_in_huge_pages() {
+            found = facts.start_again().excesses();
         }
-        let severity = match self.outlook {
-            Outlook::Hugetlb | Outlook::Mixed => Severity::Critical,
-            Outlook::Unknown => Severity::Warning,
-            Outlook::Base | Outlook::Fails => return found,
+        let severity = match (self.forecast.outlook, &self.forecast.danger) {
+            (Outlook::Fails, Some(danger)) if danger.is_signal => Severity::Critical,
+            (Outlook::Hugetlb | Outlook::Mixed, _) => Severity::Critical,
+            (Outlook::Unknown, _) => Severity::Warning,
+            (Outlook::Base | Outlook::Fails, _) => return found,
         };
-        let (next, Some(needed)) = (facts.next_pool_state(), self.forecast.needed) else { return found };
-        let own = if next.huge_page_size == facts.pool_state.huge_page_size { self.own } else { Pages(0) };
-        for excess in next.excesses(needed, own) {
-            if !found.iter().any(|known| known.path == excess.path && known.need >= excess.need) {
-                found.push(Excess { is_now: false, severity: excess.severity.min(severity), ..excess });
+        let next = facts.start_next();
+        for excess in next.iter().flat_map(Start::excesses) {
+            if !found
+                .iter()
+                .any(|known| known.path == excess.path && known.need >= excess.need)
+            {
+                found.push(Excess {
+                    is_now: false,
+                    severity: excess.severity.min(severity),
+                    ..excess
+                });
             }
         }
         found

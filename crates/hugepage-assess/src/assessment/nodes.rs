@@ -8,7 +8,8 @@ use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
 use hugepage_kernel::{Bytes, Pages};
 
-use crate::model::{NodePools, PoolFact, PoolState};
+use crate::assessment::Start;
+use crate::model::{NodePools, PoolFact};
 
 /// What the allowed nodes have for a server once it has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +25,23 @@ pub enum NodeRoom {
 impl NodeRoom {
     /// The pages that the nodes have, if they are too few.
     pub const fn shortage(self) -> Option<Pages> {
-        if let Self::Short(pages) = self { Some(pages) } else { None }
+        if let Self::Short(pages) = self {
+            Some(pages)
+        } else {
+            None
+        }
     }
 }
 
-impl PoolState {
-    /// For a start that needs `needed` pages of a server that has `own` of the pool now.
-    pub fn node_room(&self, needed: Pages, own: Pages) -> NodeRoom {
-        let (Some(nodes), PoolFact::Known(pool)) = (&self.nodes, &self.pool) else { return NodeRoom::Enough };
+impl Start<'_> {
+    /// What the nodes that it may use have for it.
+    pub fn node_room(&self) -> NodeRoom {
+        let found = self.pool_state;
+        let (Some(nodes), PoolFact::Known(pool), Some(needed)) =
+            (&found.nodes, &found.pool, self.needed())
+        else {
+            return NodeRoom::Enough;
+        };
         let usable = nodes.usable();
         let bounds = |shares: &[&NodePool]| {
             let all = sum(&nodes.pools.iter().collect::<Vec<_>>(), |pool| pool.nr);
@@ -42,10 +52,13 @@ impl PoolState {
             }
             // The most that other processes can have on these nodes.
             let here = sum(shares, |pool| pool.nr.saturating_sub(pool.free));
-            let others = pool.in_use().unwrap_or(pool.nr).saturating_sub(own);
+            let others = pool.in_use().unwrap_or(pool.nr).saturating_sub(self.own);
             let others = others.min(here.saturating_add(pool.promised().unwrap_or(pool.nr)));
             let free = sum(shares, |pool| pool.free);
-            (lasting.saturating_sub(others), lasting.min(free.saturating_add(own)))
+            (
+                lasting.saturating_sub(others),
+                lasting.min(free.saturating_add(self.own)),
+            )
         };
         let (low, high) = bounds(&usable);
         if high < needed && nodes.is_restricted() {
@@ -55,9 +68,13 @@ impl PoolState {
             return NodeRoom::Unknown;
         }
         let counts = || usable.iter().map(|share| share.pool.persistent());
-        let differ = counts().max().unwrap_or_default() > counts().min().unwrap_or_default().saturating_add(Pages(1));
+        let differ = counts().max().unwrap_or_default()
+            > counts().min().unwrap_or_default().saturating_add(Pages(1));
         // A policy that can't be seen may allow one node alone.
-        match nodes.may_be_fewer() && differ && usable.iter().any(|share| bounds(&[share]).0 < needed) {
+        match nodes.may_be_fewer()
+            && differ
+            && usable.iter().any(|share| bounds(&[share]).0 < needed)
+        {
             true => NodeRoom::Unknown,
             false => NodeRoom::Enough,
         }
@@ -67,7 +84,8 @@ impl PoolState {
 impl NodePools {
     /// The pages that the allowed nodes keep when nobody uses them; `None` if the server may use all nodes.
     pub fn persistent(&self) -> Option<Pages> {
-        self.is_restricted().then(|| sum(&self.usable(), Pool::persistent))
+        self.is_restricted()
+            .then(|| sum(&self.usable(), Pool::persistent))
     }
 
     /// Whether the server may use `node`; `None` if that can't be seen.
@@ -81,7 +99,9 @@ impl NodePools {
 }
 
 fn sum(shares: &[&NodePool], count: impl Fn(&Pool) -> Pages) -> Pages {
-    shares.iter().fold(Pages(0), |sum, share| sum.saturating_add(count(&share.pool)))
+    shares.iter().fold(Pages(0), |sum, share| {
+        sum.saturating_add(count(&share.pool))
+    })
 }
 
 /// A host's nodes as one server sees them.
@@ -113,12 +133,23 @@ pub struct NodeRow {
 impl Placement {
     /// The nodes, ascending.
     pub fn rows(&self) -> Vec<NodeRow> {
-        let here = |node| Some(self.segment.as_ref()?.get(&node).copied().unwrap_or_default());
+        let here = |node| {
+            Some(
+                self.segment
+                    .as_ref()?
+                    .get(&node)
+                    .copied()
+                    .unwrap_or_default(),
+            )
+        };
         // The kernel counts reservations for the host; of a single node these are its own.
         let resv = self.pool.resv.filter(|_| self.nodes.pools.len() == 1);
         let row = |share: &NodePool| NodeRow {
             node: share.node,
-            pool: Pool { resv: resv.or(share.pool.resv), ..share.pool.clone() },
+            pool: Pool {
+                resv: resv.or(share.pool.resv),
+                ..share.pool.clone()
+            },
             memory: share.memory,
             segment: here(share.node),
             allowed: self.nodes.allows(share.node),

@@ -2,75 +2,89 @@
 
 use hugepage_kernel::Pages;
 use hugepage_kernel::memory::pool::Pool;
-use serde::{Deserialize, Serialize};
 
-use crate::assessment::NodeRoom;
-use crate::model::{HugePages, LockLimit, PoolFact, PoolState, Requested};
+use crate::assessment::{NodeRoom, Start};
+use crate::model::{HugePages, LockLimit, PoolFact};
 
-/// What the next start would get.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outlook {
-    /// Huge pages, certainly.
-    Hugetlb,
-    /// Huge pages for a part, base pages for the rest (Oracle).
-    Mixed,
-    /// Base pages, without a message of the server.
-    Base,
-    /// Nothing: `huge_pages = on`, and huge pages are not available.
-    Fails,
-    /// Huge pages or not, by facts that are not visible, or on surplus pages that the kernel may or may not find.
-    #[serde(other)]
-    Unknown,
+words! {
+    /// What the next start would get.
+    #[derive(Default)]
+    pub enum Outlook {
+        /// Huge pages, certainly.
+        Hugetlb,
+        /// Huge pages for a part, base pages for the rest (Oracle).
+        Mixed,
+        /// Base pages, without a message of the server.
+        Base,
+        /// Nothing: no huge pages with `huge_pages = on`, or no memory.
+        Fails,
+        /// Huge pages or not, by facts that are not visible, or on surplus pages that the kernel may or may not find.
+        #[default]
+        #[serde(other)]
+        Unknown,
+    }
 }
 
 impl Outlook {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Hugetlb, Self::Mixed, Self::Base, Self::Fails, Self::Unknown];
+    /// Whether the start succeeds, but not in huge pages as a whole.
+    pub const fn loses(self) -> bool {
+        matches!(self, Self::Mixed | Self::Base)
+    }
+}
 
-    /// For a server that asks for `needed` pages of the pool and has `own` of it now.
-    pub fn of_start(requested: &Requested, needed: Option<Pages>, own: Pages, pool_state: &PoolState) -> Self {
-        if pool_state.lock_limit.is_some_and(LockLimit::prevents_start) {
-            return Self::Fails;
+impl Start<'_> {
+    /// The pool, divided; `None` if it is unknown.
+    pub fn share(&self) -> Option<Share> {
+        Share::of_server(self.pool_state.pool.known()?, self.own)
+    }
+
+    /// The pages that it would land in, as far as the pool and its limits decide.
+    pub(super) fn landing(&self) -> Outlook {
+        let (requested, lock_limit) = (&self.requested, self.pool_state.lock_limit);
+        if lock_limit.is_some_and(LockLimit::prevents_start) {
+            return Outlook::Fails;
         }
         let refused = match requested.huge_pages {
-            HugePages::Off => return Self::Base,
-            HugePages::Try => Self::Base,
-            HugePages::On => Self::Fails,
+            HugePages::Off => return Outlook::Base,
+            HugePages::Try => Outlook::Base,
+            HugePages::On => Outlook::Fails,
         };
         if requested.never_in_huge_pages() {
             return refused;
         }
-        let (pool, needed) = match (&pool_state.pool, needed) {
+        let (pool, needed) = match (&self.pool_state.pool, self.needed()) {
             (PoolFact::Unsupported(..), _) => return refused,
             (PoolFact::Known(pool), Some(needed)) => (pool, needed),
-            _ => return Self::Unknown,
+            _ => return Outlook::Unknown,
         };
         let bytes = pool.page_size.times(needed);
-        if pool_state.lock_limit.is_some_and(|limit| limit.refuses(bytes)) || pool_state.allowed(own) < needed {
+        if lock_limit.is_some_and(|limit| limit.refuses(bytes)) || self.allowed() < needed {
             return refused;
         }
-        let may_refuse = pool_state.lock_limit.is_some_and(|limit| limit.may_refuse(bytes));
-        match Share::of_server(pool, own) {
-            None => Self::Unknown,
+        let may_refuse = lock_limit.is_some_and(|limit| limit.may_refuse(bytes));
+        match self.share() {
+            None => Outlook::Unknown,
             Some(share) if share.guaranteed >= needed => {
-                match (pool_state.node_room(needed, own), &pool_state.limits) {
+                match (self.node_room(), self.pool_state.sees_limits()) {
                     (NodeRoom::Short(_), _) => refused,
-                    _ if may_refuse => Self::Unknown,
-                    (NodeRoom::Enough, Some(limits)) if !limits.hidden_levels => Self::Hugetlb,
-                    _ => Self::Unknown,
+                    (NodeRoom::Enough, true) if !may_refuse => Outlook::Hugetlb,
+                    _ => Outlook::Unknown,
                 }
             }
-            Some(share) if share.hopeful >= needed => Self::Unknown,
+            Some(share) if share.hopeful >= needed => Outlook::Unknown,
             // Oracle asks the kernel for what is missing, and only the kernel knows what it can give.
-            Some(_) if requested.asks_kernel() => Self::Unknown,
-            Some(share) if refused == Self::Base && requested.may_mix() && share.guaranteed > Pages(0) => Self::Mixed,
+            Some(_) if requested.asks_kernel() => Outlook::Unknown,
+            Some(share)
+                if refused == Outlook::Base
+                    && requested.may_mix()
+                    && share.guaranteed > Pages(0) =>
+            {
+                Outlook::Mixed
+            }
             Some(_) => refused,
         }
     }
 }
-
-shown_as_serialized!(Outlook);
 
 /// A pool divided between one server and all other processes. Verified on real servers in both directions: a server
 /// gets its pages after a restart exactly if `guaranteed` reaches its need.
@@ -95,7 +109,15 @@ impl Share {
         let guaranteed = persistent.saturating_sub(others);
         // Pages that the server gives back are surplus pages first.
         let surplus_of_others = pool.surplus.unwrap_or_default().saturating_sub(own);
-        let new_surplus = pool.overcommit.unwrap_or_default().saturating_sub(surplus_of_others);
-        Some(Self { persistent, others, guaranteed, hopeful: guaranteed.saturating_add(new_surplus) })
+        let new_surplus = pool
+            .overcommit
+            .unwrap_or_default()
+            .saturating_sub(surplus_of_others);
+        Some(Self {
+            persistent,
+            others,
+            guaranteed,
+            hopeful: guaranteed.saturating_add(new_surplus),
+        })
     }
 }

@@ -16,7 +16,11 @@ const ENTRY: u64 = 8;
 const PMD_TABLE: u64 = 4 << 10;
 const PMD_RANGE: u64 = 1 << 30;
 /// Whether kernels of this machine share them (`CONFIG_ARCH_WANT_HUGE_PMD_SHARE`).
-const SHARES_PMD_TABLES: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
+const SHARES_PMD_TABLES: bool = cfg!(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "riscv64"
+));
 
 /// The sum over a server's processes. `None`: no process could be read, or this kernel does not show the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,13 +39,19 @@ pub struct PageTables {
 
 impl PageTables {
     /// Adds up the processes whose page tables are known.
-    pub fn sum<'a>(statuses: impl Iterator<Item = &'a ProcessStatus> + Clone, base: PageSize) -> Self {
+    pub fn sum<'a>(
+        statuses: impl Iterator<Item = &'a ProcessStatus> + Clone,
+        base: PageSize,
+    ) -> Self {
         let known = statuses.filter(|status| status.page_tables.is_some());
         let tables = || known.clone().filter_map(|status| status.page_tables);
-        let Some(min) = tables().min() else { return Self::default() };
+        let Some(min) = tables().min() else {
+            return Self::default();
+        };
         // Of each process huge pages free as many as its shared pages fill, but the page tables of private memory stay.
-        let freed =
-            |status: &ProcessStatus| Some(table(status.rss_shmem?, base).min(status.page_tables?.saturating_sub(min)));
+        let freed = |status: &ProcessStatus| {
+            Some(table(status.rss_shmem?, base).min(status.page_tables?.saturating_sub(min)))
+        };
         let mut parts = known.clone().map(freed);
         Self {
             processes: tables().map(|_| 1).sum(),
@@ -75,7 +85,11 @@ pub fn tables(processes: u64, segment: Bytes, page_size: PageSize) -> Bytes {
         return Bytes(table(segment, page_size).0.saturating_mul(processes));
     }
     // Both ends of the segment lie in ranges that it does not fill.
-    Bytes((2 * PMD_TABLE).saturating_mul(processes).saturating_add(ranges.saturating_mul(PMD_TABLE)))
+    Bytes(
+        (2 * PMD_TABLE)
+            .saturating_mul(processes)
+            .saturating_add(ranges.saturating_mul(PMD_TABLE)),
+    )
 }
 
 /// The page table that maps `size` on pages of `page_size`, all of it touched.
@@ -107,39 +121,74 @@ mod tests {
     fn a_table_takes_eight_bytes_a_page() {
         assert_eq!(table(Bytes(GB), base()).0 * 1024, 2 * GB);
         assert_eq!(table(Bytes(10 * GB), base()), Bytes(20 << 20));
-        assert_eq!(table(Bytes(10 * GB), PageSize::from_kib(2048).unwrap()), Bytes(40 * KB));
-        assert_eq!(table(Bytes(u64::MAX), PageSize::new(1).unwrap()), Bytes(u64::MAX));
+        assert_eq!(
+            table(Bytes(10 * GB), PageSize::from_kib(2048).unwrap()),
+            Bytes(40 * KB)
+        );
+        assert_eq!(
+            table(Bytes(u64::MAX), PageSize::new(1).unwrap()),
+            Bytes(u64::MAX)
+        );
     }
 
     /// 60 processes on 4 GB: the host was seen to have 296 kB, where tables of their own would take 960 kB.
     #[test]
     fn processes_share_the_tables_of_hugetlb_pages() {
         let huge = PageSize::from_kib(2048).unwrap();
-        assert_eq!(tables(60, Bytes(4 * GB), huge), Bytes((60 * 8 + 3 * 4) * KB));
-        assert_eq!(tables(1000, Bytes(64 * GB), huge), Bytes((8000 + 63 * 4) * KB));
+        assert_eq!(
+            tables(60, Bytes(4 * GB), huge),
+            Bytes((60 * 8 + 3 * 4) * KB)
+        );
+        assert_eq!(
+            tables(1000, Bytes(64 * GB), huge),
+            Bytes((8000 + 63 * 4) * KB)
+        );
         // Below 2 GB it need not cover an aligned range.
         assert_eq!(tables(60, Bytes(2 * GB - 1), huge), Bytes(60 * 8 * KB));
         assert_eq!(tables(60, Bytes(4 * GB), base()), Bytes(60 * 8 * KB * KB));
-        assert_eq!(tables(60, Bytes(4 * GB), PageSize::from_kib(1 << 20).unwrap()), Bytes(60 * 4 * 8));
+        assert_eq!(
+            tables(60, Bytes(4 * GB), PageSize::from_kib(1 << 20).unwrap()),
+            Bytes(60 * 4 * 8)
+        );
         assert_eq!(tables(u64::MAX, Bytes(u64::MAX), huge), Bytes(u64::MAX));
     }
 
     #[test]
     fn what_remains_is_never_below_the_smallest_process() {
-        let processes = [process(100, 0), process(8608, 4_300 << 20), process(300, GB)];
+        let processes = [
+            process(100, 0),
+            process(8608, 4_300 << 20),
+            process(300, GB),
+        ];
         let sum = PageTables::sum(processes.iter(), base());
         assert_eq!((sum.processes, sum.total), (3, Some(Bytes(9008 * KB))));
-        assert_eq!((sum.max, sum.min), (Some(Bytes(8608 * KB)), Some(Bytes(100 * KB))));
+        assert_eq!(
+            (sum.max, sum.min),
+            (Some(Bytes(8608 * KB)), Some(Bytes(100 * KB)))
+        );
         // 8608 kB less the 8600 kB of 4300 MB would leave 8 kB, which no process has: 100 kB stay. The third keeps 100.
         assert_eq!(sum.on_huge_pages(), Some(Bytes(300 * KB)));
-        assert_eq!(sum.at(500, Bytes(10 * GB), base()), Some(Bytes(500 * (100 * KB + (20 << 20)))));
+        assert_eq!(
+            sum.at(500, Bytes(10 * GB), base()),
+            Some(Bytes(500 * (100 * KB + (20 << 20))))
+        );
     }
 
     #[test]
     fn unknown_is_not_zero() {
         let nothing = PageTables::sum([].iter(), base());
-        assert_eq!((nothing.total, nothing.on_huge_pages(), nothing.at(1, Bytes(1), base())), (None, None, None));
-        let old_kernel = ProcessStatus { page_tables: Some(Bytes(KB)), ..ProcessStatus::default() };
+        assert_eq!(
+            (
+                nothing.total,
+                nothing.on_huge_pages(),
+                nothing.at(1, Bytes(1), base())
+            ),
+            (None, None, None)
+        );
+        let old_kernel = ProcessStatus {
+            page_tables: Some(Bytes(KB)),
+            ..ProcessStatus::default()
+        };
         let sum = PageTables::sum([old_kernel].iter(), base());
         assert_eq!((sum.total, sum.on_huge_pages()), (Some(Bytes(KB)), None));
     }

@@ -1,11 +1,12 @@
 //! One record for every start and every change of state of an instance, and what was lost between two of them.
 
+pub mod key;
 pub mod record;
 
-use hugepage_kernel::PageSize;
 use humantime::parse_rfc3339;
 
 use crate::assessment::Outlook;
+pub use crate::history::key::InstanceKey;
 use crate::history::record::Before;
 pub use crate::history::record::{Event, Record};
 use crate::model::{Cause, Landing, Loss, Lost, PageKind};
@@ -20,13 +21,18 @@ pub fn regression(before: &Before, now: &Record) -> Option<Lost> {
     }
     // An unknown landing is neither better nor worse than another.
     rank(before.landed_in).and(rank(now.landed_in))?;
-    let kind = |landing, size: Option<u64>| PageKind { landing, size: size.and_then(PageSize::new) };
+    let kind = |landing, size| PageKind { landing, size };
     let had = kind(before.landed_in, before.page_size);
-    if let Some(lost) = lost_pages(had, kind(now.landed_in, now.page_size)) {
-        return Some(lost);
+    let lost = lost_pages(had, kind(now.landed_in, now.page_size));
+    if lost.is_some() {
+        return lost;
     }
-    let is_unsafe = matches!(now.restart_outlook, Outlook::Mixed | Outlook::Base | Outlook::Fails);
-    let was_safe = before.landed_in == Landing::Hugetlb && before.restart_outlook == Outlook::Hugetlb;
+    let is_unsafe = matches!(
+        now.restart_outlook,
+        Outlook::Mixed | Outlook::Base | Outlook::Fails
+    );
+    let was_safe =
+        before.landed_in == Landing::Hugetlb && before.restart_outlook == Outlook::Hugetlb;
     (now.landed_in == Landing::Hugetlb && was_safe && is_unsafe).then_some(Lost::Outlook(had))
 }
 
@@ -47,10 +53,26 @@ impl Record {
         Some(lost)
     }
 
+    /// What the record is of, if `before` is the previous one: a change of transparent huge pages has an event of its own.
+    pub fn event_since(&self, before: &Self) -> Event {
+        let (was, is) = (before.landed_in, self.landed_in);
+        if self.event != Event::Change || !(was.is_transparent() || is.is_transparent()) {
+            return self.event;
+        }
+        match rank(was).zip(rank(is)) {
+            Some((was, is)) if was < is => Event::Collapse,
+            Some((was, is)) if was > is => Event::Split,
+            _ => self.event,
+        }
+    }
+
     /// The loss that the record has, as an assessment takes it; `None` if nothing was lost.
     pub fn loss(&self) -> Option<Loss> {
         let lost = regression(self.lost.as_ref()?, self)?;
-        Some(Loss { at: parse_rfc3339(&self.recorded_at).ok()?, lost })
+        Some(Loss {
+            at: parse_rfc3339(&self.recorded_at).ok()?,
+            lost,
+        })
     }
 }
 

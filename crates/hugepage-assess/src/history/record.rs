@@ -1,8 +1,12 @@
 //! One line of the history: a checksum, and the state as JSON that text tools can read.
 
+use hugepage_kernel::next_boot::BootLook;
+use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::assessment::{Outlook, Status, Threat};
+use crate::columns::{self, Value};
+use crate::history::InstanceKey;
 use crate::model::{Cause, Landing};
 
 /// The version of the format. A line of another version is skipped, not damaged.
@@ -11,7 +15,7 @@ pub const VERSION: u32 = 1;
 pub const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// The server started.
@@ -19,7 +23,14 @@ pub enum Event {
     /// A backend crashed, and shared memory was allocated anew under the same postmaster.
     CrashRestart,
     /// The state changed while the server ran.
+    #[default]
     Change,
+    /// The segment has transparent huge pages since the last record, as after `hugepage-sidecar collapse`.
+    Collapse,
+    /// It has lost transparent huge pages while the server ran, as by swap.
+    Split,
+    /// `watch` found its data directory removed, or root said that it will not run here any more.
+    Gone,
 }
 
 impl Event {
@@ -29,6 +40,9 @@ impl Event {
             Self::Start => "start",
             Self::CrashRestart => "crash restart",
             Self::Change => "change",
+            Self::Collapse => "collapse",
+            Self::Split => "split",
+            Self::Gone => "gone",
         }
     }
 
@@ -39,7 +53,7 @@ impl Event {
 }
 
 /// The instance of a record. A copy of a data directory elsewhere is another instance, without the history of its origin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceIdentity {
     /// The host's name.
     pub machine: String,
@@ -56,13 +70,15 @@ impl InstanceIdentity {
     /// one that pg_upgrade made from it (another system identifier, a newer major), to which the file was copied.
     pub fn is_past_of(&self, now: &Self) -> bool {
         let same_cluster = self.system_identifier == now.system_identifier;
-        let upgraded = !same_cluster && self.server_version_num / 10_000 < now.server_version_num / 10_000;
-        self.machine == now.machine && (upgraded || (same_cluster && self.directory == now.directory))
+        let upgraded =
+            !same_cluster && self.server_version_num / 10_000 < now.server_version_num / 10_000;
+        self.machine == now.machine
+            && (upgraded || (same_cluster && self.directory == now.directory))
     }
 }
 
 /// The state at one moment. Sizes are in bytes, counters in pages; `None` is unknown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// [`VERSION`].
     pub v: u32,
@@ -82,27 +98,39 @@ pub struct Record {
     pub boot_id: Option<String>,
     /// The instance.
     pub instance: InstanceIdentity,
+    /// Its key on this host; `None` in a history of the server's own, which is in its directory, and in older ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<InstanceKey>,
+    /// The mount point above its directory, or above `host_directory`; `None` where `key` is, and in older records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mount: Option<String>,
+    /// Of a container: the directory of the host that it has above its data directory or home; `None` where `key` is, and in older records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_directory: Option<String>,
     /// The inode of the segment's mapping, by which another process finds the record of the running server; `None` if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub segment: Option<u64>,
     /// `hugetlb`, `thp`, `partial thp`, `base`, `unknown`.
     pub landed_in: Landing,
     /// Page size of the mapping.
-    pub page_size: Option<u64>,
+    pub page_size: Option<PageSize>,
     /// The main segment.
-    pub shared_memory: Option<u64>,
+    pub shared_memory: Option<Bytes>,
     /// Pages that it has or would take.
-    pub pages_needed: Option<u64>,
+    pub pages_needed: Option<Pages>,
+    /// The size of those pages; `None` in older records, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub huge_page_size: Option<PageSize>,
     /// The pool's pages, surplus included.
-    pub nr_hugepages: Option<u64>,
+    pub nr_hugepages: Option<Pages>,
     /// The untouched pages of the pool.
-    pub free_hugepages: Option<u64>,
+    pub free_hugepages: Option<Pages>,
     /// The free pages that are reserved.
-    pub resv_hugepages: Option<u64>,
+    pub resv_hugepages: Option<Pages>,
     /// The pages above the size that the pool was set to.
-    pub surplus_hugepages: Option<u64>,
+    pub surplus_hugepages: Option<Pages>,
     /// Page tables of the host.
-    pub page_tables: Option<u64>,
+    pub page_tables: Option<Bytes>,
     /// `hugetlb`, `base`, `fails`, `unknown`.
     pub restart_outlook: Outlook,
     /// Why the segment is not as asked.
@@ -114,6 +142,9 @@ pub struct Record {
     pub lost: Option<Before>,
     /// What was lost or changed, as text.
     pub detail: Option<String>,
+    /// The first look after a boot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot: Option<BootLook>,
 }
 
 /// The state that a regression lost.
@@ -124,7 +155,7 @@ pub struct Before {
     /// As in [`Record`].
     pub landed_in: Landing,
     /// As in [`Record`].
-    pub page_size: Option<u64>,
+    pub page_size: Option<PageSize>,
     /// As in [`Record`].
     pub restart_outlook: Outlook,
 }
@@ -141,42 +172,84 @@ impl Before {
     }
 }
 
+/// A line of a history, with its line feed: eight hexadecimal digits of CRC-32, a space, and JSON.
+pub fn line(content: &impl Serialize) -> String {
+    let json = serde_json::to_string(content).unwrap_or_default();
+    format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
+}
+
+/// A line of the history of boots.
+#[derive(Serialize, Deserialize)]
+struct BootLine {
+    v: u32,
+    boot: BootLook,
+}
+
+/// The line of a boot.
+pub fn line_of_boot(look: &BootLook) -> String {
+    line(&BootLine {
+        v: VERSION,
+        boot: look.clone(),
+    })
+}
+
+/// The boot of a line without its line feed; `None` if it has none that is known here.
+pub fn boot_of(line: &str) -> Option<BootLook> {
+    let line: BootLine = serde_json::from_slice(Record::json_of(line.as_bytes())?).ok()?;
+    (line.v == VERSION).then_some(line.boot)
+}
+
 /// Only the threats that this version knows; a later version may have more.
 fn known_threats<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Threat>, D::Error> {
-    let names = Vec::<serde_json::Value>::deserialize(deserializer)?;
-    Ok(names.into_iter().filter_map(|name| serde_json::from_value(name).ok()).collect())
+    let names = Vec::<Value>::deserialize(deserializer)?;
+    Ok(names
+        .into_iter()
+        .filter_map(|name| serde_json::from_value(name).ok())
+        .collect())
+}
+
+/// A value of a record in a sentence.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) if !parts.is_empty() => {
+            let parts: Vec<_> = parts.iter().map(shown).collect();
+            parts.join(" and ")
+        }
+        Value::Array(_) | Value::Null => "none".to_owned(),
+        number => number.to_string(),
+    }
 }
 
 impl Record {
     /// The record of an assessment of `instance`, without what only its observer knows: when it started, and where.
-    pub fn new(event: Event, recorded_at: String, instance: InstanceIdentity, status: &Status) -> Self {
+    pub fn new(
+        event: Event,
+        recorded_at: String,
+        instance: InstanceIdentity,
+        status: &Status,
+    ) -> Self {
         let facts = &status.facts;
-        let pool = facts.pool_state.pool.known();
+        let pool = facts.pool();
         Self {
             v: VERSION,
             recorded_at,
             event,
-            generation: 0,
-            postmaster_start: String::new(),
-            server_version: String::new(),
-            host: String::new(),
-            boot_id: None,
             instance,
-            segment: None,
             landed_in: facts.landing(),
-            page_size: facts.page_size().map(|size| size.bytes().0),
-            shared_memory: facts.segment.as_ref().map(|segment| segment.size.0),
-            pages_needed: status.needed.map(|pages| pages.0),
-            nr_hugepages: pool.map(|pool| pool.nr.0),
-            free_hugepages: pool.map(|pool| pool.free.0),
-            resv_hugepages: pool.and_then(|pool| pool.resv).map(|pages| pages.0),
-            surplus_hugepages: pool.and_then(|pool| pool.surplus).map(|pages| pages.0),
-            page_tables: facts.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables).map(|size| size.0),
-            restart_outlook: status.outlook,
+            page_size: facts.page_size(),
+            shared_memory: facts.segment_size(),
+            pages_needed: status.crash.needed,
+            huge_page_size: facts.pool_state.huge_page_size,
+            nr_hugepages: pool.map(|pool| pool.nr),
+            free_hugepages: pool.map(|pool| pool.free),
+            resv_hugepages: pool.and_then(|pool| pool.resv),
+            surplus_hugepages: pool.and_then(|pool| pool.surplus),
+            page_tables: facts.meminfo.page_tables,
+            restart_outlook: status.forecast.outlook,
             cause: status.cause,
             threats: status.threats(),
-            lost: None,
-            detail: None,
+            ..Self::default()
         }
     }
 
@@ -187,20 +260,20 @@ impl Record {
 
     /// The changes since `previous`, one phrase each. Counters that change on every busy host do not count.
     pub fn changes_since(&self, previous: &Self) -> Vec<String> {
-        let shown = |value: Option<String>| value.unwrap_or("none".to_owned());
-        let state = |record: &Self| {
-            let threats: Vec<_> = record.threats.iter().map(Threat::to_string).collect();
-            [
-                ("landed_in", record.landed_in.to_string()),
-                ("page_size", shown(record.page_size.map(|size| size.to_string()))),
-                ("restart_outlook", record.restart_outlook.to_string()),
-                ("cause", shown(record.cause.map(|cause| cause.to_string()))),
-                ("nr_hugepages", shown(record.nr_hugepages.map(|pages| pages.to_string()))),
-                ("threats", shown(Some(threats.join(" and ")).filter(|threats| !threats.is_empty()))),
-            ]
-        };
-        let changed = state(previous).into_iter().zip(state(self)).filter(|(was, is)| was != is);
-        changed.map(|((name, was), (_, is))| format!("{name} from {was} to {is}")).collect()
+        const COMPARED: [&str; 6] = [
+            "landed_in",
+            "page_size",
+            "restart_outlook",
+            "cause",
+            "nr_hugepages",
+            "threats",
+        ];
+        let (was, is) = (columns::value(previous), columns::value(self));
+        COMPARED
+            .into_iter()
+            .filter(|name| was[name] != is[name])
+            .map(|name| format!("{name} from {} to {}", shown(&was[name]), shown(&is[name])))
+            .collect()
     }
 
     /// Appends the changes to what was lost.
@@ -209,10 +282,9 @@ impl Record {
         self.detail = (!parts.is_empty()).then(|| parts.join("; "));
     }
 
-    /// The line, with its line feed: eight hexadecimal digits of CRC-32, a space, and JSON.
+    /// Its line.
     pub fn to_line(&self) -> String {
-        let json = serde_json::to_string(self).unwrap_or_default();
-        format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
+        line(self)
     }
 
     /// The JSON of a line without its line feed; `None` if the line is damaged.

@@ -1,13 +1,14 @@
 //! What is known of one server and its host: the input of every assessment.
 
 use hugepage_kernel::memory::meminfo::Meminfo;
+use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    Cause, CrashRecovery, CurrentStart, Landing, Loss, OtherPool, PagesOfStrangers, Pending, PoolHolder, PoolState,
-    Requested, Segment,
+    Cause, CrashRecovery, CurrentStart, Landing, Loss, PagesOfStrangers, Pending, PoolHolder,
+    PoolState, Requested, Segment,
 };
 
 /// All that an assessment needs, gathered before it; `None` for what could not be read.
@@ -20,8 +21,8 @@ pub struct Facts {
     pub segment: Option<Segment>,
     /// The pool of the segment if that is in huge pages, else of the size that `huge_page_size` asks for, and what limits its use.
     pub pool_state: PoolState,
-    /// The host's memory.
-    pub meminfo: Option<Meminfo>,
+    /// The host's memory, as far as it could be read.
+    pub meminfo: Meminfo,
     /// What the configuration on disk would ask for.
     pub pending: Pending,
     /// The percentage of memory that the host keeps for base pages.
@@ -38,8 +39,10 @@ pub struct Facts {
     pub crash_recovery: CrashRecovery,
     /// Whether `requested` is from files that have changed since the start, so that the server may have been started with others.
     pub requested_may_differ: bool,
-    /// The pools of other page sizes that have pages, or may get some.
-    pub other_pools: Vec<OtherPool>,
+    /// Whether pools of other page sizes have pages, or may get some.
+    pub has_other_pools: bool,
+    /// Who sets its limit on locked memory: the setting of a unit or of a container; `None` for a session, or if unknown.
+    pub memlock_setting: Option<String>,
     /// The program beside database servers that has most huge pages; `None` if others can't be seen, or have none.
     pub largest_holder: Option<PoolHolder>,
     /// What strangers have of the pool; none if others can't be seen.
@@ -61,7 +64,7 @@ impl Facts {
             requested,
             segment,
             pool_state,
-            meminfo,
+            meminfo: meminfo.unwrap_or_default(),
             reserve_percent,
             pending: Pending::Unchanged,
             others_lack: None,
@@ -70,7 +73,8 @@ impl Facts {
             past: Past::default(),
             crash_recovery: CrashRecovery::default(),
             requested_may_differ: false,
-            other_pools: Vec::new(),
+            has_other_pools: false,
+            memlock_setting: None,
             largest_holder: None,
             strangers: PagesOfStrangers::default(),
             next_boot: None,
@@ -82,13 +86,23 @@ impl Facts {
         CurrentStart {
             requested: self.requested,
             segment: self.segment.as_ref(),
-            huge_page_size: self.pool_state.huge_page_size,
+            pool_state: &self.pool_state,
         }
+    }
+
+    /// The pool of `pool_state`, if known.
+    pub const fn pool(&self) -> Option<&Pool> {
+        self.pool_state.pool.known()
+    }
+
+    /// Whether the segment is in huge pages as a whole.
+    pub fn is_in_huge_pages(&self) -> bool {
+        self.landing() == Landing::Hugetlb
     }
 
     /// Where the segment landed.
     pub fn landing(&self) -> Landing {
-        self.segment.as_ref().map_or(Landing::Unknown, |segment| segment.landing)
+        self.current_start().landing()
     }
 
     /// The pages of the pool that the server has.
@@ -103,7 +117,10 @@ impl Facts {
 
     /// The pool that the next start finds; that of the running server where the start is unchanged or unknown.
     pub fn next_pool_state(&self) -> &PoolState {
-        self.pending.pool_state().unwrap_or(&self.pool_state)
+        match &self.pending {
+            Pending::Changed(_, pool_state) => pool_state,
+            Pending::Unchanged | Pending::Refused(_) | Pending::Unknown => &self.pool_state,
+        }
     }
 
     /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
@@ -113,12 +130,14 @@ impl Facts {
 
     /// Whether all servers that may need pages are seen, and what each asks for next.
     pub fn knows_all_needs(&self) -> bool {
-        self.others_lack.is_some() && !self.others_may_ask_for_more && self.pending != Pending::Unknown
+        self.others_lack.is_some()
+            && !self.others_may_ask_for_more
+            && self.pending != Pending::Unknown
     }
 
     /// Whether mappings that request no size get huge pages of `size`.
     pub fn is_default(&self, size: PageSize) -> bool {
-        self.meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size) == Some(size)
+        self.meminfo.huge_page_size == Some(size)
     }
 
     /// The page size of the running segment.

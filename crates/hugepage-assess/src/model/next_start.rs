@@ -1,12 +1,11 @@
 //! What a next start of a server asks the kernel for, and what it is compared with: the running server.
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
-use serde::{Deserialize, Serialize};
 
 use crate::model::{HugePages, Landing, PoolFact, PoolState, Requested, Segment};
 
 /// What a start asks the kernel for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The settings.
     pub requested: Requested,
@@ -17,7 +16,7 @@ pub struct Demand {
 }
 
 /// What the configuration on disk asks for, compared with the running server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each server")]
 pub enum Pending {
     /// The next start asks for what the running server has.
@@ -37,11 +36,6 @@ impl Pending {
             Self::Changed(demand, _) => demand.requested,
             Self::Unchanged | Self::Refused(_) | Self::Unknown => running,
         }
-    }
-
-    /// The pool that a changed next start finds; `None` if it is unchanged or unknown.
-    pub const fn pool_state(&self) -> Option<&PoolState> {
-        if let Self::Changed(_, pool_state) = self { Some(pool_state) } else { None }
     }
 
     /// Whether the next start asks for huge pages, or may do so because its settings are unknown.
@@ -66,14 +60,15 @@ pub struct CurrentStart<'a> {
     pub requested: Requested,
     /// The running segment.
     pub segment: Option<&'a Segment>,
-    /// The page size of its pool; as in [`PoolState`](crate::model::PoolState).
-    pub huge_page_size: Option<PageSize>,
+    /// The pool of the segment if that is in huge pages, else of the size that `huge_page_size` asks for.
+    pub pool_state: &'a PoolState,
 }
 
 impl CurrentStart<'_> {
     /// Where the segment landed.
     pub fn landing(&self) -> Landing {
-        self.segment.map_or(Landing::Unknown, |segment| segment.landing)
+        self.segment
+            .map_or(Landing::Unknown, |segment| segment.landing)
     }
 
     /// The page size of the running segment.
@@ -83,15 +78,19 @@ impl CurrentStart<'_> {
 
     /// The pages of the pool that the server has.
     pub fn own(&self) -> Pages {
-        match (self.segment, self.huge_page_size) {
-            (Some(segment), Some(page)) if segment.page_size == Some(page) => page.pages_to_hold(segment.in_huge_pages),
+        match (self.segment, self.pool_state.huge_page_size) {
+            (Some(segment), Some(page)) if segment.page_size == Some(page) => {
+                page.pages_to_hold(segment.in_huge_pages)
+            }
             _ => Pages(0),
         }
     }
 
     /// Whether the running server already has what a start with `demand` would ask for.
     pub fn is_met_by(&self, demand: &Demand) -> bool {
-        let Some(segment) = self.segment else { return false };
+        let Some(segment) = self.segment else {
+            return false;
+        };
         let size = match (segment.landing, segment.page_size) {
             (Landing::Hugetlb, Some(page)) => page.times(page.pages_to_hold(demand.shared_memory)),
             _ => demand.shared_memory,
@@ -99,24 +98,28 @@ impl CurrentStart<'_> {
         demand.requested == self.requested && size == segment.size
     }
 
-    /// The pages of `pool` that the next start asks for and the server has not; zero if that is unknown. With
+    /// The pages of the pool that the next start asks for and the server has not; zero if that is unknown. With
     /// `shared_memory_type = sysv` those that it asks for with `mmap`, which is what the advice says to set.
-    pub fn lack(&self, pending: &Pending, pool: &PoolFact) -> Pages {
+    pub fn lack(&self, pending: &Pending) -> Pages {
+        let page = self.pool_state.huge_page_size;
         let size = match pending {
-            Pending::Changed(demand, found) if found.huge_page_size == self.huge_page_size => demand.shared_memory,
+            Pending::Changed(demand, found) if found.huge_page_size == page => demand.shared_memory,
             _ => Bytes(0),
         };
-        let wants = pending.may_request_next(self.requested) && !pending.requested_next(self.requested).is_in_files();
-        let (Some(segment), Some(page), PoolFact::Known(_), true) = (self.segment, self.huge_page_size, pool, wants)
+        let wants = pending.may_request_next(self.requested)
+            && !pending.requested_next(self.requested).is_in_files();
+        let (Some(segment), Some(page), PoolFact::Known(_), true) =
+            (self.segment, page, &self.pool_state.pool, wants)
         else {
             return Pages(0);
         };
-        page.pages_to_hold(segment.to_reserve.max(size)).saturating_sub(self.own())
+        page.pages_to_hold(segment.to_reserve.max(size))
+            .saturating_sub(self.own())
     }
 }
 
 /// A standby whose primary has raised its settings goes on until its next start or crash (`CheckRequiredParameterValues`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CrashRecovery {
     /// Nothing that is known prevents it.
     #[default]
@@ -130,8 +133,14 @@ pub enum CrashRecovery {
 impl CrashRecovery {
     /// The error as a part of a sentence.
     pub fn error(&self) -> Option<String> {
-        let Self::Refused(text) = self else { return None };
+        let Self::Refused(text) = self else {
+            return None;
+        };
         let text = text.strip_prefix("FATAL:  ").unwrap_or(text);
-        Some(text.replace("\nDETAIL:  ", ": ").trim_end_matches('.').to_owned())
+        Some(
+            text.replace("\nDETAIL:  ", ": ")
+                .trim_end_matches('.')
+                .to_owned(),
+        )
     }
 }

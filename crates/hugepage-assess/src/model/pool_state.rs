@@ -3,13 +3,12 @@
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
-use hugepage_kernel::{Bytes, PageSize, Pages};
-use serde::{Deserialize, Serialize};
+use hugepage_kernel::{Bytes, PageSize};
 
-use crate::model::Cause;
+use crate::model::{BaseLimit, Cause};
 
 /// What a start finds: the pool of the page size that it asks for, and the limits on it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolState {
     /// The page size; `None` if the kernel has no huge pages and so no default size.
     pub huge_page_size: Option<PageSize>,
@@ -21,19 +20,20 @@ pub struct PoolState {
     pub nodes: Option<NodePools>,
     /// The permission for System V segments in huge pages that the server lacks; `None` if none is missing, or it is unknown.
     pub lock_limit: Option<LockLimit>,
+    /// What limits the start where it gets base pages.
+    pub base_limits: Vec<BaseLimit>,
 }
 
 impl PoolState {
-    /// The memory that cgroups let a server reserve that gives its `own` pages back first; `None` if no visible limit says.
-    pub fn room(&self, own: Pages) -> Option<Bytes> {
-        let own = self.huge_page_size?.times(own);
-        self.limits.as_ref()?.reservation.iter().map(|limit| limit.room_without(own)).min()
+    /// Whether all cgroup limits are visible.
+    pub fn sees_limits(&self) -> bool {
+        let limits = self.limits.as_ref();
+        limits.is_some_and(|limits| !limits.hidden_levels)
     }
 
-    /// [`PoolState::room`] in pages, as far as limits are visible.
-    pub fn allowed(&self, own: Pages) -> Pages {
-        let room = self.huge_page_size.zip(self.room(own));
-        room.map_or(Pages(u64::MAX), |(page, room)| page.pages_within(room))
+    /// Whether the server is known to be kept from a NUMA node.
+    pub fn is_kept_from_nodes(&self) -> bool {
+        self.nodes.as_ref().is_some_and(NodePools::is_restricted)
     }
 
     /// What the start finds where other instances of the user hold that much memory. Kernels that count memlock count
@@ -47,19 +47,8 @@ impl PoolState {
     }
 }
 
-/// A pool of another page size than the server's, as a start that asks for that size would find it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherPool {
-    /// The pool, and what limits its use.
-    pub pool_state: PoolState,
-    /// The pages of it that other servers lack; `None` if other servers can't be seen.
-    pub others_lack: Option<Pages>,
-    /// Whether the server certainly has the setting `huge_page_size` (PostgreSQL 14).
-    pub can_be_set: bool,
-}
-
 /// The pool that the segment is in, or would be in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolFact {
     /// The counters of the pool.
     Known(Pool),
@@ -80,7 +69,7 @@ impl PoolFact {
 }
 
 /// Why the kernel refuses System V segments in huge pages (`can_do_hugetlb_shm` in fs/hugetlbfs/inode.c).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockLimit {
     /// Segments larger than what may be locked (RLIMIT_MEMLOCK): kernels before 5.18, which add up those of one user.
     Memlock {
@@ -163,7 +152,7 @@ impl LockLimit {
 }
 
 /// A pool of a host with several NUMA nodes, by node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePools {
     /// The share of each node.
     pub pools: Vec<NodePool>,
@@ -176,10 +165,20 @@ pub struct NodePools {
 impl NodePools {
     /// The shares that the server may use, as far as that is known: without a known cpuset or policy those of all nodes.
     pub fn usable(&self) -> Vec<&NodePool> {
-        let by_cpuset = |share: &&NodePool| self.allowed.as_ref().is_none_or(|nodes| nodes.contains(&share.node));
+        let by_cpuset = |share: &&NodePool| {
+            self.allowed
+                .as_ref()
+                .is_none_or(|nodes| nodes.contains(&share.node))
+        };
         let allowed: Vec<_> = self.pools.iter().filter(by_cpuset).collect();
-        let MemoryPolicy::Bind(bound) = &self.policy else { return allowed };
-        let both: Vec<_> = allowed.iter().copied().filter(|share| bound.contains(&share.node)).collect();
+        let MemoryPolicy::Bind(bound) = &self.policy else {
+            return allowed;
+        };
+        let both: Vec<_> = allowed
+            .iter()
+            .copied()
+            .filter(|share| bound.contains(&share.node))
+            .collect();
         // The kernel passes over a policy that has no allowed node (policy_mbind_nodemask in mm/hugetlb.c).
         if both.is_empty() { allowed } else { both }
     }

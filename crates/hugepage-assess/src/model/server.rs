@@ -3,16 +3,16 @@
 use hugepage_kernel::{Bytes, PageSize};
 use serde::{Deserialize, Serialize};
 
-/// PostgreSQL's setting `huge_pages`. Oracle's `use_large_pages` has the same three meanings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HugePages {
-    /// Base pages by choice; Oracle's FALSE.
-    Off,
-    /// Huge pages, or the server does not start; Oracle's ONLY and AUTO_ONLY.
-    On,
-    /// Huge pages if they are available, else base pages without a message (the default); Oracle's TRUE and AUTO.
-    Try,
+words! {
+    /// PostgreSQL's setting `huge_pages`. Oracle's `use_large_pages` has the same three meanings.
+    pub enum HugePages {
+        /// Base pages by choice; Oracle's FALSE.
+        Off,
+        /// Huge pages, or the server does not start; Oracle's ONLY and AUTO_ONLY.
+        On,
+        /// Huge pages if they are available, else base pages without a message (the default); Oracle's TRUE and AUTO.
+        Try,
+    }
 }
 
 impl HugePages {
@@ -26,8 +26,6 @@ impl HugePages {
         }
     }
 }
-
-shown_as_serialized!(HugePages);
 
 /// The database product, with what only that product has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +114,13 @@ pub struct Requested {
 impl Requested {
     /// Whether `MEMORY_TARGET` puts shared memory into files of /dev/shm, which never have huge pages.
     pub const fn is_in_files(&self) -> bool {
-        matches!(self.product, Product::Oracle { memory_target: true, .. })
+        matches!(
+            self.product,
+            Product::Oracle {
+                memory_target: true,
+                ..
+            }
+        )
     }
 
     /// Whether these settings rule out huge pages, whatever the pool has.
@@ -127,12 +131,25 @@ impl Requested {
     /// Whether the server asks the kernel for the pages that the pool lacks (AUTO and AUTO_ONLY).
     pub const fn asks_kernel(&self) -> bool {
         use UseLargePages::{Auto, AutoOnly};
-        matches!(self.product, Product::Oracle { use_large_pages: Some(Auto | AutoOnly), .. })
+        matches!(
+            self.product,
+            Product::Oracle {
+                use_large_pages: Some(Auto | AutoOnly),
+                ..
+            }
+        )
     }
 
     /// Whether it is an ASM instance with its default, MEMORY_TARGET.
     pub const fn is_automatic_asm(&self) -> bool {
-        matches!(self.product, Product::Oracle { memory_target: true, is_asm: true, .. })
+        matches!(
+            self.product,
+            Product::Oracle {
+                memory_target: true,
+                is_asm: true,
+                ..
+            }
+        )
     }
 
     /// Whether it is Oracle: it asks for System V segments, and an instance does not start again by itself after a crash.

@@ -4,11 +4,12 @@ mod properties;
 mod rules;
 mod states;
 
-use hugepage_assess::advice::{AdviceContext, Recommendation, recommendations};
+use hugepage_assess::advice::{self, Recommendation};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::model::{
-    Demand, Facts, HugePages, Landing, NodePools, OtherPool, Pending, PoolFact, PoolState, Product, Requested, Segment,
+    Demand, Facts, HugePages, Landing, NodePools, Pending, PoolFact, PoolState, Product, Requested,
+    Segment,
 };
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps::Mapping;
@@ -19,6 +20,17 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
+
+/// One server, with the page tables of its processes.
+#[derive(Clone, Debug)]
+struct AdviceContext {
+    status: Status,
+    page_tables: PageTables,
+}
+
+fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
+    advice::recommendations(&context.status, &context.page_tables)
+}
 
 /// A server on its host. The default is well: 1068 MB of shared memory in 534 huge pages, all that its pool has, now and after the
 /// next boot, on a host of 16 GB.
@@ -40,7 +52,6 @@ struct Host {
     available: Option<u64>,
     sees_others: bool,
     nodes: Option<NodePools>,
-    is_in_container: bool,
     /// `shared_buffers` of the configuration on disk, where it differs.
     on_disk: Option<u64>,
 }
@@ -63,7 +74,6 @@ impl Default for Host {
             available: None,
             sees_others: true,
             nodes: None,
-            is_in_container: false,
             on_disk: None,
         }
     }
@@ -92,7 +102,11 @@ fn pool(page_size: PageSize, [nr, free, resv, surplus, overcommit]: [u64; 5]) ->
 impl Host {
     fn context(&self) -> AdviceContext {
         let size = shared_memory(self.shared_buffers);
-        let size = if self.huge { size.next_multiple_of(self.page_size.bytes().0) } else { size };
+        let size = if self.huge {
+            size.next_multiple_of(self.page_size.bytes().0)
+        } else {
+            size
+        };
         let start = 0x7f00_0000_0000;
         let mapping = Mapping {
             start,
@@ -103,12 +117,23 @@ impl Host {
             device: (0, 1),
             inode: 7,
             path: String::new(),
-            page_size: if self.huge { Some(self.page_size) } else { PageSize::from_kib(4) },
+            page_size: if self.huge {
+                Some(self.page_size)
+            } else {
+                PageSize::from_kib(4)
+            },
         };
         let (huge, gigantic) = (page_size(2 * MIB), page_size(GIB));
-        let own = if self.page_size == huge { self.pool } else { self.gigantic };
+        let own = if self.page_size == huge {
+            self.pool
+        } else {
+            self.gigantic
+        };
         let pools = [(huge, self.pool), (gigantic, self.gigantic)];
-        let hugetlb = pools.iter().map(|(size, counters)| size.bytes().0 * counters[0]).sum();
+        let hugetlb = pools
+            .iter()
+            .map(|(size, counters)| size.bytes().0 * counters[0])
+            .sum();
         let requested = Requested {
             product: Product::PostgreSql,
             huge_pages: self.huge_pages,
@@ -123,6 +148,7 @@ impl Host {
             limits: Some(self.limits.clone()),
             nodes: self.nodes.clone(),
             lock_limit: None,
+            base_limits: Vec::new(),
         };
         let meminfo = Meminfo {
             mem_total: Some(Bytes(self.memory)),
@@ -133,26 +159,36 @@ impl Host {
             shmem: Some(Bytes(self.shared_buffers)),
             ..Meminfo::default()
         };
-        let segment = Segment::of_mapping(&mapping, if self.huge { Landing::Hugetlb } else { Landing::Base });
+        let segment = Segment::of_mapping(
+            &mapping,
+            if self.huge {
+                Landing::Hugetlb
+            } else {
+                Landing::Base
+            },
+        );
         let pending = self.on_disk.map(|buffers| {
-            let requested = Requested { shared_buffers: Bytes(buffers), ..requested };
+            let requested = Requested {
+                shared_buffers: Bytes(buffers),
+                ..requested
+            };
             let shared_memory = Bytes(shared_memory(buffers));
-            Pending::Changed(Demand { requested, max_connections: self.connections, shared_memory }, pool_state.clone())
+            Pending::Changed(
+                Demand {
+                    requested,
+                    max_connections: self.connections,
+                    shared_memory,
+                },
+                pool_state.clone(),
+            )
         });
         let boot = match self.at_boot {
             Some(pages) => PoolAtBoot::Set(Pages(pages), "/etc/default/grub".to_owned()),
             None => PoolAtBoot::Unset,
         };
         let (other_size, other) = pools[usize::from(self.page_size == huge)];
-        let other = PoolState {
-            huge_page_size: Some(other_size),
-            pool: PoolFact::Known(pool(other_size, other)),
-            nodes: None,
-            ..pool_state.clone()
-        };
-        let other = OtherPool { pool_state: other, others_lack: None, can_be_set: true };
         let facts = Facts {
-            other_pools: Vec::from_iter(other.pool_state.pool.known().is_some_and(Pool::may_serve).then_some(other)),
+            has_other_pools: pool(other_size, other).may_serve(),
             next_boot: Some(boot),
             pending: pending.unwrap_or(Pending::Unchanged),
             others_lack: self.sees_others.then_some(Pages(0)),
@@ -161,7 +197,6 @@ impl Host {
         AdviceContext {
             status: Status::assess(facts),
             page_tables: PageTables::default(),
-            is_in_container: self.is_in_container,
         }
     }
 

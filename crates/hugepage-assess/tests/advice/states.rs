@@ -8,10 +8,9 @@ mod pools;
 
 use std::fmt::Write as _;
 
-use hugepage_assess::advice::AdviceContext;
 use hugepage_assess::advice::events::{LogMessage, allocated, threatened};
 use hugepage_assess::advice::plan::rows;
-use hugepage_assess::advice::{findings, message, recommendations};
+use hugepage_assess::advice::{findings, message};
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{Facts, Product};
 use hugepage_kernel::Pages;
@@ -19,7 +18,7 @@ use snapbox::assert::DEFAULT_ACTION_ENV;
 use snapbox::data::DataFormat;
 use snapbox::{Assert, Data};
 
-use super::Host;
+use super::{AdviceContext, Host, recommendations};
 
 /// A state: its name, the host, and what else is different.
 struct State {
@@ -30,7 +29,11 @@ struct State {
 
 /// A state that a [`Host`] has words for.
 const fn of_host(name: &'static str, host: Host) -> State {
-    State { name, host, change: |_| {} }
+    State {
+        name,
+        host,
+        change: |_| {},
+    }
 }
 
 /// A state of the host's facts after a change.
@@ -56,10 +59,14 @@ impl State {
         writeln!(
             text,
             "outlook {}, crash {}, cause {}; {} needed, {} missing, {} to land, {} recommended",
-            status.outlook,
-            status.crash_outlook().map_or("-".to_owned(), |outlook| outlook.to_string()),
-            status.cause.map_or("-".to_owned(), |cause| cause.to_string()),
-            number(status.needed),
+            status.forecast.outlook,
+            status
+                .crash_outlook()
+                .map_or("-".to_owned(), |outlook| outlook.to_string()),
+            status
+                .cause
+                .map_or("-".to_owned(), |cause| cause.to_string()),
+            number(status.crash.needed),
             number(status.missing),
             number(status.to_land),
             number(status.recommended),
@@ -78,9 +85,17 @@ impl State {
         let mut log = |name: &str, entry: LogMessage| {
             // What a finding has as its hint is not said again.
             let is_known = found.iter().any(|found| found.hint == entry.hint);
-            let hint = entry.hint.filter(|_| !is_known).map_or(String::new(), |hint| format!("\n    {hint}"));
+            let hint = entry
+                .hint
+                .filter(|_| !is_known)
+                .map_or(String::new(), |hint| format!("\n    {hint}"));
             let detail = entry.detail.unwrap_or_default();
-            writeln!(text, "log {name}: {}\n    {}{hint}", entry.message, detail.lines().last().unwrap_or_default())
+            writeln!(
+                text,
+                "log {name}: {}\n    {}{hint}",
+                entry.message,
+                detail.lines().last().unwrap_or_default()
+            )
         };
         let entry = allocated(status, None, &[]);
         log(if entry.is_bad { "warning" } else { "ok" }, entry)?;
@@ -93,7 +108,9 @@ impl State {
         };
         for row in rows {
             let value = |value: Option<String>| value.unwrap_or("-".to_owned());
-            let saves = row.saving.map_or(String::new(), |saves| format!(", saves {saves}"));
+            let saves = row
+                .saving
+                .map_or(String::new(), |saves| format!(", saves {saves}"));
             let (from, to) = (value(row.current), value(row.recommended));
             writeln!(
                 text,
@@ -101,7 +118,10 @@ impl State {
                 row.severity, row.area, row.setting, row.takes_effect
             )?;
             // What a finding leads to has its message as the reason.
-            if !found.iter().any(|found| row.reason.starts_with(found.message.trim_end_matches('.'))) {
+            if !found
+                .iter()
+                .any(|found| row.reason.starts_with(found.message.trim_end_matches('.')))
+            {
                 writeln!(text, "    {}", row.reason)?;
             }
             writeln!(text, "    {}", row.command.as_deref().unwrap_or("-"))?;
@@ -112,9 +132,23 @@ impl State {
 
 #[test]
 fn words_of_all_states() {
-    let states = [pools::states(), limits::states(), crashes::states(), oracle::states()];
-    let text: Vec<_> = states.iter().flatten().map(|state| state.text().unwrap()).collect();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/advice/states/states.txt");
+    let states = [
+        pools::states(),
+        limits::states(),
+        crashes::states(),
+        oracle::states(),
+    ];
+    let text: Vec<_> = states
+        .iter()
+        .flatten()
+        .map(|state| state.text().unwrap())
+        .collect();
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/advice/states/states.txt"
+    );
     let known = Data::read_from(path.as_ref(), Some(DataFormat::Text));
-    Assert::new().action_env(DEFAULT_ACTION_ENV).eq(text.join("\n"), known);
+    Assert::new()
+        .action_env(DEFAULT_ACTION_ENV)
+        .eq(text.join("\n"), known);
 }

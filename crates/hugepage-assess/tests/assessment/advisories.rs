@@ -11,20 +11,36 @@ const TABLE: &str = include_str!("../../src/assessment/kernel-advisories.toml");
 /// The names of the findings that apply (true) or may apply (false).
 fn found(table: &Advisories, facts: &Facts, release: &str) -> Vec<(String, bool)> {
     let rows = table.concerning(facts, Some(release)).into_iter();
-    rows.filter(|row| row.applies != Some(false)).map(|row| (row.name, row.applies == Some(true))).collect()
+    rows.filter(|row| row.applies != Some(false))
+        .map(|row| (row.name, row.applies == Some(true)))
+        .collect()
 }
 
 #[test]
 fn the_program_has_the_table_that_the_file_has() {
     let of_file: Advisories = toml::from_str(TABLE).unwrap();
-    let names = |table: &Advisories| table.advisory.iter().map(|row| row.name.clone()).collect::<Vec<_>>();
+    let names = |table: &Advisories| {
+        table
+            .advisory
+            .iter()
+            .map(|row| row.name.clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(names(Advisories::known()), names(&of_file));
     let mut sorted = names(&of_file);
     sorted.sort_unstable();
     sorted.dedup();
-    assert_eq!(sorted.len(), of_file.advisory.len(), "each name is there once");
+    assert_eq!(
+        sorted.len(),
+        of_file.advisory.len(),
+        "each name is there once"
+    );
     for row in &of_file.advisory {
-        assert!(row.text.ends_with('.') && !row.source.is_empty(), "{}", row.name);
+        assert!(
+            row.text.ends_with('.') && !row.source.is_empty(),
+            "{}",
+            row.name
+        );
     }
 }
 
@@ -56,7 +72,11 @@ fn ranges_of_releases() {
         ("lost_huge_pages", "6.12.107+deb13-amd64", Some(false)),
         ("no_gigantic_overcommit", "6.18.44", Some(true)),
         ("no_gigantic_overcommit", "6.19.0", Some(false)),
-        ("small_memlock", "5.15.0-206.153.7.el9uek.x86_64", Some(true)),
+        (
+            "small_memlock",
+            "5.15.0-206.153.7.el9uek.x86_64",
+            Some(true),
+        ),
         ("small_memlock", "no number", None),
         ("no such row", "6.12.35", None),
     ] {
@@ -67,21 +87,44 @@ fn ranges_of_releases() {
 #[test]
 fn only_what_concerns_the_server() {
     let known = Advisories::known();
-    let server = |landing| Server { landing: Some(landing), ..Server::default() }.facts();
+    let server = |landing| {
+        Server {
+            landing: Some(landing),
+            ..Server::default()
+        }
+        .facts()
+    };
     let name = |name: &str, applies| vec![(format!("kernel_{name}"), applies)];
-    assert_eq!(found(known, &server(Landing::Hugetlb), "6.12.40"), name("pmd_sharing", true));
-    assert_eq!(found(known, &server(Landing::Hugetlb), "6.12.0-55.el10.x86_64"), name("pmd_sharing", false));
+    assert_eq!(
+        found(known, &server(Landing::Hugetlb), "6.12.40"),
+        name("pmd_sharing", true)
+    );
+    assert_eq!(
+        found(known, &server(Landing::Hugetlb), "6.12.0-55.el10.x86_64"),
+        name("pmd_sharing", false)
+    );
     assert_eq!(found(known, &server(Landing::Base), "6.12.40"), []);
-    assert_eq!(found(known, &server(Landing::Base), "7.0.3"), name("no_preempt_none", true));
+    assert_eq!(
+        found(known, &server(Landing::Base), "7.0.3"),
+        name("no_preempt_none", true)
+    );
     assert_eq!(found(known, &server(Landing::Hugetlb), "7.0.3"), []);
     let mut gigantic = server(Landing::Base);
     gigantic.pool_state.huge_page_size = PageSize::new(GIB);
-    assert_eq!(found(known, &gigantic, "6.12.40"), name("no_gigantic_overcommit", true));
+    assert_eq!(
+        found(known, &gigantic, "6.12.40"),
+        name("no_gigantic_overcommit", true)
+    );
     // Without a release all that would concern the server is unknown.
     let rows = known.concerning(&server(Landing::Hugetlb), None);
     assert_eq!(rows.iter().filter(|row| row.applies.is_none()).count(), 2);
-    let row = known.concerning(&server(Landing::Hugetlb), Some("6.12.40")).remove(0);
-    assert!(row.detail.unwrap().contains("6.6.127"), "the source is shown");
+    let row = known
+        .concerning(&server(Landing::Hugetlb), Some("6.12.40"))
+        .remove(0);
+    assert!(
+        row.detail.unwrap().contains("6.6.127"),
+        "the source is shown"
+    );
 }
 
 #[test]
@@ -100,7 +143,10 @@ fn a_new_row_needs_no_code() {
     let last = |release| table.concerning(&facts, Some(release)).pop().unwrap();
     let shown = last("6.18.44");
     assert_eq!(shown.name, "kernel_example");
-    assert_eq!(shown.detail.unwrap(), "Pages are blue on this kernel. Source: an example.");
+    assert_eq!(
+        shown.detail.unwrap(),
+        "Pages are blue on this kernel. Source: an example."
+    );
     for (release, applies) in [
         ("6.18.39", Some(false)),
         ("6.18.50", Some(false)),

@@ -3,7 +3,12 @@
 /// A hint with a number of pages, behind its command.
 macro_rules! seen {
     ($to:literal, $then:literal) => {
-        concat!($to, "\" (all servers seen here; `hugepage-sidecar size` counts all of the host)", $then)
+        concat!(
+            $to,
+            "\"",
+            $then,
+            " The number counts all servers seen here; `hugepage-sidecar size` counts the whole host."
+        )
     };
 }
 
@@ -11,6 +16,7 @@ mod advisories;
 mod capacity;
 mod cause;
 mod crash;
+mod danger;
 mod effect;
 mod forecast;
 mod history;
@@ -19,7 +25,6 @@ mod log;
 mod model;
 mod nodes;
 mod oracle;
-mod other_size;
 mod outlook;
 mod placement;
 mod plan;
@@ -27,6 +32,5 @@ mod properties;
 mod rows;
 mod server;
 mod verdict;
-mod words;
 
 use server::*;

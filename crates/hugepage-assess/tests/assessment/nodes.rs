@@ -10,13 +10,25 @@ use hugepage_kernel::{Bytes, Pages};
 use super::{GIB, Server, known, pool};
 
 /// Nodes with these pages and so many of them free, of 8 GB each.
-fn nodes(shares: &[(u64, u64)], allowed: Option<&[u32]>, policy: MemoryPolicy) -> Option<NodePools> {
+fn nodes(
+    shares: &[(u64, u64)],
+    allowed: Option<&[u32]>,
+    policy: MemoryPolicy,
+) -> Option<NodePools> {
     let share = |(node, &(nr, free)): (u32, &(u64, u64))| NodePool {
         node,
-        pool: Pool { resv: None, overcommit: None, ..pool(nr, free, 0) },
+        pool: Pool {
+            resv: None,
+            overcommit: None,
+            ..pool(nr, free, 0)
+        },
         memory: Some(Bytes(8 * GIB)),
     };
-    Some(NodePools { pools: (0..).zip(shares).map(share).collect(), allowed: allowed.map(<[u32]>::to_vec), policy })
+    Some(NodePools {
+        pools: (0..).zip(shares).map(share).collect(),
+        allowed: allowed.map(<[u32]>::to_vec),
+        policy,
+    })
 }
 
 /// Landing, pool, shares, allowed nodes, policy: outlook under try, cause, missing. The server needs 512 pages.
@@ -26,13 +38,59 @@ fn table_of_nodes() {
     use MemoryPolicy::{Any, Bind, Unknown};
     let (both, first) = (Some(&[0, 1][..]), Some(&[0][..]));
     let bound = || Bind(vec![0]);
-    let base = |at_node| (Base, pool(600, 600, 0), [(600 - at_node, 600 - at_node), (at_node, at_node)]);
+    let base = |at_node| {
+        (
+            Base,
+            pool(600, 600, 0),
+            [(600 - at_node, 600 - at_node), (at_node, at_node)],
+        )
+    };
     for (what, (landing, pool, shares), allowed, policy, outlook, cause, missing) in [
-        ("all nodes", base(600), both, Any, Outlook::Hugetlb, Some(Cause::Unknown), Some(0)),
-        ("cpuset without the pages", base(600), first, Any, Outlook::Base, Some(Cause::NodeLimit), Some(512)),
-        ("policy without the pages", base(600), both, bound(), Outlook::Base, Some(Cause::NodeLimit), Some(512)),
-        ("one page short", base(89), first, Any, Outlook::Base, Some(Cause::NodeLimit), Some(1)),
-        ("just enough", base(88), first, Any, Outlook::Hugetlb, Some(Cause::Unknown), Some(0)),
+        (
+            "all nodes",
+            base(600),
+            both,
+            Any,
+            Outlook::Hugetlb,
+            Some(Cause::Unknown),
+            Some(0),
+        ),
+        (
+            "cpuset without the pages",
+            base(600),
+            first,
+            Any,
+            Outlook::Base,
+            Some(Cause::NodeLimit),
+            Some(512),
+        ),
+        (
+            "policy without the pages",
+            base(600),
+            both,
+            bound(),
+            Outlook::Base,
+            Some(Cause::NodeLimit),
+            Some(512),
+        ),
+        (
+            "one page short",
+            base(89),
+            first,
+            Any,
+            Outlook::Base,
+            Some(Cause::NodeLimit),
+            Some(1),
+        ),
+        (
+            "just enough",
+            base(88),
+            first,
+            Any,
+            Outlook::Hugetlb,
+            Some(Cause::Unknown),
+            Some(0),
+        ),
         (
             "a policy of forbidden nodes is no policy",
             base(88),
@@ -51,7 +109,15 @@ fn table_of_nodes() {
             Some(Cause::Unknown),
             None,
         ),
-        ("and nodes are equal", base(300), both, Unknown, Outlook::Hugetlb, Some(Cause::Unknown), Some(0)),
+        (
+            "and nodes are equal",
+            base(300),
+            both,
+            Unknown,
+            Outlook::Hugetlb,
+            Some(Cause::Unknown),
+            Some(0),
+        ),
         (
             "and nodes differ by the page that an odd number leaves",
             (Base, pool(601, 601, 0), [(301, 301), (300, 300)]),
@@ -79,7 +145,15 @@ fn table_of_nodes() {
             Some(Cause::Unknown),
             Some(0),
         ),
-        ("cpuset unknown, and nodes differ", base(0), None, Any, Outlook::Unknown, Some(Cause::Unknown), None),
+        (
+            "cpuset unknown, and nodes differ",
+            base(0),
+            None,
+            Any,
+            Outlook::Unknown,
+            Some(Cause::Unknown),
+            None,
+        ),
         (
             "others have promises that may be on the node",
             (Base, pool(1200, 1200, 100), [(600, 600), (600, 600)]),
@@ -124,10 +198,26 @@ fn table_of_nodes() {
             ..Server::default()
         };
         let status = server.clone().status();
-        assert_eq!((status.outlook, status.cause), (outlook, cause), "{what}");
+        assert_eq!(
+            (status.forecast.outlook, status.cause),
+            (outlook, cause),
+            "{what}"
+        );
         assert_eq!(status.missing, missing.map(Pages), "{what}");
-        let on = Server { huge_pages: HugePages::On, ..server }.status();
-        assert_eq!(on.outlook, if outlook == Outlook::Base { Outlook::Fails } else { outlook }, "{what}");
+        let on = Server {
+            huge_pages: HugePages::On,
+            ..server
+        }
+        .status();
+        assert_eq!(
+            on.forecast.outlook,
+            if outlook == Outlook::Base {
+                Outlook::Fails
+            } else {
+                outlook
+            },
+            "{what}"
+        );
     }
 }
 
@@ -150,18 +240,45 @@ fn the_hint_names_the_nodes_and_no_command() {
     );
     assert_eq!(advice::hint(&status).as_deref(), Some(hint));
     // In huge pages, whose node is forbidden since.
-    let status = server(Landing::Hugetlb, &[(500, 500), (524, 12)], pool(1024, 512, 0)).status();
-    assert_eq!((status.verdict().0, advice::hint(&status).as_deref()), (Severity::Warning, Some(hint)));
+    let status = server(
+        Landing::Hugetlb,
+        &[(500, 500), (524, 12)],
+        pool(1024, 512, 0),
+    )
+    .status();
+    assert_eq!(
+        (status.verdict().0, advice::hint(&status).as_deref()),
+        (Severity::Warning, Some(hint))
+    );
     // A pool too small for all.
     let status = server(Landing::Base, &[(50, 50), (50, 50)], pool(100, 100, 0)).status();
-    assert_eq!((status.cause, advice::hint(&status).as_deref()), (Some(Cause::PoolTooSmall), Some(hint)));
+    assert_eq!(
+        (status.cause, advice::hint(&status).as_deref()),
+        (Some(Cause::PoolTooSmall), Some(hint))
+    );
     // The pages of the other node, which the server may not use, are no waste: less than 1 GB, so a notice before.
-    let small = Server { size: 140 << 20, ..server(Landing::Base, &[(0, 0), (80, 80)], pool(80, 80, 0)) };
+    let small = Server {
+        size: 140 << 20,
+        ..server(Landing::Base, &[(0, 0), (80, 80)], pool(80, 80, 0))
+    };
     let status = small.status();
-    assert_eq!((status.verdict().0, advice::hint(&status).as_deref()), (Severity::Notice, Some(hint)));
-    let both = server(Landing::Hugetlb, &[(512, 0), (600, 600)], pool(1112, 600, 0)).status();
+    assert_eq!(
+        (status.verdict().0, advice::hint(&status).as_deref()),
+        (Severity::Notice, Some(hint))
+    );
+    let both = server(
+        Landing::Hugetlb,
+        &[(512, 0), (600, 600)],
+        pool(1112, 600, 0),
+    )
+    .status();
     assert_eq!(both.verdict().0, Severity::Ok);
     let first = nodes(&[(7, 0), (9, 0)], Some(&[0]), MemoryPolicy::Any).unwrap();
     assert_eq!(first.persistent(), Some(Pages(7)));
-    assert_eq!(nodes(&[(7, 0), (9, 0)], None, MemoryPolicy::Any).unwrap().persistent(), None);
+    assert_eq!(
+        nodes(&[(7, 0), (9, 0)], None, MemoryPolicy::Any)
+            .unwrap()
+            .persistent(),
+        None
+    );
 }

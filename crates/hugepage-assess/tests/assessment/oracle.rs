@@ -21,8 +21,14 @@ struct Sga {
     pool: (u64, u64),
 }
 
-const SGA: Sga =
-    Sga { huge: 512, requested: HugePages::Try, memory_target: false, may_mix: true, lock_limit: None, pool: (512, 0) };
+const SGA: Sga = Sga {
+    huge: 512,
+    requested: HugePages::Try,
+    memory_target: false,
+    may_mix: true,
+    lock_limit: None,
+    pool: (512, 0),
+};
 
 fn assessed(sga: Sga) -> Status {
     let mut facts = Server::default().facts();
@@ -127,7 +133,7 @@ fn words_and_outlook_of_an_sga() {
     for (what, sga, verdict, outlook, text, advice) in cases {
         let status = assessed(sga);
         assert_eq!(status.verdict().0.to_string(), verdict, "{what}");
-        assert_eq!(status.outlook.to_string(), outlook, "{what}");
+        assert_eq!(status.forecast.outlook.to_string(), outlook, "{what}");
         assert_eq!(message(&status), text, "{what}");
         assert_eq!(hint(&status).as_deref(), advice, "{what}");
     }
@@ -137,21 +143,66 @@ fn words_and_outlook_of_an_sga() {
 #[test]
 fn the_next_boot_by_use_large_pages() {
     for (setting, overcommit, verdict, outlook, text) in [
-        (UseLargePages::Only, 0, "warning", Outlook::Fails, "use_large_pages = ONLY the instance does not start"),
-        (UseLargePages::AutoOnly, 0, "notice", Outlook::Unknown, "the instance asks the kernel"),
-        (UseLargePages::Auto, 0, "notice", Outlook::Unknown, "the instance asks the kernel"),
-        (UseLargePages::True, 0, "notice", Outlook::Base, "until the next boot"),
-        (UseLargePages::Only, 600, "notice", Outlook::Unknown, "the SGA needs surplus pages"),
+        (
+            UseLargePages::Only,
+            0,
+            "warning",
+            Outlook::Fails,
+            "use_large_pages = ONLY the instance does not start",
+        ),
+        (
+            UseLargePages::AutoOnly,
+            0,
+            "notice",
+            Outlook::Unknown,
+            "the instance asks the kernel",
+        ),
+        (
+            UseLargePages::Auto,
+            0,
+            "notice",
+            Outlook::Unknown,
+            "the instance asks the kernel",
+        ),
+        (
+            UseLargePages::True,
+            0,
+            "notice",
+            Outlook::Base,
+            "until the next boot",
+        ),
+        (
+            UseLargePages::Only,
+            600,
+            "notice",
+            Outlook::Unknown,
+            "the SGA needs surplus pages",
+        ),
     ] {
         let mut facts = assessed(SGA).facts;
         let product = &mut facts.requested.product;
-        *product =
-            Product::Oracle { memory_target: false, may_mix: true, use_large_pages: Some(setting), is_asm: false };
+        *product = Product::Oracle {
+            memory_target: false,
+            may_mix: true,
+            use_large_pages: Some(setting),
+            is_asm: false,
+        };
         facts.requested.huge_pages = setting.huge_pages();
-        facts.pool_state.pool = known(Pool { overcommit: Some(Pages(overcommit)), ..pool(512, 0, 0) });
+        facts.pool_state.pool = known(Pool {
+            overcommit: Some(Pages(overcommit)),
+            ..pool(512, 0, 0)
+        });
         facts.next_boot = Some(PoolAtBoot::Unset);
         let status = Status::assess(facts);
-        assert_eq!((&*status.verdict().0.to_string(), status.boot_outlook()), (verdict, Some(outlook)), "{setting:?}");
-        assert!(message(&status).contains(text), "{setting:?} {overcommit}: {}", message(&status));
+        assert_eq!(
+            (&*status.verdict().0.to_string(), status.boot_outlook()),
+            (verdict, Some(outlook)),
+            "{setting:?}"
+        );
+        assert!(
+            message(&status).contains(text),
+            "{setting:?} {overcommit}: {}",
+            message(&status)
+        );
     }
 }

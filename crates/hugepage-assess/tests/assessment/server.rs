@@ -1,7 +1,9 @@
 //! A server and its host, as facts.
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::model::{Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Requested, Segment};
+use hugepage_assess::model::{
+    Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Requested, Segment,
+};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::memory::meminfo::Meminfo;
@@ -57,12 +59,20 @@ impl Default for Server {
 impl Server {
     /// The same in base pages, with a pool that has none.
     pub fn in_base_pages() -> Self {
-        Self { landing: Some(Landing::Base), pool: known(pool(0, 0, 0)), ..Self::default() }
+        Self {
+            landing: Some(Landing::Base),
+            pool: known(pool(0, 0, 0)),
+            ..Self::default()
+        }
     }
 
     pub fn facts(self) -> Facts {
         let hugetlb = self.landing == Some(Landing::Hugetlb);
-        let of_mapping = if hugetlb { self.page_size } else { PageSize::from_kib(4) };
+        let of_mapping = if hugetlb {
+            self.page_size
+        } else {
+            PageSize::from_kib(4)
+        };
         let start = 0x7f00_0000_0000;
         let mapping = Mapping {
             start,
@@ -72,7 +82,12 @@ impl Server {
             offset: 0,
             device: (0, 1),
             inode: 1028,
-            path: if hugetlb { "/anon_hugepage (deleted)" } else { "/dev/zero (deleted)" }.to_owned(),
+            path: if hugetlb {
+                "/anon_hugepage (deleted)"
+            } else {
+                "/dev/zero (deleted)"
+            }
+            .to_owned(),
             page_size: of_mapping.filter(|_| self.landing != Some(Landing::Unknown)),
         };
         let requested = Requested {
@@ -89,6 +104,7 @@ impl Server {
             limits: self.limits,
             nodes: self.nodes,
             lock_limit: None,
+            base_limits: Vec::new(),
         };
         let meminfo = Meminfo {
             mem_total: Some(Bytes(self.memory)),
@@ -99,10 +115,18 @@ impl Server {
             huge_page_size: Some(page_size(2 * MIB)),
             ..Meminfo::default()
         };
-        let segment = self.landing.map(|landing| Segment::of_mapping(&mapping, landing));
+        let segment = self
+            .landing
+            .map(|landing| Segment::of_mapping(&mapping, landing));
         Facts {
             others_lack: self.sees_others.then_some(Pages(0)),
-            ..Facts::new(requested, segment, pool_state, Some(meminfo), self.reserve_percent)
+            ..Facts::new(
+                requested,
+                segment,
+                pool_state,
+                Some(meminfo),
+                self.reserve_percent,
+            )
         }
     }
 
@@ -142,19 +166,31 @@ pub fn limit(limit: u64, usage: u64) -> CgroupLimit {
 
 /// Limits checked by mmap(2), all levels seen.
 pub fn reservation(limits: &[(u64, u64)]) -> Option<CgroupLimits> {
-    let reservation = limits.iter().map(|&(bytes, usage)| limit(bytes, usage)).collect();
-    Some(CgroupLimits { reservation, ..CgroupLimits::default() })
+    let reservation = limits
+        .iter()
+        .map(|&(bytes, usage)| limit(bytes, usage))
+        .collect();
+    Some(CgroupLimits {
+        reservation,
+        ..CgroupLimits::default()
+    })
 }
 
 /// Limits checked at the first touch, all levels seen.
 pub fn fault(limits: &[(u64, u64)]) -> Option<CgroupLimits> {
     Some(CgroupLimits {
-        fault: limits.iter().map(|&(bytes, usage)| limit(bytes, usage)).collect(),
+        fault: limits
+            .iter()
+            .map(|&(bytes, usage)| limit(bytes, usage))
+            .collect(),
         ..CgroupLimits::default()
     })
 }
 
 /// No limits seen, and some levels can't be seen.
 pub fn hidden() -> Option<CgroupLimits> {
-    Some(CgroupLimits { hidden_levels: true, ..CgroupLimits::default() })
+    Some(CgroupLimits {
+        hidden_levels: true,
+        ..CgroupLimits::default()
+    })
 }

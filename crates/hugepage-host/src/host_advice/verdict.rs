@@ -8,7 +8,7 @@ use hugepage_assess::model::Landing;
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::Sizing;
 
-use crate::{HostFacts, Instance, Survey};
+use crate::{HostFacts, IN_CONTAINER, Instance, Survey};
 
 /// What is said of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,54 +28,97 @@ pub struct HostVerdict {
 impl HostVerdict {
     /// The verdict on all instances that count.
     pub fn of_survey(survey: &Survey, sizings: &[Sizing]) -> Self {
-        let severity = |instance: &&Instance| (instance.status.verdict().0, instance.landed_in() == Landing::Unknown);
+        let severity = |instance: &&Instance| {
+            (
+                instance.status.verdict().0,
+                instance.landed_in() == Landing::Unknown,
+            )
+        };
         let running = survey.instances.iter().max_by_key(severity);
-        let stopped = survey.host.stopped.iter().max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
+        let stopped = survey
+            .stopped
+            .iter()
+            .max_by_key(|stopped| (stopped.severity(), Reverse(&stopped.name)));
         // That an instance is stopped is no finding on those that run.
-        let of_stopped = stopped.map(StoppedOracle::severity).filter(|severity| *severity > Severity::Notice);
+        let of_stopped = stopped
+            .map(StoppedOracle::severity)
+            .filter(|severity| *severity > Severity::Notice);
         let of_running = running.map(|running| running.status.verdict().0);
         let severity = of_running.max(of_stopped).unwrap_or(Severity::Notice);
-        let cannot_see =
-            survey.host.meminfo.is_none() || survey.host.processes_are_hidden || !survey.host.unread.is_empty();
-        let is_hidden =
-            cannot_see || running.is_none() || survey.instances.iter().any(|one| one.landed_in() == Landing::Unknown);
+        let cannot_see = survey.host.meminfo.is_none()
+            || survey.host.processes_are_hidden
+            || !survey.host.unread.is_empty();
+        let is_hidden = cannot_see || running.is_none() || survey.landed_in(Landing::Unknown) > 0;
         let is_unknown = severity < Severity::Warning && is_hidden;
         let (worst, hint) = match (running, stopped) {
             // The summary says it.
             (Some(running), _) if is_unknown && running.is_closed() => (None, None),
-            (Some(running), _) if of_running >= of_stopped => {
-                (Some(format!("{}: {}", running.id.name, message(&running.status))), hint(&running.status))
-            }
-            (_, Some(stopped)) if of_stopped.is_some() => {
-                (Some(format!("{}: {}", stopped.name, stopped.message())), stopped.hint(sizings))
-            }
+            (Some(running), _) if of_running >= of_stopped => (
+                Some(format!("{}: {}", name(running), message(&running.status))),
+                hint(&running.status),
+            ),
+            (_, Some(stopped)) if of_stopped.is_some() => (
+                Some(format!("{}: {}", stopped.name, stopped.message())),
+                super::hint_of_stopped(survey, stopped, sizings),
+            ),
             _ => (None, None),
         };
-        Self { severity, is_unknown, summary: summary(survey), worst, hint }
+        Self {
+            severity,
+            is_unknown,
+            summary: summary(survey),
+            worst,
+            hint,
+        }
     }
 
     /// The severity as a word, or `unknown`.
     pub fn name(&self) -> String {
-        if self.is_unknown { "unknown".to_owned() } else { self.severity.to_string() }
+        if self.is_unknown {
+            "unknown".to_owned()
+        } else {
+            self.severity.to_string()
+        }
     }
 
     /// The summary, and what is wrong.
     pub fn state(&self) -> String {
-        let worst = self.worst.as_ref().filter(|_| self.severity > Severity::Ok || self.is_unknown);
-        worst.map_or_else(|| self.summary.clone(), |worst| format!("{} {worst}", self.summary))
+        let worst = self
+            .worst
+            .as_ref()
+            .filter(|_| self.severity > Severity::Ok || self.is_unknown);
+        worst.map_or_else(
+            || self.summary.clone(),
+            |worst| format!("{} {worst}", self.summary),
+        )
     }
 
     /// The state, and what to do.
     pub fn message(&self) -> String {
-        self.hint.as_ref().map_or_else(|| self.state(), |hint| format!("{} {hint}", self.state()))
+        self.hint
+            .as_ref()
+            .map_or_else(|| self.state(), |hint| format!("{} {hint}", self.state()))
+    }
+}
+
+/// Its name, and its pod: of many pods all servers have the same directory.
+fn name(instance: &Instance) -> String {
+    match &instance.id.pod {
+        Some(pod) => format!("{} in {pod}", instance.id.name),
+        None => instance.id.name.clone(),
     }
 }
 
 fn summary(survey: &Survey) -> String {
-    let (count, others) = (survey.instances.len(), survey.host.strangers.count());
-    let landed = survey.instances.iter().filter(|instance| instance.landed_in() == Landing::Hugetlb).count();
-    let unknown = survey.instances.iter().filter(|instance| instance.landed_in() == Landing::Unknown).count();
-    let closed = survey.instances.iter().filter(|instance| instance.is_closed()).count();
+    let count = survey.instances.len();
+    let others = survey.host.strangers.count();
+    let landed = survey.landed_in(Landing::Hugetlb);
+    let unknown = survey.landed_in(Landing::Unknown);
+    let closed = survey
+        .instances
+        .iter()
+        .filter(|instance| instance.is_closed())
+        .count();
     let remedy = if closed > 0 { ": run this as root" } else { "" };
     let are = if landed == 1 { "is" } else { "are" };
     let mut text = match (count, landed) {
@@ -89,7 +132,9 @@ fn summary(survey: &Survey) -> String {
         _ if unknown == count => format!("{count} instances could not be inspected{remedy}"),
         _ if landed == count => format!("All {count} instances are in huge pages"),
         _ if unknown > 0 => {
-            format!("{landed} of {count} instances {are} in huge pages, {unknown} could not be inspected{remedy}")
+            format!(
+                "{landed} of {count} instances {are} in huge pages, {unknown} could not be inspected{remedy}"
+            )
         }
         _ => format!("{landed} of {count} instances {are} in huge pages"),
     };
@@ -109,13 +154,14 @@ fn summary(survey: &Survey) -> String {
 fn no_instance(host: &HostFacts) -> String {
     let why = match host.unread.first() {
         _ if host.meminfo.is_none() => return "/proc of this host could not be read.".to_owned(),
-        _ if host.processes_are_hidden => "hidepid hides the processes of other users. Run this as root".to_owned(),
-        Some(unread) => unread.to_string(),
-        None if host.is_in_container => {
-            "this container shows no processes of the host. Run this on the host".to_owned()
+        _ if host.processes_are_hidden => {
+            "hidepid hides the processes of other users. Run this as root".to_owned()
         }
+        Some(unread) => unread.to_string(),
+        None if host.is_in_container => IN_CONTAINER.to_owned(),
         None if host.strangers.count() > 0 => {
-            return "No PostgreSQL and no Oracle instance of a service account runs here.".to_owned();
+            return "No PostgreSQL and no Oracle instance of a service account runs here."
+                .to_owned();
         }
         None => return "No PostgreSQL and no Oracle instance runs here.".to_owned(),
     };

@@ -27,24 +27,51 @@ pub struct Owner {
     pub groups: Vec<u32>,
     /// The container or the directory in which it reads; empty for the rest of the host.
     pub place: String,
+    /// The processes that it looks at: of no other one its door opens a file.
+    #[serde(skip)]
+    pub processes: Vec<i32>,
 }
 
 impl Owner {
     /// The user of this program, with the groups that it has.
     pub fn own() -> Self {
-        Self { uid: geteuid().as_raw(), ..Self::default() }
+        Self {
+            uid: geteuid().as_raw(),
+            ..Self::default()
+        }
     }
 
     /// The user whose files are nobody's; for a tree this program's own.
     pub fn nobody(root: &Root) -> Self {
-        if is_alone(root) { Self::own() } else { Self { uid: NOBODY, groups: vec![NOBODY], place: String::new() } }
+        if is_alone(root) {
+            Self::own()
+        } else {
+            Self {
+                uid: NOBODY,
+                groups: vec![NOBODY],
+                ..Self::default()
+            }
+        }
     }
 
     /// The user `uid` with the groups of /etc/passwd and /etc/group.
     pub fn of_account(root: &Root, uid: u32) -> Self {
-        match is_alone(root) {
-            true => Self::own(),
-            false => Self { uid, groups: accounts::groups(root, uid).unwrap_or_default(), place: String::new() },
+        if is_alone(root) {
+            Self::own()
+        } else {
+            Self {
+                uid,
+                groups: accounts::groups(root, uid).unwrap_or_default(),
+                ..Self::default()
+            }
+        }
+    }
+
+    /// The same user, who looks at these processes.
+    pub(crate) fn of(&self, processes: impl IntoIterator<Item = i32>) -> Self {
+        Self {
+            processes: processes.into_iter().collect(),
+            ..self.clone()
         }
     }
 
@@ -52,27 +79,38 @@ impl Owner {
     /// this program's own user for all where it can't become another one, and for those of a tree. The groups are those of its account,
     /// or of processes that are its alone: a setuid or setgid program has what its user has not. Containers come last, and first one
     /// user of each, because of containers and of users in one there may be any number.
-    pub(crate) fn of_processes(root: &Root, processes: Vec<ProcessGlance>) -> Vec<(Self, Vec<ProcessGlance>)> {
+    pub(crate) fn of_processes(
+        root: &Root,
+        processes: Vec<ProcessGlance>,
+    ) -> Vec<(Self, Vec<ProcessGlance>)> {
         let is_alone = is_alone(root);
         let mut users: BTreeMap<(String, u32), (Vec<u32>, Vec<ProcessGlance>)> = BTreeMap::new();
         for process in processes {
-            let found = process.users.as_ref().filter(|found| !is_alone && found.effective != 0);
-            let uid = match found {
-                Some(found) => found.effective,
-                None if is_alone => geteuid().as_raw(),
-                None => NOBODY,
-            };
-            let place = Some(process.pid).filter(|_| !is_alone).and_then(|pid| container(root, pid));
-            let (groups, all) = users.entry((place.map(|(_, name)| name).unwrap_or_default(), uid)).or_default();
-            for gid in found.filter(|found| found.users() == [uid; 3]).iter().flat_map(|found| &found.groups) {
+            let found = process.users.as_ref();
+            let found = found.filter(|found| !is_alone && found.effective != 0);
+            let another = if is_alone { geteuid().as_raw() } else { NOBODY };
+            let uid = found.map_or(another, |found| found.effective);
+            let place = (!is_alone).then(|| container(root, process.pid)).flatten();
+            let place = place.map(|(_, name)| name).unwrap_or_default();
+            let (groups, all) = users.entry((place, uid)).or_default();
+            let is_its_alone = found.filter(|found| found.users() == [uid; 3]);
+            for gid in is_its_alone.iter().flat_map(|found| &found.groups) {
                 groups.extend((!groups.contains(gid)).then_some(*gid));
             }
             all.push(process);
         }
-        let owner = |((place, uid), (groups, all)): ((String, u32), _)| {
+        let owner = |((place, uid), (groups, all)): ((String, u32), (_, Vec<ProcessGlance>))| {
             let is_of_host = place.is_empty() && !is_alone;
-            let of_account = if is_of_host { Self::of_account(root, uid).groups } else { Vec::new() };
-            (Self { uid, groups: if of_account.is_empty() { groups } else { of_account }, place }, all)
+            let of_account = is_of_host.then(|| Self::of_account(root, uid).groups);
+            let owner = Self {
+                uid,
+                groups: of_account
+                    .filter(|groups| !groups.is_empty())
+                    .unwrap_or(groups),
+                place,
+                processes: all.iter().map(|process| process.pid).collect(),
+            };
+            (owner, all)
         };
         let mut owners: Vec<(Self, _)> = users.into_iter().map(owner).collect();
         let mut turns = BTreeMap::<String, usize>::new();
@@ -84,9 +122,9 @@ impl Owner {
         owners
     }
 
-    /// Whether this process reads as nobody.
-    pub fn is_nobody() -> bool {
-        [NOBODY, USUAL_NOBODY].contains(&geteuid().as_raw())
+    /// Whether it is the user whose files are nobody's.
+    pub(super) fn is_nobody(&self) -> bool {
+        [NOBODY, USUAL_NOBODY].contains(&self.uid)
     }
 
     /// Whether it is another user than this program runs as.
@@ -99,7 +137,8 @@ impl Owner {
 fn is_alone(root: &Root) -> bool {
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
     !root.shows_processes()
-        || !geteuid().is_root() && !capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed))
+        || !geteuid().is_root()
+            && !capabilities(None).is_ok_and(|sets| sets.permitted.contains(needed))
 }
 
 /// The files of one user that were not read, and why.
@@ -117,13 +156,20 @@ pub struct Unread {
 
 impl Unread {
     /// What was not read for `owner`, by the process `pid` if one was started.
-    pub(super) fn new(owner: &Owner, pid: Option<Pid>, why: impl Into<String>) -> Self {
-        Self { uid: owner.uid, place: owner.place.clone(), pid: pid.map(Pid::as_raw_pid), why: why.into() }
+    pub(crate) fn new(owner: &Owner, pid: Option<Pid>, why: impl Into<String>) -> Self {
+        Self {
+            uid: owner.uid,
+            place: owner.place.clone(),
+            pid: pid.map(Pid::as_raw_pid),
+            why: why.into(),
+        }
     }
 
     /// Adds it, unless the same user's files were not read before, or some of the same place: it may have any number of users.
     pub fn add_to(self, all: &mut Vec<Self>) {
-        let is_same = |other: &Self| other.place == self.place && (other.uid == self.uid || !self.place.is_empty());
+        let is_same = |other: &Self| {
+            other.place == self.place && (other.uid == self.uid || !self.place.is_empty())
+        };
         if !all.iter().any(is_same) {
             all.push(self);
         }
@@ -132,8 +178,17 @@ impl Unread {
 
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { uid, place, pid, why } = self;
-        let place = if place.is_empty() { String::new() } else { format!(" in {}", escape::line(place)) };
+        let Self {
+            uid,
+            place,
+            pid,
+            why,
+        } = self;
+        let place = if place.is_empty() {
+            String::new()
+        } else {
+            format!(" in {}", escape::line(place))
+        };
         write!(f, "the files of uid {uid}{place} were not read: ")?;
         if let Some(pid) = pid {
             write!(f, "process {pid} ")?;

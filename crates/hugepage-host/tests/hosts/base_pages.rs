@@ -3,7 +3,6 @@
 use std::fs;
 
 use hugepage_assess::advice::hint;
-use hugepage_assess::assessment::{Outlook, Status};
 use hugepage_host::{host_advice, survey};
 use hugepage_kernel::{Pages, Root};
 use tempfile::TempDir;
@@ -15,14 +14,31 @@ fn host(meminfo: &str, servers: &[(u32, &str)]) -> TempDir {
     let tree = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| write(tree.path(), path, text);
     write("proc/meminfo", &format!("{meminfo}Hugepagesize: 2048 kB\n"));
-    write("proc/self/mountinfo", "1 2 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-    let auxv: Vec<u8> = [6u64, 4096, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
+    write(
+        "proc/self/mountinfo",
+        "1 2 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+    );
+    let auxv: Vec<u8> = [6u64, 4096, 0, 0]
+        .into_iter()
+        .flat_map(u64::to_le_bytes)
+        .collect();
     fs::write(tree.path().join("proc/self/auxv"), auxv).unwrap();
-    for name in ["nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages"] {
-        write(&format!("sys/kernel/mm/hugepages/hugepages-2048kB/{name}"), "0\n");
+    for name in [
+        "nr_hugepages",
+        "free_hugepages",
+        "resv_hugepages",
+        "surplus_hugepages",
+    ] {
+        write(
+            &format!("sys/kernel/mm/hugepages/hugepages-2048kB/{name}"),
+            "0\n",
+        );
     }
     for (pid, end) in servers {
-        write(&format!("proc/{pid}/cmdline"), &format!("/usr/bin/postgres\0-D\0/data{pid}\0"));
+        write(
+            &format!("proc/{pid}/cmdline"),
+            &format!("/usr/bin/postgres\0-D\0/data{pid}\0"),
+        );
         write(&format!("proc/{pid}/status"), "PPid:\t1\n");
         write(&format!("proc/{pid}/cgroup"), "0::/a\n");
         let mapping = format!("7f0000000000-{end} rw-s 00000000 00:01 1028 /dev/zero (deleted)\n");
@@ -37,37 +53,36 @@ fn who_does_not_fit_harms_nobody() {
     let memory = "MemTotal: 20971520 kB\nMemAvailable: 8388608 kB\nShmem: 0 kB\n";
     let tree = host(memory, &[(7, "7f0440000000"), (8, "7f0002800000")]);
     let survey = survey(&Root::at(tree.path()), 20);
-    let hints: Vec<_> = survey.instances.iter().map(|instance| hint(&instance.status).unwrap()).collect();
+    let hints: Vec<_> = survey
+        .instances
+        .iter()
+        .map(|instance| hint(&instance.status).unwrap())
+        .collect();
     assert!(hints[0].starts_with("Reduce shared_buffers"), "{hints:?}");
     // One number for the pool, whoever is asked.
-    let recommended: Vec<_> = survey.instances.iter().map(|instance| instance.status.recommended).collect();
+    let recommended: Vec<_> = survey
+        .instances
+        .iter()
+        .map(|instance| instance.status.recommended)
+        .collect();
     assert_eq!(recommended, [Some(Pages(20)); 2]);
-    assert!(hints[1].starts_with("Run \"sysctl -w vm.nr_hugepages=20\""), "{hints:?}");
+    assert!(
+        hints[1].starts_with("Run \"sysctl -w vm.nr_hugepages=20\""),
+        "{hints:?}"
+    );
     let sizing = &survey.sizings()[0];
     assert_eq!(sizing.recommended.map(|pages| pages.0), Some(20));
     let all: Vec<_> = host_advice::recommendations(&survey, std::slice::from_ref(sizing));
-    let reason =
-        &all.iter().find(|one| one.recommendation.recommended.as_deref() == Some("20")).unwrap().recommendation.reason;
-    let parts = ["20 pages of 2 MB for what fits", "20 too few", "; /data7 would need 8704 and does not fit"];
+    let reason = &all
+        .iter()
+        .find(|one| one.recommendation.recommended.as_deref() == Some("20"))
+        .unwrap()
+        .recommendation
+        .reason;
+    let parts = [
+        "20 pages of 2 MB for what fits",
+        "20 too few",
+        "; /data7 would need 8704 and does not fit",
+    ];
     assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
-}
-
-/// Of 17 GB, with a limit of its control group: a start maps all of it or nothing, and the limit does not count huge pages.
-#[test]
-fn a_need_beyond_the_memory_that_it_may_have_is_unknown() {
-    let found = |memory_max: &str| {
-        let tree = host("MemTotal: 67108864 kB\n", &[(7, "7f0440000000")]);
-        write(tree.path(), "sys/fs/cgroup/a/memory.max", memory_max);
-        for name in ["nr", "free"] {
-            write(tree.path(), &format!("sys/kernel/mm/hugepages/hugepages-2048kB/{name}_hugepages"), "9000\n");
-        }
-        let instance = &survey(&Root::at(tree.path()), 20).instances[0];
-        let notes = instance.notes.iter().filter(|note| note.contains("its control group lets it have")).count();
-        let Status { outlook, crash, .. } = &instance.status;
-        (instance.need().pages.0, *outlook, crash.outlook, notes)
-    };
-    let (known, unknown) = (Outlook::Hugetlb, Outlook::Unknown);
-    assert_eq!(found("max"), (17 << 9, known, known, 0));
-    assert_eq!(found("34359738368"), (17 << 9, known, known, 0));
-    assert_eq!(found("2147483648"), (0, unknown, unknown, 1));
 }

@@ -5,7 +5,12 @@
 /// A hint with a number of pages, where other servers are not seen.
 macro_rules! alone {
     ($to:literal, $then:literal) => {
-        concat!($to, "\" (this server beside the pages in use; `hugepage-sidecar size` counts all of the host)", $then)
+        concat!(
+            $to,
+            "\"",
+            $then,
+            " The number counts this server and the pages in use; `hugepage-sidecar size` counts the whole host."
+        )
     };
 }
 
@@ -57,21 +62,34 @@ fn without_root(name: &str, text: &str) -> String {
 }
 
 fn notes_of(name: &str, notes: Notes) -> Vec<String> {
-    notes.into_vec().iter().map(|note| without_root(name, note)).collect()
+    notes
+        .into_vec()
+        .iter()
+        .map(|note| without_root(name, note))
+        .collect()
 }
 
 /// The server's main segment: the one large shared mapping of its process.
 fn segment(root: &Root) -> Mapping {
-    let large = maps::read(root, maps::SELF, |mapping| mapping.shared && mapping.size().0 > 16 * MIB).unwrap();
+    let large = maps::read(root, maps::SELF, |mapping| {
+        mapping.shared && mapping.size().0 > 16 * MIB
+    })
+    .unwrap();
     assert_eq!(large.len(), 1, "{large:?}");
-    own_mapping::at(root, large[0].start + 5 * MIB).unwrap().unwrap()
+    own_mapping::at(root, large[0].start + 5 * MIB)
+        .unwrap()
+        .unwrap()
 }
 
 #[test]
 fn every_fixture_is_in_the_tables() {
-    let entries = std::fs::read_dir(FIXTURES).unwrap().map(|entry| entry.unwrap());
-    let mut names: Vec<_> =
-        entries.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name().into_string().unwrap()).collect();
+    let entries = std::fs::read_dir(FIXTURES)
+        .unwrap()
+        .map(|entry| entry.unwrap());
+    let mut names: Vec<_> = entries
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
     names.sort_unstable();
     assert_eq!(names, HOSTS);
 }

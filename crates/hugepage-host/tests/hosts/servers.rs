@@ -5,8 +5,9 @@ use hugepage_assess::assessment::{Outlook, Severity, Status};
 use hugepage_assess::model::{HugePages, Landing, Product, RESIZABLE, Requested};
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::maps::Mapping;
-use hugepage_kernel::{Bytes, Notes, PageSize};
+use hugepage_kernel::{Bytes, Meminfo, Notes, PageSize};
 use hugepage_server::server::observe;
+use hugepage_server::transparent::transparent_pages;
 
 use super::{GIB, HOSTS, MIB, host, notes_of, segment};
 
@@ -52,8 +53,7 @@ const CASES: &[Case] = &[
         pages: [None, None, None, None],
         message: "Shared memory (65.5 GB) is in 64 kB pages although huge pages were asked for: this machine has no pages \
                   of 1 GB, only of 2 MB, 512 MB, 16 GB.",
-        hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=132", ", set huge_page_size = 0, the kernel's default size, and restart the \
-                    server.")),
+        hint: Some("Set huge_page_size = 0, the kernel's default size."),
         notes: &[],
     },
     Case {
@@ -166,7 +166,7 @@ const CASES: &[Case] = &[
         host: "shmem-thp", huge_pages: HugePages::Try, huge_page_size: None,
         words: ["partial thp", "warning", "pool_empty", "base"],
         pages: [Some(537), Some(537), Some(537), Some(2979)],
-        message: "Shared memory (1074 MB) is in 4 kB pages although huge pages were asked for: the pool of 2 MB pages is \
+        message: "Shared memory (1074 MB) is in 4 kB pages and in transparent huge pages although huge pages were asked for: the pool of 2 MB pages is \
                   empty; 537 are needed.",
         hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=537", " and restart the server.")),
         notes: &[],
@@ -185,7 +185,10 @@ const CASES: &[Case] = &[
 #[test]
 fn from_files_to_sentences() {
     for case in CASES {
-        let label = format!("{} {} {:?}", case.host, case.huge_pages, case.huge_page_size);
+        let label = format!(
+            "{} {} {:?}",
+            case.host, case.huge_pages, case.huge_page_size
+        );
         let root = host(case.host);
         let requested = Requested {
             product: Product::PostgreSql,
@@ -198,18 +201,41 @@ fn from_files_to_sentences() {
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
         let view = hierarchy.as_ref();
-        let server = observe(&root, requested, Some(segment(&root)), 20, view, &mut notes);
+        let read_of_own = |mapping: &Mapping, meminfo: &Meminfo, notes: &mut Notes| {
+            notes.keep(transparent_pages(&root, "self", mapping, Bytes(0), meminfo))?
+        };
+        let server = observe(
+            &root,
+            requested,
+            Some(segment(&root)),
+            read_of_own,
+            20,
+            view,
+            &mut notes,
+        );
         let status = Status::assess(server);
 
         let words = [
             status.facts.landing().to_string(),
             status.verdict().0.to_string(),
-            status.cause.map(|cause| cause.to_string()).unwrap_or_default(),
-            status.outlook.to_string(),
+            status
+                .cause
+                .map(|cause| cause.to_string())
+                .unwrap_or_default(),
+            status.forecast.outlook.to_string(),
         ];
         assert_eq!(words, case.words, "{label}");
-        let pages = [status.needed, status.missing, status.recommended, status.capacity.map(|capacity| capacity.most)];
-        assert_eq!(pages.map(|pages| pages.map(|pages| pages.0)), case.pages, "{label}");
+        let pages = [
+            status.crash.needed,
+            status.missing,
+            status.recommended,
+            status.capacity.map(|capacity| capacity.most),
+        ];
+        assert_eq!(
+            pages.map(|pages| pages.map(|pages| pages.0)),
+            case.pages,
+            "{label}"
+        );
         assert_eq!(advice::message(&status), case.message, "{label}");
         assert_eq!(advice::hint(&status).as_deref(), case.hint, "{label}");
         assert_eq!(notes_of(case.host, notes), case.notes, "{label}");
@@ -236,10 +262,24 @@ fn a_server_that_sees_parts_that_it_may_not_access() {
         shared_buffers: Bytes(GIB),
         io_uring: false,
     };
-    let mapping = Mapping { inaccessible: Bytes(MIB), ..segment(&root) };
+    let mapping = Mapping {
+        inaccessible: Bytes(MIB),
+        ..segment(&root)
+    };
     let mut notes = Notes::default();
-    let status = Status::assess(observe(&root, requested, Some(mapping), 20, None, &mut notes));
+    let status = Status::assess(observe(
+        &root,
+        requested,
+        Some(mapping),
+        |_, _, _| None,
+        20,
+        None,
+        &mut notes,
+    ));
     assert!(notes.into_vec().iter().any(|note| note == RESIZABLE));
-    assert_eq!((status.facts.landing(), status.outlook), (Landing::Unknown, Outlook::Unknown));
+    assert_eq!(
+        (status.facts.landing(), status.forecast.outlook),
+        (Landing::Unknown, Outlook::Unknown)
+    );
     assert_ne!(status.verdict().0, Severity::Ok);
 }

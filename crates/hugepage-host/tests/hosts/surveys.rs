@@ -2,8 +2,9 @@
 
 use hugepage_assess::model::Landing;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimits, Hierarchy};
-use hugepage_kernel::{Notes, PageSize};
+use hugepage_kernel::{Bytes, Meminfo, Notes, PageSize};
 use hugepage_server::segments::{self, SegmentRole};
+use hugepage_server::transparent::transparent_pages;
 use hugepage_server::{limits, pools};
 
 use super::{GIB, KIB, MIB, host, notes_of, page_size, segment};
@@ -15,8 +16,7 @@ type PoolCase = (u64, Option<u32>, bool, u64, Option<u64>, Option<u64>);
 fn pools_of_hosts() {
     let missing = "could not list \"/sys/kernel/mm/hugepages\": No such file or directory";
     let hidden = "cgroup limits that are not visible from here may apply too";
-    let mounts =
-        "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted";
+    let mounts = "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted";
     let cases: [(&str, &[PoolCase], &[&str]); 8] = [
         (
             "aarch64-64k",
@@ -73,9 +73,17 @@ fn pools_of_hosts() {
             ],
             &[hidden],
         ),
-        ("linux-2.6.9", &[(2 * MIB, None, true, 0, Some(0), None)], &[missing]),
+        (
+            "linux-2.6.9",
+            &[(2 * MIB, None, true, 0, Some(0), None)],
+            &[missing],
+        ),
         ("no-hugetlb", &[], &[]),
-        ("no-sys", &[(2 * MIB, None, true, 600, Some(63), None)], &[mounts, missing]),
+        (
+            "no-sys",
+            &[(2 * MIB, None, true, 600, Some(63), None)],
+            &[mounts, missing],
+        ),
     ];
     for (name, expected, expected_notes) in cases {
         let root = host(name);
@@ -88,7 +96,14 @@ fn pools_of_hosts() {
             .map(|row| {
                 let limit = row.limit.as_ref().map(|limit| limit.limit.0);
                 let available = row.pool.available().map(|pages| pages.0);
-                (row.pool.page_size.bytes().0, row.node, row.is_default, row.pool.nr.0, available, limit)
+                (
+                    row.pool.page_size.bytes().0,
+                    row.node,
+                    row.is_default,
+                    row.pool.nr.0,
+                    available,
+                    limit,
+                )
             })
             .collect();
         assert_eq!(found, expected, "{name}");
@@ -106,23 +121,61 @@ fn shared_memory_of_a_server() {
     ] {
         let root = host(name);
         let main = segment(&root);
-        let all = hugepage_kernel::mapping::maps::read(&root, hugepage_kernel::mapping::maps::SELF, |_| true).unwrap();
-        let interlock = all.iter().find(|mapping| mapping.path.starts_with("/SYSV")).unwrap().start;
+        let all = hugepage_kernel::mapping::maps::read(
+            &root,
+            hugepage_kernel::mapping::maps::SELF,
+            |_| true,
+        )
+        .unwrap();
+        let interlock = all
+            .iter()
+            .find(|mapping| mapping.path.starts_with("/SYSV"))
+            .unwrap()
+            .start;
         let mut notes = Notes::default();
-        let rows = segments::rows(&root, main.start, interlock, &mut notes);
-        let found: Vec<_> =
-            rows.iter().map(|row| (row.role, row.mapping.name(), row.mapping.page_size, row.landing)).collect();
+        let meminfo = Meminfo::read(&root).unwrap();
+        let seen = transparent_pages(&root, "self", &main, Bytes(0), &meminfo).unwrap();
+        let rows = segments::rows(&root, main.start, interlock, seen.as_ref(), &mut notes);
+        let found: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                (
+                    row.role,
+                    row.mapping.name(),
+                    row.mapping.page_size,
+                    row.landing,
+                )
+            })
+            .collect();
+        // Of its others nobody has looked.
+        let of_others = match landing {
+            Landing::PartialThp => Landing::Unknown,
+            _ => Landing::Base,
+        };
         let expected = [
             (SegmentRole::Main, mapping, main.page_size, landing),
-            (SegmentRole::Dynamic, "PostgreSQL.3391048166", PageSize::new(base), Landing::Base),
-            (SegmentRole::Interlock, "SYSV0052e2c1", PageSize::new(base), Landing::Base),
+            (
+                SegmentRole::Dynamic,
+                "PostgreSQL.3391048166",
+                PageSize::new(base),
+                of_others,
+            ),
+            (
+                SegmentRole::Interlock,
+                "SYSV0052e2c1",
+                PageSize::new(base),
+                of_others,
+            ),
         ];
         assert_eq!(found, expected, "{name}");
 
         let mut pulses = 0;
         let usage = segments::usage(&root, &rows, &mut || pulses += 1, &mut notes);
         assert_eq!(usage[2].unwrap().resident.0, base, "{name}");
-        assert!(pulses >= rows.len(), "{name}: a caller can look for a cancel at every mapping");
+        assert!(
+            pulses >= rows.len(),
+            "{name}: a caller can look for a cancel at every mapping"
+        );
         assert!(notes.into_vec().is_empty(), "{name}");
     }
 }
@@ -130,12 +183,19 @@ fn shared_memory_of_a_server() {
 /// No hierarchy limits nothing; one that could not be found may limit all.
 #[test]
 fn no_cgroups_and_unknown_ones() {
-    for (name, expected) in [("linux-2.6.9", Some(CgroupLimits::default())), ("no-sys", None)] {
+    for (name, expected) in [
+        ("linux-2.6.9", Some(CgroupLimits::default())),
+        ("no-sys", None),
+    ] {
         let root = host(name);
         let mut notes = Notes::default();
         let hierarchy = notes.keep(Hierarchy::find(&root));
         let found = limits(&root, hierarchy.as_ref(), page_size(2 * MIB), &mut notes);
         assert_eq!(found, expected, "{name}");
-        assert_eq!(notes.into_vec().is_empty(), expected.is_some(), "{name}: what is unknown has a note");
+        assert_eq!(
+            notes.into_vec().is_empty(),
+            expected.is_some(),
+            "{name}: what is unknown has a note"
+        );
     }
 }

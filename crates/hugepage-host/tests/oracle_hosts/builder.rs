@@ -104,7 +104,9 @@ impl Default for LoggedStart<'_> {
 impl OracleHost {
     /// `pool`: pages of 2 MB and how many of them are free.
     pub fn new(kernel: &str, memory_gib: u64, pool: (u64, u64)) -> Self {
-        let host = Self { tree: tempfile::tempdir().unwrap() };
+        let host = Self {
+            tree: tempfile::tempdir().unwrap(),
+        };
         let total = memory_gib << 20;
         let (nr, free) = pool;
         let unused = total.saturating_sub(nr * 2048) * 6 / 10;
@@ -118,19 +120,36 @@ impl OracleHost {
         );
         host.pool(2048, nr, free);
         host.write("/proc/uptime", &format!("{UPTIME}.00 400000.00\n"));
-        File::open(host.path("/proc/uptime")).unwrap().set_modified(SystemTime::UNIX_EPOCH + NOW).unwrap();
+        File::open(host.path("/proc/uptime"))
+            .unwrap()
+            .set_modified(SystemTime::UNIX_EPOCH + NOW)
+            .unwrap();
+        let told = format!("{} us\n", total / 2048 - 1);
+        host.write("/etc/hugepage-sidecar/next-boot", &told);
         host.write("/proc/sys/kernel/hostname", "db01\n");
         host.write("/proc/sys/kernel/osrelease", &format!("{kernel}\n"));
         host.write("/proc/sys/vm/hugetlb_shm_group", "0\n");
-        host.write("/proc/self/mountinfo", "20 1 0:18 / /dev/shm rw - tmpfs tmpfs rw\n");
-        host.write("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+        host.write(
+            "/proc/self/mountinfo",
+            "20 1 0:18 / /dev/shm rw - tmpfs tmpfs rw\n",
+        );
+        host.write(
+            "/sys/kernel/mm/transparent_hugepage/enabled",
+            "always madvise [never]\n",
+        );
         host.write(
             "/etc/passwd",
             "root:x:0:0::/root:/bin/bash\noracle:x:54321:54321::/home/oracle:/bin/bash\n\
              grid:x:54322:54321::/home/grid:/bin/bash\n",
         );
-        host.write("/etc/group", "root:x:0:\noinstall:x:54321:\ndba:x:54322:oracle\n");
-        let auxv: Vec<u8> = [6u64, 4096, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect();
+        host.write(
+            "/etc/group",
+            "root:x:0:\noinstall:x:54321:\ndba:x:54322:oracle\n",
+        );
+        let auxv: Vec<u8> = [6u64, 4096, 0, 0]
+            .into_iter()
+            .flat_map(u64::to_le_bytes)
+            .collect();
         fs::write(host.path("/proc/self/auxv"), auxv).unwrap();
         host
     }
@@ -144,7 +163,10 @@ impl OracleHost {
             ("surplus_hugepages", 0),
             ("nr_overcommit_hugepages", 0),
         ] {
-            self.write(&format!("/sys/kernel/mm/hugepages/hugepages-{kb}kB/{name}"), &format!("{value}\n"));
+            self.write(
+                &format!("/sys/kernel/mm/hugepages/hugepages-{kb}kB/{name}"),
+                &format!("{value}\n"),
+            );
         }
     }
 
@@ -165,7 +187,15 @@ impl OracleHost {
 
     /// PMON and one server process.
     pub fn run(&self, running: &Running<'_>) {
-        let Running { pid, sid, kind, home, uid, gid, .. } = running;
+        let Running {
+            pid,
+            sid,
+            kind,
+            home,
+            uid,
+            gid,
+            ..
+        } = running;
         self.home(home);
         let (mut maps, mut smaps, mut start) = (String::new(), String::new(), 0x6000_0000_u64);
         for (index, (size, page_kb)) in running.segments.iter().enumerate() {
@@ -175,13 +205,25 @@ impl OracleHost {
                 100 + index
             );
             maps += &line;
-            smaps +=
-                &format!("{line}Size:  {} kB\nKernelPageSize:  {page_kb} kB\nMMUPageSize:  {page_kb} kB\n", size >> 10);
+            smaps += &format!(
+                "{line}Size:  {} kB\nKernelPageSize:  {page_kb} kB\nMMUPageSize:  {page_kb} kB\n",
+                size >> 10
+            );
             start = end;
         }
-        let huge: u64 = running.segments.iter().filter(|(_, kb)| *kb > 4).map(|(size, _)| size >> 10).sum();
-        let limit = running.memlock.map_or("unlimited".to_owned(), |limit| limit.to_string());
-        for (pid, title) in [(*pid, format!("{kind}_pmon_{sid}\0")), (pid + 1, format!("oracle{sid}\0(LOCAL=NO)\0"))] {
+        let huge: u64 = running
+            .segments
+            .iter()
+            .filter(|(_, kb)| *kb > 4)
+            .map(|(size, _)| size >> 10)
+            .sum();
+        let limit = running
+            .memlock
+            .map_or("unlimited".to_owned(), |limit| limit.to_string());
+        for (pid, title) in [
+            (*pid, format!("{kind}_pmon_{sid}\0")),
+            (pid + 1, format!("oracle{sid}\0(LOCAL=NO)\0")),
+        ] {
             let process = format!("/proc/{pid}");
             self.write(&format!("{process}/cmdline"), &title);
             self.write(
@@ -193,7 +235,10 @@ impl OracleHost {
                 ),
             );
             let ticks = (UPTIME - AGE) * 100;
-            self.write(&format!("{process}/stat"), &format!("{pid} (oracle) S 1 {}{ticks} 0 0\n", "0 ".repeat(17)));
+            self.write(
+                &format!("{process}/stat"),
+                &format!("{pid} (oracle) S 1 {}{ticks} 0 0\n", "0 ".repeat(17)),
+            );
             self.write(
                 &format!("{process}/limits"),
                 &format!(
@@ -203,8 +248,15 @@ impl OracleHost {
             );
             self.write(&format!("{process}/maps"), &maps);
             self.write(&format!("{process}/smaps"), &smaps);
-            self.write(&format!("{process}/cgroup"), "0::/system.slice/oracle-ohasd.service\n");
-            symlink(format!("{home}/bin/oracle"), self.path(&format!("{process}/exe"))).unwrap();
+            self.write(
+                &format!("{process}/cgroup"),
+                "0::/system.slice/oracle-ohasd.service\n",
+            );
+            symlink(
+                format!("{home}/bin/oracle"),
+                self.path(&format!("{process}/exe")),
+            )
+            .unwrap();
         }
     }
 
@@ -221,7 +273,10 @@ impl OracleHost {
 
     /// An alert log in the ADR of /u01/app/oracle.
     pub fn log(&self, database: &str, sid: &str, text: &str) {
-        self.write(&format!("/u01/app/oracle/diag/rdbms/{database}/{sid}/trace/alert_{sid}.log"), text);
+        self.write(
+            &format!("/u01/app/oracle/diag/rdbms/{database}/{sid}/trace/alert_{sid}.log"),
+            text,
+        );
     }
 
     /// The time of so many seconds before the survey, as a log since 12.2 has it.
@@ -242,8 +297,11 @@ impl OracleHost {
         if !start.table.is_empty() {
             text += "  PAGESIZE  AVAILABLE_PAGES  EXPECTED_PAGES  ALLOCATED_PAGES  ERROR(s)\n";
             for (size, available, expected, allocated) in &start.table {
-                let available = available.map_or("Configured".to_owned(), |pages| pages.to_string());
-                text += &format!("{size:>10} {available:>16} {expected:>15} {allocated:>16}        NONE\n");
+                let available =
+                    available.map_or("Configured".to_owned(), |pages| pages.to_string());
+                text += &format!(
+                    "{size:>10} {available:>16} {expected:>15} {allocated:>16}        NONE\n"
+                );
             }
         }
         for error in &start.errors {
@@ -279,15 +337,31 @@ impl OracleHost {
 
 /// What `status` and `size` say of the pool of 2 MB pages.
 pub fn sizing(survey: &Survey) -> Sizing {
-    survey.sizings().into_iter().find(|sizing| sizing.page_size.bytes().0 == 2 * MIB).unwrap()
+    survey
+        .sizings()
+        .into_iter()
+        .find(|sizing| sizing.page_size.bytes().0 == 2 * MIB)
+        .unwrap()
 }
 
 pub fn running<'a>(survey: &'a Survey, sid: &str) -> &'a Instance {
-    let names: Vec<_> = survey.instances.iter().map(|instance| &instance.id.name).collect();
-    survey.instances.iter().find(|instance| instance.id.name == sid).unwrap_or_else(|| panic!("{sid}: {names:?}"))
+    let names: Vec<_> = survey
+        .instances
+        .iter()
+        .map(|instance| &instance.id.name)
+        .collect();
+    survey
+        .instances
+        .iter()
+        .find(|instance| instance.id.name == sid)
+        .unwrap_or_else(|| panic!("{sid}: {names:?}"))
 }
 
 pub fn stopped<'a>(survey: &'a Survey, sid: &str) -> &'a StoppedOracle {
-    let names: Vec<_> = survey.host.stopped.iter().map(|stopped| &stopped.name).collect();
-    survey.host.stopped.iter().find(|stopped| stopped.name == sid).unwrap_or_else(|| panic!("{sid}: {names:?}"))
+    let names: Vec<_> = survey.stopped.iter().map(|stopped| &stopped.name).collect();
+    survey
+        .stopped
+        .iter()
+        .find(|stopped| stopped.name == sid)
+        .unwrap_or_else(|| panic!("{sid}: {names:?}"))
 }

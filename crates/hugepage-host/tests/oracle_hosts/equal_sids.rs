@@ -9,8 +9,16 @@ const OTHER_HOME: &str = "/u01/app/oracle/product/12.2.0/dbhome_1";
 /// Two instances with one SID, PMON 4000 and 5000, each with a server process; of 100 and 900 kB of page tables a process.
 fn two(homes: [&str; 2]) -> OracleHost {
     let host = OracleHost::new(KERNELS[1], 64, (2000, 0));
-    for (pid, home, page_tables, size) in [(4000, homes[0], 100, GIB), (5000, homes[1], 900, 2 * GIB)] {
-        host.run(&Running { pid, home, page_tables, segments: vec![(size, 2048)], ..Running::default() });
+    for (pid, home, page_tables, size) in
+        [(4000, homes[0], 100, GIB), (5000, homes[1], 900, 2 * GIB)]
+    {
+        host.run(&Running {
+            pid,
+            home,
+            page_tables,
+            segments: vec![(size, 2048)],
+            ..Running::default()
+        });
     }
     host
 }
@@ -18,11 +26,19 @@ fn two(homes: [&str; 2]) -> OracleHost {
 /// Per PMON: its processes and their page tables in kB, or that they are not known.
 fn counted(host: &OracleHost) -> Vec<(i32, u64, Option<u64>)> {
     let survey = host.survey();
-    let of = |tables: &hugepage_assess::assessment::page_tables::PageTables| tables.total.map(|total| total.0 >> 10);
+    let of = |tables: &hugepage_assess::assessment::page_tables::PageTables| {
+        tables.total.map(|total| total.0 >> 10)
+    };
     survey
         .instances
         .iter()
-        .map(|one| (one.id.pid, one.memory.page_tables.processes, of(&one.memory.page_tables)))
+        .map(|one| {
+            (
+                one.id.pid,
+                one.memory.page_tables.processes,
+                of(&one.memory.page_tables),
+            )
+        })
         .collect()
 }
 
@@ -53,8 +69,15 @@ fn unknown_where_nothing_tells() {
     }
     assert_eq!(counted(&host), [(4000, 0, None), (5000, 0, None)]);
     let notes = running(&host.survey(), "orcl").notes.join("; ");
-    assert!(notes.contains("2 processes are of this instance or of another one with its SID"), "{notes}");
+    assert!(
+        notes.contains("2 processes are of this instance or of another one with its SID"),
+        "{notes}"
+    );
     // Of another SID nothing is in doubt.
-    host.run(&Running { pid: 6000, sid: "other", ..Running::default() });
+    host.run(&Running {
+        pid: 6000,
+        sid: "other",
+        ..Running::default()
+    });
     assert_eq!(counted(&host)[2], (6000, 2, Some(200)));
 }

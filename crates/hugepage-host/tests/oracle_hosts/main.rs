@@ -6,10 +6,10 @@
 mod builder;
 mod equal_sids;
 mod findings;
-mod history;
 mod layouts;
 mod limits;
 mod matrix;
 mod pending;
+mod remnants;
 mod start_limits;
 mod stopped;

@@ -12,7 +12,10 @@ fn text<T: ToString>(value: Option<T>) -> String {
 
 fn settings(survey: &Survey) -> Vec<String> {
     let advice = host_advice::recommendations(survey, &[sizing(survey)]);
-    advice.into_iter().map(|one| one.recommendation.setting).collect()
+    advice
+        .into_iter()
+        .map(|one| one.recommendation.setting)
+        .collect()
 }
 
 #[test]
@@ -32,23 +35,39 @@ fn every_layout_answers_every_question() {
                         instance.landed_in().to_string(),
                         text(status.forecast.needed),
                         text(status.cause),
-                        status.outlook.to_string(),
+                        status.forecast.outlook.to_string(),
                         status.verdict().0.to_string(),
                     ]
                 })
                 .collect();
-            let expected: Vec<_> =
-                layout.running.iter().map(|row| [row.0, row.1, row.2, row.3, row.4, row.5]).collect();
+            let expected: Vec<_> = layout
+                .running
+                .iter()
+                .map(|row| [row.0, row.1, row.2, row.3, row.4, row.5])
+                .collect();
             assert_eq!(answers, expected, "{at}");
             let answers: Vec<_> = survey
-                .host
                 .stopped
                 .iter()
-                .map(|stopped| [stopped.name.clone(), stopped.state.to_string(), stopped.outlook().to_string()])
+                .map(|stopped| {
+                    [
+                        stopped.name.clone(),
+                        stopped.state.to_string(),
+                        stopped.outlook().to_string(),
+                    ]
+                })
                 .collect();
-            let expected: Vec<_> = layout.stopped.iter().map(|row| [row.0, row.1, row.2]).collect();
+            let expected: Vec<_> = layout
+                .stopped
+                .iter()
+                .map(|row| [row.0, row.1, row.2])
+                .collect();
             assert_eq!(answers, expected, "{at}");
-            assert_eq!(sizing(&survey).recommended, Some(Pages(layout.recommended)), "{at}");
+            assert_eq!(
+                sizing(&survey).recommended,
+                Some(Pages(layout.recommended)),
+                "{at}"
+            );
             assert_eq!(settings(&survey), layout.findings, "{at}");
         }
     }

@@ -13,7 +13,11 @@ fn setting(survey: &hugepage_host::Survey, sid: &str) -> Option<&'static str> {
 }
 
 fn logged(sga: &str, setting: Option<&str>) -> Vec<String> {
-    let mut all = vec![format!("sga_max_size = {sga}"), format!("sga_target = {sga}"), "db_name = \"orcl\"".to_owned()];
+    let mut all = vec![
+        format!("sga_max_size = {sga}"),
+        format!("sga_target = {sga}"),
+        "db_name = \"orcl\"".to_owned(),
+    ];
     all.extend(setting.map(|setting| format!("use_large_pages = \"{setting}\"")));
     all
 }
@@ -22,7 +26,11 @@ fn logged(sga: &str, setting: Option<&str>) -> Vec<String> {
 fn host(kernel: &str, spfile: Option<&str>, behind: &str, memlock: Option<u64>) -> OracleHost {
     let host = OracleHost::new(kernel, 64, (4200, 100));
     host.write("/etc/oratab", &format!("orcl:{DB_HOME}:N\n"));
-    host.run(&Running { segments: vec![(8200 * MIB, 2048)], memlock, ..Running::default() });
+    host.run(&Running {
+        segments: vec![(8200 * MIB, 2048)],
+        memlock,
+        ..Running::default()
+    });
     let start = LoggedStart {
         parameters: logged("8G", Some("TRUE")),
         table: vec![("4K", None, 5, 5), ("2048K", Some(4200), 4100, 4100)],
@@ -74,7 +82,13 @@ fn a_pending_spfile_is_foretold() {
                 Severity::Ok,
                 "and a restart keeps them.",
             ),
-            ("*.sga_max_size=4G\n", Outlook::Hugetlb, 2052, Severity::Ok, "and a restart keeps them."),
+            (
+                "*.sga_max_size=4G\n",
+                Outlook::Hugetlb,
+                2052,
+                Severity::Ok,
+                "and a restart keeps them.",
+            ),
             (
                 "*.sga_max_size=16G\n*.use_large_pages='AUTO_ONLY'\n",
                 Outlook::Unknown,
@@ -95,7 +109,11 @@ fn a_pending_spfile_is_foretold() {
             let survey = host.survey();
             let status = &running(&survey, "orcl").status;
             assert_eq!(
-                (status.outlook, status.forecast.needed, status.verdict().0),
+                (
+                    status.forecast.outlook,
+                    status.forecast.needed,
+                    status.verdict().0
+                ),
                 (outlook, Some(Pages(needed)), verdict),
                 "{kernel} {file} {:?}",
                 status.facts.pending
@@ -114,19 +132,43 @@ fn a_parameter_file_that_is_not_understood() {
     for (file, part) in [
         ("*.sga_max_size=16.5G\n", Some("sga_max_size")),
         ("*.sga_max_size=\\\n 24G\n", Some("sga_max_size")),
-        ("*.sga_max_size=8G\n*.memory_target=1e10\n", Some("memory_target")),
-        ("*.sga_max_size=8G\n*.use_large_pages=MAYBE\n", Some("use_large_pages")),
-        ("*.sga_max_size=8G\n*.db_cache_size=6G\n*.shared_pool_size=3G\n", Some("its pools are larger")),
-        ("*.sga_max_size=8G\n*.db_cache_size=6G\n*.db_flash_cache_size=64G\n", None),
-        ("*.sga_max_size=8G\n*.db_cache_size='6 GB'\n*.control_files=(a,\\\nb)\n", None),
+        (
+            "*.sga_max_size=8G\n*.memory_target=1e10\n",
+            Some("memory_target"),
+        ),
+        (
+            "*.sga_max_size=8G\n*.use_large_pages=MAYBE\n",
+            Some("use_large_pages"),
+        ),
+        (
+            "*.sga_max_size=8G\n*.db_cache_size=6G\n*.shared_pool_size=3G\n",
+            Some("its pools are larger"),
+        ),
+        (
+            "*.sga_max_size=8G\n*.db_cache_size=6G\n*.db_flash_cache_size=64G\n",
+            None,
+        ),
+        (
+            "*.sga_max_size=8G\n*.db_cache_size='6 GB'\n*.control_files=(a,\\\nb)\n",
+            None,
+        ),
     ] {
         let host = host(KERNELS[1], None, "", None);
         host.write(&format!("{DB_HOME}/dbs/spfileorcl.ora"), file);
         let survey = host.survey();
         let instance = running(&survey, "orcl");
-        assert_eq!(instance.status.facts.pending == Pending::Unknown, part.is_some(), "{file} {:?}", instance.notes);
+        assert_eq!(
+            instance.status.facts.pending == Pending::Unknown,
+            part.is_some(),
+            "{file} {:?}",
+            instance.notes
+        );
         if let Some(part) = part {
-            assert!(instance.notes.iter().any(|note| note.contains(part)), "{file} {:?}", instance.notes);
+            assert!(
+                instance.notes.iter().any(|note| note.contains(part)),
+                "{file} {:?}",
+                instance.notes
+            );
         }
     }
 }
@@ -135,52 +177,83 @@ fn a_parameter_file_that_is_not_understood() {
 #[test]
 fn the_pool_for_the_next_start() {
     let host = host(KERNELS[1], None, "", None);
-    host.write(&format!("{DB_HOME}/dbs/spfileorcl.ora"), "*.sga_max_size=16G\n*.use_large_pages='ONLY'\n");
+    host.write(
+        &format!("{DB_HOME}/dbs/spfileorcl.ora"),
+        "*.sga_max_size=16G\n*.use_large_pages='ONLY'\n",
+    );
     let survey = host.survey();
     let sizing = sizing(&survey);
     assert_eq!(sizing.recommended, Some(Pages(8196)));
     let status = &running(&survey, "orcl").status;
-    assert_eq!((status.recommended, status.to_land), (Some(Pages(8196)), Some(Pages(8196))));
+    assert_eq!(
+        (status.recommended, status.to_land),
+        (Some(Pages(8196)), Some(Pages(8196)))
+    );
     let hint = advice::hint(status).unwrap();
     assert!(hint.contains("sysctl -w vm.nr_hugepages=8196"), "{hint}");
     let advice = host_advice::recommendations(&survey, &[sizing]);
-    assert!(advice.iter().any(|one| one.recommendation.command.as_deref() == Some("sysctl -w vm.nr_hugepages=8196")));
+    assert!(
+        advice
+            .iter()
+            .any(|one| one.recommendation.command.as_deref()
+                == Some("sysctl -w vm.nr_hugepages=8196"))
+    );
 }
 
 #[test]
 fn an_spfile_in_asm_by_its_log() {
     const ASM: Option<&str> = Some("+DATA/ORCL/PARAMETERFILE/spfile.270.1130000001");
-    for (behind, outlook) in [
-        ("", Outlook::Hugetlb),
+    for (behind, changed) in [
+        ("", None),
         (
             "ALTER SYSTEM SET sga_max_size=16G SCOPE=SPFILE SID='*';\nALTER SYSTEM SET use_large_pages='ONLY' SCOPE=SPFILE SID='*';\n",
-            Outlook::Fails,
-        ),
-        ("ALTER SYSTEM SET sga_max_size=16G SCOPE=SPFILE SID='*';\n", Outlook::Mixed),
-        ("ALTER SYSTEM SET sga_max_size=16G SCOPE=SPFILE SID='other';\n", Outlook::Hugetlb),
-        (
-            "ALTER SYSTEM SET sga_max_size=16G SCOPE=SPFILE;\nALTER SYSTEM SET sga_max_size=8G SCOPE=SPFILE;\n",
-            Outlook::Hugetlb,
+            Some("sga_max_size"),
         ),
         (
-            "ALTER SYSTEM SET use_large_pages='FALSE' SCOPE=SPFILE;\nALTER SYSTEM RESET use_large_pages SCOPE=SPFILE SID='*';\n",
-            Outlook::Hugetlb,
+            "ALTER SYSTEM RESET use_large_pages SCOPE=SPFILE SID='*';\n",
+            Some("use_large_pages"),
         ),
+        (
+            "ALTER SYSTEM SET lock_sga=TRUE SCOPE=SPFILE;\n",
+            Some("lock_sga"),
+        ),
+        ("ALTER SYSTEM SET sga_target=4G SCOPE=MEMORY;\n", None),
+        ("ALTER SYSTEM SET open_cursors=400 SCOPE=BOTH;\n", None),
     ] {
         let host = host(KERNELS[3], ASM, behind, None);
         let survey = host.survey();
-        assert_eq!(running(&survey, "orcl").status.outlook, outlook, "{behind}");
-        assert_eq!(running(&survey, "orcl").notes, [""; 0]);
+        let instance = running(&survey, "orcl");
+        let notes = changed.map(|name| {
+            format!("ALTER SYSTEM has changed {name} since the start, so what the next start asks for is unknown")
+        });
+        assert_eq!(instance.notes, Vec::from_iter(notes), "{behind}");
+        let pending = &instance.status.facts.pending;
+        assert_eq!(*pending == Pending::Unknown, changed.is_some(), "{behind}");
     }
     // init.ora points to it, and the log is of an older start.
     let host = OracleHost::new(KERNELS[3], 64, (4200, 100));
-    host.run(&Running { segments: vec![(8200 * MIB, 2048)], ..Running::default() });
-    host.write(&format!("{DB_HOME}/dbs/initorcl.ora"), "SPFILE='+DATA/ORCL/spfileorcl.ora'\n");
+    host.run(&Running {
+        segments: vec![(8200 * MIB, 2048)],
+        ..Running::default()
+    });
+    host.write(
+        &format!("{DB_HOME}/dbs/initorcl.ora"),
+        "SPFILE='+DATA/ORCL/spfileorcl.ora'\n",
+    );
     let survey = host.survey();
     let instance = running(&survey, "orcl");
-    assert_eq!((instance.status.outlook, &instance.status.facts.pending), (Outlook::Unknown, &Pending::Unknown));
+    assert_eq!(
+        (
+            instance.status.forecast.outlook,
+            &instance.status.facts.pending
+        ),
+        (Outlook::Unknown, &Pending::Unknown)
+    );
     assert!(
-        instance.notes.iter().any(|note| note.contains("in ASM and no alert log of this start was found")),
+        instance
+            .notes
+            .iter()
+            .any(|note| note.contains("in ASM and no alert log of this start was found")),
         "{:?}",
         instance.notes
     );
@@ -192,19 +265,33 @@ fn an_spfile_in_asm_by_its_log() {
 fn use_large_pages_is_known_or_null() {
     for (log, file, expected) in [
         (None, None, None),
-        (None, Some("*.sga_target=8G\n*.use_large_pages='ONLY'\n"), Some("ONLY")),
+        (
+            None,
+            Some("*.sga_target=8G\n*.use_large_pages='ONLY'\n"),
+            Some("ONLY"),
+        ),
         (Some(Some("AUTO")), None, Some("AUTO")),
-        (Some(Some("ONLY")), Some("*.use_large_pages='FALSE'\n*.sga_target=8G\n"), Some("ONLY")),
+        (
+            Some(Some("ONLY")),
+            Some("*.use_large_pages='FALSE'\n*.sga_target=8G\n"),
+            Some("ONLY"),
+        ),
         // The list of what was set does not have it.
         (Some(None), None, Some("TRUE")),
     ] {
         let host = OracleHost::new(KERNELS[0], 64, (4200, 100));
-        host.run(&Running { segments: vec![(8200 * MIB, 2048)], ..Running::default() });
+        host.run(&Running {
+            segments: vec![(8200 * MIB, 2048)],
+            ..Running::default()
+        });
         if let Some(setting) = log {
             host.log(
                 "orcl",
                 "orcl",
-                &host.start(&LoggedStart { parameters: logged("8G", setting), ..LoggedStart::default() }),
+                &host.start(&LoggedStart {
+                    parameters: logged("8G", setting),
+                    ..LoggedStart::default()
+                }),
             );
         }
         if let Some(file) = file {
@@ -212,7 +299,10 @@ fn use_large_pages_is_known_or_null() {
         }
         let survey = host.survey();
         assert_eq!(setting(&survey, "orcl"), expected, "{log:?} {file:?}");
-        let is_noted = running(&survey, "orcl").notes.iter().any(|note| note.starts_with("use_large_pages is unknown"));
+        let is_noted = running(&survey, "orcl")
+            .notes
+            .iter()
+            .any(|note| note.starts_with("use_large_pages is unknown"));
         assert_eq!(is_noted, expected.is_none());
     }
 }
@@ -222,9 +312,15 @@ fn use_large_pages_is_known_or_null() {
 fn an_spfile_that_only_grid_infrastructure_knows() {
     for (has_grid, pending) in [(false, Pending::Unchanged), (true, Pending::Unknown)] {
         let host = OracleHost::new(KERNELS[3], 64, (4200, 100));
-        host.run(&Running { segments: vec![(8200 * MIB, 2048)], ..Running::default() });
+        host.run(&Running {
+            segments: vec![(8200 * MIB, 2048)],
+            ..Running::default()
+        });
         if has_grid {
-            host.write("/etc/oracle/olr.loc", "olrconfig_loc=/u01/app/19.0.0/grid/cdata/db1.olr\n");
+            host.write(
+                "/etc/oracle/olr.loc",
+                "olrconfig_loc=/u01/app/19.0.0/grid/cdata/db1.olr\n",
+            );
         }
         let survey = host.survey();
         assert_eq!(running(&survey, "orcl").status.facts.pending, pending);
@@ -240,8 +336,14 @@ fn rotated_logs_and_other_destinations() {
         "/oracle/ORC/saptrace/diag/rdbms/orcl/orcl/trace/alert_orcl.log",
     ] {
         let host = OracleHost::new(KERNELS[5], 64, (4200, 100));
-        host.run(&Running { segments: vec![(8200 * MIB, 2048)], ..Running::default() });
-        let start = host.start(&LoggedStart { parameters: logged("8G", Some("ONLY")), ..LoggedStart::default() });
+        host.run(&Running {
+            segments: vec![(8200 * MIB, 2048)],
+            ..Running::default()
+        });
+        let start = host.start(&LoggedStart {
+            parameters: logged("8G", Some("ONLY")),
+            ..LoggedStart::default()
+        });
         let later = format!("{}\nThread 1 advanced to log sequence 7\n", host.at(60));
         if place.contains("saptrace") {
             host.write(
@@ -254,7 +356,11 @@ fn rotated_logs_and_other_destinations() {
         host.write(place, &start);
         let survey = host.survey();
         assert_eq!(setting(&survey, "orcl"), Some("ONLY"), "{place}");
-        assert_eq!(running(&survey, "orcl").id.version.as_deref(), Some("19.24.0.0.0"), "{place}");
+        assert_eq!(
+            running(&survey, "orcl").id.version.as_deref(),
+            Some("19.24.0.0.0"),
+            "{place}"
+        );
     }
 }
 
@@ -269,8 +375,14 @@ fn auto_depends_on_the_kernel() {
     ] {
         let host = OracleHost::new(KERNELS[3], memory, (free, 0));
         let segments = vec![(8200 * MIB, 2048)];
-        host.run(&Running { segments, ..Running::default() });
-        host.write("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "4100\n");
+        host.run(&Running {
+            segments,
+            ..Running::default()
+        });
+        host.write(
+            "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+            "4100\n",
+        );
         host.write(
             "/sys/kernel/mm/hugepages/hugepages-2048kB/surplus_hugepages",
             if free == 0 { "4100\n" } else { "0\n" },
@@ -278,22 +390,31 @@ fn auto_depends_on_the_kernel() {
         host.log(
             "orcl",
             "orcl",
-            &host.start(&LoggedStart { parameters: logged("8G", Some(setting)), ..LoggedStart::default() }),
+            &host.start(&LoggedStart {
+                parameters: logged("8G", Some(setting)),
+                ..LoggedStart::default()
+            }),
         );
         if memory == 15 {
-            host.write(&format!("{DB_HOME}/dbs/spfileorcl.ora"), "*.sga_max_size=16G\n*.use_large_pages='AUTO_ONLY'\n");
+            host.write(
+                &format!("{DB_HOME}/dbs/spfileorcl.ora"),
+                "*.sga_max_size=16G\n*.use_large_pages='AUTO_ONLY'\n",
+            );
         }
         let survey = host.survey();
         let status = &running(&survey, "orcl").status;
         assert_eq!(
-            (status.outlook, status.verdict().0),
+            (status.forecast.outlook, status.verdict().0),
             (outlook, verdict),
             "{setting} {free} {memory} {:?}",
             status.findings
         );
         assert!(matches!(
             status.facts.requested.product,
-            Product::Oracle { use_large_pages: Some(UseLargePages::Auto | UseLargePages::AutoOnly), .. }
+            Product::Oracle {
+                use_large_pages: Some(UseLargePages::Auto | UseLargePages::AutoOnly),
+                ..
+            }
         ));
     }
 }
@@ -314,11 +435,17 @@ fn asm_in_shm_is_well() {
         for file in ["maps", "smaps"] {
             let path = format!("/proc/5000/{file}");
             let text = std::fs::read_to_string(host.path(&path)).unwrap();
-            host.write(&path, &text.replace("/SYSV00000000 (deleted)", "/dev/shm/ora_+ASM1_0_0"));
+            host.write(
+                &path,
+                &text.replace("/SYSV00000000 (deleted)", "/dev/shm/ora_+ASM1_0_0"),
+            );
         }
         let survey = host.survey();
         let asm = running(&survey, "+ASM1");
-        assert_eq!((asm.status.cause, asm.landed_in()), (Some(Cause::MemoryTarget), Landing::Base));
+        assert_eq!(
+            (asm.status.cause, asm.landed_in()),
+            (Some(Cause::MemoryTarget), Landing::Base)
+        );
         assert_eq!(
             (asm.status.verdict().0, advice::hint(&asm.status)),
             (Severity::Ok, None),
@@ -337,7 +464,10 @@ fn asm_in_shm_is_well() {
 #[test]
 fn an_mga_is_no_memory_target() {
     let host = OracleHost::new(KERNELS[3], 64, (1025, 0));
-    host.run(&Running { segments: vec![(2050 * MIB, 2048), (3 * GIB, 4)], ..Running::default() });
+    host.run(&Running {
+        segments: vec![(2050 * MIB, 2048), (3 * GIB, 4)],
+        ..Running::default()
+    });
     for file in ["maps", "smaps"] {
         let path = format!("/proc/4000/{file}");
         let text = std::fs::read_to_string(host.path(&path)).unwrap();
@@ -351,6 +481,15 @@ fn an_mga_is_no_memory_target() {
     }
     let survey = host.survey();
     let instance = running(&survey, "orcl");
-    assert_eq!((instance.landed_in(), instance.status.forecast.needed), (Landing::Hugetlb, Some(Pages(1025))));
-    assert!(matches!(instance.status.facts.requested.product, Product::Oracle { memory_target: false, .. }));
+    assert_eq!(
+        (instance.landed_in(), instance.status.forecast.needed),
+        (Landing::Hugetlb, Some(Pages(1025)))
+    );
+    assert!(matches!(
+        instance.status.facts.requested.product,
+        Product::Oracle {
+            memory_target: false,
+            ..
+        }
+    ));
 }

@@ -1,14 +1,15 @@
 //! The host's own accounts: passwd(5), group(5) and the first number of people's accounts (login.defs(5)). Accounts that
 //! only a directory service knows are not here: this program asks none.
 
-use crate::source::root::if_there;
-use crate::{ReadError, Root};
+use serde::{Deserialize, Serialize};
+
+use crate::{ReadError, Root, if_there};
 
 /// The first uid of people's accounts where login.defs says nothing (useradd(8)).
 const UID_MIN: u32 = 1000;
 
 /// One line of /etc/passwd.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// The name of the account.
     pub name: String,
@@ -26,8 +27,11 @@ pub fn accounts(root: &Root) -> Result<Vec<Account>, ReadError> {
 
 fn account(line: &str) -> Option<Account> {
     let mut fields = line.split(':');
-    let (name, _, uid, gid) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-    Some(Account { name: name.to_owned(), uid: uid.parse().ok()?, gid: gid.parse().ok()? })
+    Some(Account {
+        name: fields.next()?.to_owned(),
+        uid: fields.nth(1)?.parse().ok()?,
+        gid: fields.next()?.parse().ok()?,
+    })
 }
 
 /// One line of /etc/group, whose members do not have it as their own group.
@@ -41,19 +45,39 @@ struct Group {
 fn all_groups(root: &Root) -> Result<Vec<Group>, ReadError> {
     let group = |line: &str| {
         let mut fields = line.split(':');
-        let (name, _, gid, members) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-        let members = members.split(',').filter(|member| !member.is_empty()).map(str::to_owned).collect();
-        Some(Group { name: name.to_owned(), gid: gid.parse().ok()?, members })
+        let name = fields.next()?.to_owned();
+        let gid = fields.nth(1)?.parse().ok()?;
+        let members = fields.next()?.split(',').filter(|name| !name.is_empty());
+        let members = members.map(str::to_owned).collect();
+        Some(Group { name, gid, members })
     };
-    Ok(if_there(root.read("/etc/group"))?.unwrap_or_default().lines().filter_map(group).collect())
+    Ok(if_there(root.read("/etc/group"))?
+        .unwrap_or_default()
+        .lines()
+        .filter_map(group)
+        .collect())
 }
 
 /// The gids of the groups that the user `uid` is in, by /etc/passwd and /etc/group.
 pub fn groups(root: &Root, uid: u32) -> Result<Vec<u32>, ReadError> {
-    let accounts: Vec<_> = accounts(root)?.into_iter().filter(|account| account.uid == uid).collect();
-    let has = |group: &Group| accounts.iter().any(|account| group.members.contains(&account.name));
-    let others = all_groups(root)?.into_iter().filter(has).map(|group| group.gid);
-    Ok(accounts.iter().map(|account| account.gid).chain(others).collect())
+    let accounts: Vec<_> = accounts(root)?
+        .into_iter()
+        .filter(|account| account.uid == uid)
+        .collect();
+    let has = |group: &Group| {
+        accounts
+            .iter()
+            .any(|account| group.members.contains(&account.name))
+    };
+    let others = all_groups(root)?
+        .into_iter()
+        .filter(has)
+        .map(|group| group.gid);
+    Ok(accounts
+        .iter()
+        .map(|account| account.gid)
+        .chain(others)
+        .collect())
 }
 
 /// Whether the user `uid` is in the group `gid`; `None` if /etc/group is missing, or a directory service may put it there.
@@ -61,19 +85,31 @@ pub fn is_member(root: &Root, uid: u32, gid: u32) -> Option<bool> {
     if groups(root, uid).ok()?.contains(&gid) {
         return Some(true);
     }
-    let text = if_there(root.read("/etc/nsswitch.conf")).ok()?.unwrap_or_default();
-    let sources = text.lines().filter_map(|line| line.trim().strip_prefix("group:"));
+    let text = if_there(root.read("/etc/nsswitch.conf"))
+        .ok()?
+        .unwrap_or_default();
+    let sources = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("group:"));
     let is_service = |source: &str| match source {
         "sss" => root.exists("/etc/sssd/sssd.conf"),
-        source => !matches!(source, "files" | "compat" | "systemd" | "altfiles") && !source.starts_with('['),
+        source => {
+            !matches!(source, "files" | "compat" | "systemd" | "altfiles")
+                && !source.starts_with('[')
+        }
     };
-    let is_all_here = !sources.flat_map(str::split_ascii_whitespace).any(is_service);
+    let is_all_here = !sources
+        .flat_map(str::split_ascii_whitespace)
+        .any(is_service);
     (is_all_here && root.exists("/etc/group")).then_some(false)
 }
 
 /// Whether an account is in the group of this name; `None` as of [`is_member`].
 pub fn is_in(root: &Root, account: &Account, group: &str) -> Option<bool> {
-    let found = all_groups(root).ok()?.into_iter().find(|found| found.name == group);
+    let found = all_groups(root)
+        .ok()?
+        .into_iter()
+        .find(|found| found.name == group);
     // A group that is not here may be a directory service's; nobody here has this number.
     is_member(root, account.uid, found.map_or(u32::MAX, |found| found.gid))
 }
@@ -81,7 +117,13 @@ pub fn is_in(root: &Root, account: &Account, group: &str) -> Option<bool> {
 /// `UID_MIN`: accounts below it are the system's.
 pub fn first_uid_of_people(root: &Root) -> Result<u32, ReadError> {
     let text = if_there(root.read("/etc/login.defs"))?.unwrap_or_default();
-    let value = |line: &str| line.trim_start().strip_prefix("UID_MIN")?.trim().parse().ok();
+    let value = |line: &str| {
+        line.trim_start()
+            .strip_prefix("UID_MIN")?
+            .trim()
+            .parse()
+            .ok()
+    };
     Ok(text.lines().rev().find_map(value).unwrap_or(UID_MIN))
 }
 
@@ -95,13 +137,33 @@ mod tests {
     fn what_etc_says() {
         let tree = tempfile::tempdir().unwrap();
         let root = Root::at(tree.path());
-        assert_eq!((accounts(&root).unwrap(), first_uid_of_people(&root).unwrap()), (vec![], 1000));
+        assert_eq!(
+            (
+                accounts(&root).unwrap(),
+                first_uid_of_people(&root).unwrap()
+            ),
+            (vec![], 1000)
+        );
         fs::create_dir(tree.path().join("etc")).unwrap();
-        let write = |name: &str, text: &str| fs::write(tree.path().join("etc").join(name), text).unwrap();
-        write("passwd", "root:x:0:0::/root:/bin/sh\npostgres:x:26:27:PostgreSQL:/:/bin/sh\n+@netgroup\nbad:x:y:z::\n");
-        write("group", "root:x:0:\ndba:x:500:oracle,postgres\nssl-cert:x:103:postgres\nother:x:5:x\n");
-        write("login.defs", "# UID_MIN 5\nUID_MIN\t\t\t  500\nSYS_UID_MIN 100\n");
-        let names: Vec<_> = accounts(&root).unwrap().into_iter().map(|account| account.name).collect();
+        let write =
+            |name: &str, text: &str| fs::write(tree.path().join("etc").join(name), text).unwrap();
+        write(
+            "passwd",
+            "root:x:0:0::/root:/bin/sh\npostgres:x:26:27:PostgreSQL:/:/bin/sh\n+@netgroup\nbad:x:y:z::\n",
+        );
+        write(
+            "group",
+            "root:x:0:\ndba:x:500:oracle,postgres\nssl-cert:x:103:postgres\nother:x:5:x\n",
+        );
+        write(
+            "login.defs",
+            "# UID_MIN 5\nUID_MIN\t\t\t  500\nSYS_UID_MIN 100\n",
+        );
+        let names: Vec<_> = accounts(&root)
+            .unwrap()
+            .into_iter()
+            .map(|account| account.name)
+            .collect();
         assert_eq!(names, ["root", "postgres"]);
         assert_eq!(groups(&root, 26).unwrap(), [27, 500, 103]);
         assert_eq!(groups(&root, 1000).unwrap(), [0; 0]);
@@ -111,8 +173,15 @@ mod tests {
             ("files ldap", None),
             ("winbind files", None),
         ] {
-            write("nsswitch.conf", &format!("passwd: ldap\ngroup: {sources}\n"));
-            assert_eq!((is_member(&root, 26, 500), is_member(&root, 26, 5)), (Some(true), known), "{sources}");
+            write(
+                "nsswitch.conf",
+                &format!("passwd: ldap\ngroup: {sources}\n"),
+            );
+            assert_eq!(
+                (is_member(&root, 26, 500), is_member(&root, 26, 5)),
+                (Some(true), known),
+                "{sources}"
+            );
         }
         fs::create_dir(tree.path().join("etc/sssd")).unwrap();
         write("sssd/sssd.conf", "");
@@ -121,7 +190,10 @@ mod tests {
         fs::remove_file(tree.path().join("etc/nsswitch.conf")).unwrap();
         assert_eq!(is_member(&root, 26, 5), Some(false));
         fs::remove_file(tree.path().join("etc/group")).unwrap();
-        assert_eq!((is_member(&root, 26, 27), is_member(&root, 26, 5)), (Some(true), None));
+        assert_eq!(
+            (is_member(&root, 26, 27), is_member(&root, 26, 5)),
+            (Some(true), None)
+        );
         assert_eq!(first_uid_of_people(&root).unwrap(), 500);
     }
 }

@@ -31,13 +31,24 @@ impl KernelRelease {
 
     /// Parses a release; `None` if it does not begin with two numbers.
     pub fn parse(release: &str) -> Option<Self> {
-        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
+        let mut numbers = release
+            .split(|c: char| !c.is_ascii_digit())
+            .map_while(|number| number.parse().ok());
         let is_el = release.contains(".el") && !release.contains("uek");
         let has_backports = is_el || release.contains("-default") || release.contains("-azure");
-        let (major, minor, patch) = (numbers.next()?, numbers.next()?, numbers.next());
+        let major = numbers.next()?;
+        let minor = numbers.next()?;
+        let patch = numbers.next();
         let build = release.strip_prefix(&format!("{major}.{minor}.0-"));
-        let hides_patch = build.is_some_and(|build| build.starts_with(|c: char| c.is_ascii_digit()));
-        Some(Self { major, minor, patch, has_backports, hides_patch })
+        let hides_patch =
+            build.is_some_and(|build| build.starts_with(|c: char| c.is_ascii_digit()));
+        Some(Self {
+            major,
+            minor,
+            patch,
+            has_backports,
+            hides_patch,
+        })
     }
 
     /// Whether the kernel is certainly older than `major.minor.patch`.

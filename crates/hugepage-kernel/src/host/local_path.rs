@@ -9,8 +9,8 @@ use crate::Root;
 
 /// The types of file systems that wait for nobody: the kernel's own, on disks and in memory.
 const LOCAL: [&str; 18] = [
-    "bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "overlay", "ramfs",
-    "rootfs", "squashfs", "tmpfs", "vfat", "xfs", "zfs",
+    "bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs",
+    "overlay", "ramfs", "rootfs", "squashfs", "tmpfs", "vfat", "xfs", "zfs",
 ];
 /// The symbolic links that a path may have (path_resolution(7)).
 const MAX_LINKS: usize = 40;
@@ -22,6 +22,8 @@ pub struct Resolved {
     pub path: PathBuf,
     /// The symbolic links on the way: one that is replaced leads to another file, which may be an old one.
     pub links: Vec<Link>,
+    /// Whether something is mounted at just this path.
+    pub is_mount_point: bool,
 }
 
 /// A symbolic link.
@@ -49,14 +51,23 @@ impl LocalPaths {
     }
 
     fn of(mounts: Vec<Mount>, directory: &Path) -> Self {
-        let mut paths = Self { mounts, used: PathBuf::new() };
-        paths.used = paths.mount_of(directory).map(|mount| PathBuf::from(&mount.point)).unwrap_or_default();
+        let mut paths = Self {
+            mounts,
+            used: PathBuf::new(),
+        };
+        paths.used = paths
+            .mount_of(directory)
+            .map(|mount| PathBuf::from(&mount.point))
+            .unwrap_or_default();
         paths
     }
 
     /// The absolute `path` without symbolic links; the error is why a look at it may wait, a clause. Each directory is looked
     /// at only after its own file system is known to be local.
-    #[expect(clippy::disallowed_methods, reason = "links in the way of a file of the server, on local file systems")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "links in the way of a file of the server, on local file systems"
+    )]
     pub fn resolve(&self, path: &Path) -> Result<Resolved, String> {
         let mut found = PathBuf::from("/");
         let mut rest = names(path);
@@ -68,11 +79,19 @@ impl LocalPaths {
             }
             found.push(name);
             self.check(&found)?;
-            let Ok(target) = std::fs::read_link(&found) else { continue };
+            let Ok(target) = std::fs::read_link(&found) else {
+                continue;
+            };
             if links.len() == MAX_LINKS {
-                return Err(format!("\"{}\" has too many symbolic links", path.display()));
+                return Err(format!(
+                    "\"{}\" has too many symbolic links",
+                    path.display()
+                ));
             }
-            links.push(Link { path: found.clone(), target: target.clone() });
+            links.push(Link {
+                path: found.clone(),
+                target: target.clone(),
+            });
             found.pop();
             if target.is_absolute() {
                 found = PathBuf::from("/");
@@ -81,12 +100,22 @@ impl LocalPaths {
             names.append(&mut rest);
             rest = names;
         }
-        Ok(Resolved { path: found, links })
+        Ok(Resolved {
+            is_mount_point: self
+                .mount_of(&found)
+                .is_some_and(|mount| found == Path::new(&mount.point)),
+            path: found,
+            links,
+        })
     }
 
     fn check(&self, path: &Path) -> Result<(), String> {
         match self.mount_of(path) {
-            Some(mount) if LOCAL.contains(&&*mount.kind) || self.used == Path::new(&mount.point) => Ok(()),
+            Some(mount)
+                if LOCAL.contains(&&*mount.kind) || self.used == Path::new(&mount.point) =>
+            {
+                Ok(())
+            }
             Some(mount) => Err(format!("it is on {}, which may not answer", mount.kind)),
             None => Err("its file system is unknown".to_owned()),
         }
@@ -94,7 +123,10 @@ impl LocalPaths {
 
     /// The mount that `path` is on: the last of those with the longest mount point.
     fn mount_of(&self, path: &Path) -> Option<&Mount> {
-        self.mounts.iter().filter(|mount| path.starts_with(&mount.point)).max_by_key(|mount| mount.point.len())
+        self.mounts
+            .iter()
+            .filter(|mount| path.starts_with(&mount.point))
+            .max_by_key(|mount| mount.point.len())
     }
 }
 
@@ -118,7 +150,8 @@ mod tests {
 
     #[test]
     fn what_may_wait_is_not_looked_at() {
-        let directory = std::env::temp_dir().join(format!("hugepage-local-path.{}", std::process::id()));
+        let directory =
+            std::env::temp_dir().join(format!("hugepage-local-path.{}", std::process::id()));
         std::fs::create_dir_all(directory.join("conf")).unwrap();
         let directory = std::fs::canonicalize(&directory).unwrap();
         let mount = |point: &str, kind: &str| Mount {
@@ -132,21 +165,41 @@ mod tests {
         symlink(&silent, directory.join("conf/link")).unwrap();
         symlink("../conf", directory.join("conf/own")).unwrap();
         symlink("loop", directory.join("conf/loop")).unwrap();
-        let mounts = [mount("/", "ext4"), mount(silent.to_str().unwrap(), "nfs4"), mount("/net", "autofs")];
+        let mounts = [
+            mount("/", "ext4"),
+            mount(silent.to_str().unwrap(), "nfs4"),
+            mount("/net", "autofs"),
+        ];
         let paths = LocalPaths::of(mounts.to_vec(), Path::new("/"));
         let resolve = |path: &str| paths.resolve(&directory.join(path)).map(|found| found.path);
         let links = paths.resolve(&directory.join("conf/own/a")).unwrap().links;
         let found = ["conf/own/a", "conf/missing/b", "conf/link/c", "conf/loop"].map(resolve);
-        let other = paths.resolve(Path::new("/net/host/file")).map(|found| found.path);
-        let used = LocalPaths::of(mounts.to_vec(), &silent.join("data")).resolve(&silent.join("data/postgresql.conf"));
+        let other = paths
+            .resolve(Path::new("/net/host/file"))
+            .map(|found| found.path);
+        let used = LocalPaths::of(mounts.to_vec(), &silent.join("data"))
+            .resolve(&silent.join("data/postgresql.conf"));
         let used = used.map(|found| found.path);
         std::fs::remove_dir_all(&directory).unwrap();
         let waits = |kind: &str| Err(format!("it is on {kind}, which may not answer"));
         assert_eq!(found[0], Ok(directory.join("conf/a")));
-        assert_eq!(links, [Link { path: directory.join("conf/own"), target: "../conf".into() }]);
+        assert_eq!(
+            links,
+            [Link {
+                path: directory.join("conf/own"),
+                target: "../conf".into()
+            }]
+        );
         assert_eq!(found[1], Ok(directory.join("conf/missing/b")));
         assert_eq!(found[2], waits("nfs4"));
-        assert!(found[3].as_ref().unwrap_err().contains("too many symbolic links"), "{:?}", found[3]);
+        assert!(
+            found[3]
+                .as_ref()
+                .unwrap_err()
+                .contains("too many symbolic links"),
+            "{:?}",
+            found[3]
+        );
         assert_eq!(other, waits("autofs"));
         assert_eq!(used, Ok(silent.join("data/postgresql.conf")));
     }

@@ -5,3 +5,4 @@ pub mod identity;
 pub mod kernel_release;
 pub mod local_path;
 pub mod mounts;
+pub mod reserve_unit;

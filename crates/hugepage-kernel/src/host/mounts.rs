@@ -1,5 +1,7 @@
 //! /proc/self/mountinfo: what is mounted where, as this process sees it (proc(5)).
 
+use std::path::Path;
+
 use crate::Root;
 
 /// The file that [`Mount::parse`] takes lines of.
@@ -47,6 +49,13 @@ pub fn parse(text: &str) -> impl DoubleEndedIterator<Item = Mount> {
     text.lines().filter_map(Mount::parse)
 }
 
+/// The mount that a process with these lines sees `path` on: the farthest down, and of several on one place the last.
+pub fn above(text: &str, path: &str) -> Option<Mount> {
+    parse(text)
+        .filter(|mount| Path::new(path).starts_with(&mount.point))
+        .max_by_key(|mount| mount.point.len())
+}
+
 /// What is seen at the mount point `point`, the last of several; `None` if nothing is mounted there, or that can't be read.
 pub fn seen_at(root: &Root, point: &str) -> Option<Mount> {
     parse(&root.read(PATH).ok()?).rfind(|mount| mount.point == point)
@@ -55,7 +64,12 @@ pub fn seen_at(root: &Root, point: &str) -> Option<Mount> {
 /// Undoes the octal escapes that mountinfo uses for space, tab, newline and backslash.
 fn unescape(text: &str) -> String {
     let mut plain = text.to_owned();
-    for (escape, character) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
+    for (escape, character) in [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ] {
         plain = plain.replace(escape, character);
     }
     plain
@@ -67,12 +81,17 @@ mod tests {
 
     #[test]
     fn lines() {
-        let mount =
-            Mount::parse("29 23 0:26 / /sys/fs/cgroup/a\\040b rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate");
+        let mount = Mount::parse(
+            "29 23 0:26 / /sys/fs/cgroup/a\\040b rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate",
+        );
         let mount = mount.unwrap();
         assert_eq!(mount.device, (0, 26));
         assert_eq!(
-            (mount.root.as_str(), mount.point.as_str(), mount.kind.as_str()),
+            (
+                mount.root.as_str(),
+                mount.point.as_str(),
+                mount.kind.as_str()
+            ),
             ("/", "/sys/fs/cgroup/a b", "cgroup2")
         );
         assert!(mount.has("nsdelegate") && !mount.has("ns") && !mount.has("nosuid"));

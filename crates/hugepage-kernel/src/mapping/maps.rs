@@ -51,8 +51,13 @@ impl Mapping {
     /// The memory that it stands for: of anonymous memory the part that the process may access, because the rest is only
     /// reserved. System V segments and files have all of theirs, whatever one process may do with them.
     pub fn memory(&self) -> Bytes {
-        let is_anonymous = self.path.starts_with("/anon_hugepage") || self.path.starts_with("/dev/zero");
-        self.size().saturating_sub(if is_anonymous { self.inaccessible } else { Bytes(0) })
+        let is_anonymous =
+            self.path.starts_with("/anon_hugepage") || self.path.starts_with("/dev/zero");
+        self.size().saturating_sub(if is_anonymous {
+            self.inaccessible
+        } else {
+            Bytes(0)
+        })
     }
 
     /// Whether `address` is in the mapping.
@@ -89,23 +94,24 @@ impl Mapping {
 
 /// Parses one line: `7f00-7f01 rw-s 00000000 00:0f 1234   /anon_hugepage (deleted)`.
 pub fn parse(line: &str) -> Option<Mapping> {
-    let mut rest = line;
-    let mut word = || {
-        let begun = without_spaces(rest);
-        let (word, after) = split_at_byte(begun, b' ').unwrap_or((begun, ""));
-        rest = after;
-        word
-    };
+    let mut words = line.splitn(6, ' ');
+    let mut word = || words.next();
     let hex = |text| u64::from_str_radix(text, 16).ok();
-    let (start, end) = split_at_byte(word(), b'-')?;
-    let [read, write, execute, kind] = word().as_bytes() else { return None };
+    let (start, end) = word()?.split_once('-')?;
+    let [read, write, execute, kind] = word()?.as_bytes() else {
+        return None;
+    };
     let is_accessible = [read, write, execute].iter().any(|letter| **letter != b'-');
-    let offset = hex(word())?;
-    let (major, minor) = split_at_byte(word(), b':')?;
-    let inode = word().parse().ok()?;
-    let path = without_spaces(rest).to_owned();
+    let offset = hex(word()?)?;
+    let (major, minor) = word()?.split_once(':')?;
+    let inode = word()?.parse().ok()?;
+    let path = word()
+        .unwrap_or_default()
+        .trim_start_matches(' ')
+        .to_owned();
     let (start, end) = (hex(start)?, hex(end)?);
-    let device = (u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?);
+    let number = |text| u32::from_str_radix(text, 16).ok();
+    let device = (number(major)?, number(minor)?);
     (start < end).then(|| Mapping {
         start,
         end,
@@ -119,18 +125,12 @@ pub fn parse(line: &str) -> Option<Mapping> {
     })
 }
 
-/// Splits `text` at the first `byte`, which is ASCII. Words are short, so a loop over the bytes is the fastest way.
-fn split_at_byte(text: &str, byte: u8) -> Option<(&str, &str)> {
-    let at = text.bytes().position(|found| found == byte)?;
-    Some((&text[..at], &text[at + 1..]))
-}
-
-fn without_spaces(text: &str) -> &str {
-    &text[text.bytes().take_while(|&byte| byte == b' ').count()..]
-}
-
 /// All mappings for which `wanted` holds, in the order of addresses. Adjacent mappings of one object are merged.
-pub fn read(root: &Root, path: &str, wanted: impl Fn(&Mapping) -> bool) -> Result<Vec<Mapping>, ReadError> {
+pub fn read(
+    root: &Root,
+    path: &str,
+    wanted: impl Fn(&Mapping) -> bool,
+) -> Result<Vec<Mapping>, ReadError> {
     read_from(root, path, &root.open(path)?, wanted)
 }
 
@@ -142,8 +142,13 @@ pub(crate) fn read_from(
     wanted: impl Fn(&Mapping) -> bool,
 ) -> Result<Vec<Mapping>, ReadError> {
     let mut mappings: Vec<Mapping> = Vec::new();
-    let (mut file, mut line) = (BufReader::with_capacity(1 << 16, file), Vec::new());
-    while file.read_until(b'\n', &mut line).map_err(|source| root.error("read", path, source))? > 0 {
+    let mut file = BufReader::with_capacity(1 << 16, file);
+    let mut line = Vec::new();
+    while file
+        .read_until(b'\n', &mut line)
+        .map_err(|source| root.error("read", path, source))?
+        > 0
+    {
         let mapping = as_text(line.strip_suffix(b"\n").unwrap_or(&line), |line| {
             parse(line).ok_or_else(|| root.content(path, format!("the line \"{line}\"")))
         })?;
@@ -152,7 +157,10 @@ pub(crate) fn read_from(
         match mappings.last_mut() {
             Some(last) if last.continues_in(&mapping) => last.join(&mapping),
             _ if is_full && wanted(&mapping) => {
-                return Err(root.content(path, format!("it has more than {MAX_MAPPINGS} mappings of shared memory")));
+                return Err(root.content(
+                    path,
+                    format!("it has more than {MAX_MAPPINGS} mappings of shared memory"),
+                ));
             }
             _ if wanted(&mapping) => mappings.push(mapping),
             _ => {}
@@ -167,32 +175,68 @@ mod tests {
 
     #[test]
     fn lines_of_all_kinds() {
-        let huge =
-            parse("7f6b40000000-7f6b83200000 rw-s 00000000 00:10 12345                      /anon_hugepage (deleted)");
+        let huge = parse(
+            "7f6b40000000-7f6b83200000 rw-s 00000000 00:10 12345                      /anon_hugepage (deleted)",
+        );
         let huge = huge.unwrap();
-        assert_eq!((huge.name(), huge.size(), huge.shared), ("anon_hugepage", Bytes(0x4320_0000), true));
+        assert_eq!(
+            (huge.name(), huge.size(), huge.shared),
+            ("anon_hugepage", Bytes(0x4320_0000), true)
+        );
         assert_eq!((huge.device, huge.inode), ((0, 16), 12345));
         assert_eq!(huge.memory(), Bytes(0x4320_0000));
         for (line, name) in [
-            ("7f00-7f01 rw-s 00000000 00:01 1028   /dev/zero (deleted)", "zero"),
-            ("7f00-7f01 rw-s 00000000 00:01 0   /SYSV009b2220 (deleted)", "SYSV009b2220"),
-            ("60000000-61000000 rw-s 00000000 00:0a 1575813166 /223 (deleted)", "223"),
-            ("7f00-7f01 ---s 00000000 00:10 5   /anon_hugepage (deleted)", "anon_hugepage"),
+            (
+                "7f00-7f01 rw-s 00000000 00:01 1028   /dev/zero (deleted)",
+                "zero",
+            ),
+            (
+                "7f00-7f01 rw-s 00000000 00:01 0   /SYSV009b2220 (deleted)",
+                "SYSV009b2220",
+            ),
+            (
+                "60000000-61000000 rw-s 00000000 00:0a 1575813166 /223 (deleted)",
+                "223",
+            ),
+            (
+                "7f00-7f01 ---s 00000000 00:10 5   /anon_hugepage (deleted)",
+                "anon_hugepage",
+            ),
             ("7f00-7f01 rw-p 00000000 00:00 0", ""),
-            ("7f00-7f01 r-xp 00000000 08:01 7   /srv/a file (deleted) (deleted)", "a file (deleted)"),
-            ("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0  [vsyscall]", "[vsyscall]"),
+            (
+                "7f00-7f01 r-xp 00000000 08:01 7   /srv/a file (deleted) (deleted)",
+                "a file (deleted)",
+            ),
+            (
+                "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0  [vsyscall]",
+                "[vsyscall]",
+            ),
         ] {
             assert_eq!(parse(line).unwrap().name(), name, "{line}");
         }
-        for line in ["", "x", "7f01-7f00 rw-s 0 00:01 1 /a", "7f00-7f01 rw-s 0 0001 1 /a", "7f00-7f01 rws 0 00:01 1"] {
+        for line in [
+            "",
+            "x",
+            "7f01-7f00 rw-s 0 00:01 1 /a",
+            "7f00-7f01 rw-s 0 0001 1 /a",
+            "7f00-7f01 rws 0 00:01 1",
+        ] {
             assert_eq!(parse(line), None, "{line}");
         }
     }
 
     #[test]
     fn keep_what_may_be_accessed() {
-        for (permissions, memory) in [("---s", 0), ("r--s", 0x2000), ("rw-s", 0x2000), ("--xp", 0x2000)] {
-            let mapping = parse(&format!("1000-3000 {permissions} 00000000 00:01 5 /dev/zero (deleted)")).unwrap();
+        for (permissions, memory) in [
+            ("---s", 0),
+            ("r--s", 0x2000),
+            ("rw-s", 0x2000),
+            ("--xp", 0x2000),
+        ] {
+            let mapping = parse(&format!(
+                "1000-3000 {permissions} 00000000 00:01 5 /dev/zero (deleted)"
+            ))
+            .unwrap();
             assert_eq!(
                 (mapping.memory(), mapping.shared),
                 (Bytes(memory), permissions.ends_with('s')),
@@ -213,10 +257,23 @@ mod tests {
                     7f0002200000-7f0002400000 ---s 00000000 00:10 8   /anon_hugepage (deleted)\n";
         std::fs::write(directory.path().join("proc/self/maps"), text).unwrap();
         let mappings = read(&Root::at(directory.path()), SELF, |_| true).unwrap();
-        let sizes: Vec<_> = mappings.iter().map(|mapping| (mapping.size(), mapping.memory())).collect();
-        assert_eq!(sizes, [(Bytes(0x220_0000), Bytes(0xa0_0000)), (Bytes(0x20_0000), Bytes(0))]);
+        let sizes: Vec<_> = mappings
+            .iter()
+            .map(|mapping| (mapping.size(), mapping.memory()))
+            .collect();
+        assert_eq!(
+            sizes,
+            [
+                (Bytes(0x220_0000), Bytes(0xa0_0000)),
+                (Bytes(0x20_0000), Bytes(0))
+            ]
+        );
         let segment = parse("1000-3000 ---s 00000000 00:01 5 /SYSV00000000 (deleted)").unwrap();
-        assert_eq!(segment.memory(), Bytes(0x2000), "the kernel reserves all of it");
+        assert_eq!(
+            segment.memory(),
+            Bytes(0x2000),
+            "the kernel reserves all of it"
+        );
     }
 
     #[test]
@@ -228,6 +285,9 @@ mod tests {
                     4000-5000 rw-s 00000000 00:01 6 /dev/zero (deleted)\n";
         std::fs::write(directory.path().join("proc/self/maps"), text).unwrap();
         let mappings = read(&Root::at(directory.path()), SELF, |_| true).unwrap();
-        assert_eq!(mappings.iter().map(Mapping::size).collect::<Vec<_>>(), [Bytes(0x3000), Bytes(0x1000)]);
+        assert_eq!(
+            mappings.iter().map(Mapping::size).collect::<Vec<_>>(),
+            [Bytes(0x3000), Bytes(0x1000)]
+        );
     }
 }

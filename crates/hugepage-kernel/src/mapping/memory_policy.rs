@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::kernel_release::KernelRelease;
 use crate::proc::process::unless_gone;
-use crate::{Notes, ReadError, Root, fields};
+use crate::{KernelRelease, Notes, ReadError, Root, fields};
 
 /// More nodes than any kernel has (`CONFIG_NODES_SHIFT` is 10 at most).
 const MAX_NODES: usize = 1 << 10;
@@ -26,9 +25,13 @@ pub fn allowed_nodes(root: &Root, pid: &str) -> Result<Option<Vec<u32>>, ReadErr
     let path = format!("/proc/{pid}/status");
     let line = |text: &str| {
         let list = fields::value(text, "Mems_allowed_list")?.trim();
-        Some(node_list(list).ok_or_else(|| root.content(&path, format!("\"{list}\" is not a list"))))
+        Some(
+            node_list(list).ok_or_else(|| root.content(&path, format!("\"{list}\" is not a list"))),
+        )
     };
-    unless_gone(root.read_short(&path, line))?.flatten().transpose()
+    unless_gone(root.read_short(&path, line))?
+        .flatten()
+        .transpose()
 }
 
 /// A list such as `0-1,3`, ascending; `None` if it is something else.
@@ -54,15 +57,21 @@ pub fn own(root: &Root, notes: &mut Notes) -> MemoryPolicy {
         return MemoryPolicy::Unknown;
     }
     match get_mempolicy() {
-        Ok(MemoryPolicy::Bind(_)) if KernelRelease::running(root).is_none_or(|release| release.is_before(5, 9, 0)) => {
-            notes.add("this kernel does not check the NUMA memory policy when it reserves huge pages");
+        Ok(MemoryPolicy::Bind(_))
+            if KernelRelease::running(root).is_none_or(|release| release.is_before(5, 9, 0)) =>
+        {
+            notes.add(
+                "this kernel does not check the NUMA memory policy when it reserves huge pages",
+            );
             MemoryPolicy::Unknown
         }
         Ok(policy) => policy,
         // A kernel without NUMA.
         Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => MemoryPolicy::Any,
         Err(error) => {
-            notes.add(format!("could not determine the NUMA memory policy: {error}"));
+            notes.add(format!(
+                "could not determine the NUMA memory policy: {error}"
+            ));
             MemoryPolicy::Unknown
         }
     }
@@ -73,8 +82,16 @@ fn get_mempolicy() -> std::io::Result<MemoryPolicy> {
     let mut mask = [0 as libc::c_ulong; MAX_NODES / WORD_BITS + 1];
     // SAFETY: the kernel writes the mode and at most MAX_NODES bits of the mask.
     #[allow(unsafe_code)]
-    let result =
-        unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, mask.as_mut_ptr(), MAX_NODES, 0usize, 0usize) };
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            &raw mut mode,
+            mask.as_mut_ptr(),
+            MAX_NODES,
+            0usize,
+            0usize,
+        )
+    };
     if result != 0 {
         return Err(std::io::Error::last_os_error());
     }
@@ -83,7 +100,12 @@ fn get_mempolicy() -> std::io::Result<MemoryPolicy> {
         return Ok(MemoryPolicy::Any);
     }
     let is_set = |node: &usize| mask[node / WORD_BITS] >> (node % WORD_BITS) & 1 == 1;
-    Ok(MemoryPolicy::Bind((0..MAX_NODES).filter(is_set).filter_map(|node| u32::try_from(node).ok()).collect()))
+    Ok(MemoryPolicy::Bind(
+        (0..MAX_NODES)
+            .filter(is_set)
+            .filter_map(|node| u32::try_from(node).ok())
+            .collect(),
+    ))
 }
 
 #[cfg(test)]
@@ -105,7 +127,10 @@ mod tests {
         let root = Root::live();
         assert!(!allowed_nodes(&root, "self").unwrap().unwrap().is_empty());
         assert_eq!(allowed_nodes(&root, "2147483647").unwrap(), None);
-        assert_eq!(own(&Root::at("/nowhere"), &mut Notes::default()), MemoryPolicy::Unknown);
+        assert_eq!(
+            own(&Root::at("/nowhere"), &mut Notes::default()),
+            MemoryPolicy::Unknown
+        );
         if let MemoryPolicy::Bind(nodes) = get_mempolicy().unwrap_or(MemoryPolicy::Any) {
             assert!(!nodes.is_empty());
         }

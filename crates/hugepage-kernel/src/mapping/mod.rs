@@ -2,6 +2,7 @@
 
 pub mod maps;
 pub mod memory_policy;
+pub mod numa_maps;
 pub mod own_mapping;
 pub mod page_nodes;
 pub mod procmap_query;

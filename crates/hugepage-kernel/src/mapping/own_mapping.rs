@@ -2,8 +2,7 @@
 
 use crate::mapping::maps::{self, Mapping};
 use crate::mapping::{procmap_query, smaps};
-use crate::source::root::if_there;
-use crate::{ReadError, Root};
+use crate::{ReadError, Root, if_there};
 
 /// The whole mapping of this process at `address`, with its page size.
 ///
@@ -20,14 +19,19 @@ pub fn at(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> {
 /// The text has no page size. Every mapping that is not on hugetlbfs has base pages. For the others `smaps` has it, and
 /// walking huge pages is cheap. Kernels before 2.6.29 do not show it, so it stays unknown.
 pub fn by_text(root: &Root, address: u64) -> Result<Option<Mapping>, ReadError> {
-    let Some(mut mapping) = maps::read(root, maps::SELF, |_| true)?.into_iter().find(|mapping| mapping.holds(address))
+    let Some(mut mapping) = maps::read(root, maps::SELF, |_| true)?
+        .into_iter()
+        .find(|mapping| mapping.holds(address))
     else {
         return Ok(None);
     };
     // Private mappings, ordinary files and `/dev/zero` are never in huge pages.
-    mapping.page_size = match mapping.shared && mapping.path != "/dev/zero (deleted)" {
-        true => if_there(smaps::usage_of(root, &mapping))?.flatten().and_then(|usage| usage.kernel_page_size),
-        false => if_there(root.base_page_size())?,
+    mapping.page_size = if mapping.shared && mapping.path != "/dev/zero (deleted)" {
+        if_there(smaps::usage_of(root, &mapping))?
+            .flatten()
+            .and_then(|usage| usage.kernel_page_size)
+    } else {
+        if_there(root.base_page_size())?
     };
     Ok(Some(mapping))
 }
@@ -45,7 +49,11 @@ mod tests {
         std::fs::write(directory.path().join("proc/self/maps"), text).unwrap();
         let root = Root::at(directory.path());
         let found = by_text(&root, 0x2500).unwrap().unwrap();
-        assert_eq!((found.start, found.end, found.page_size), (0x1000, 0x4000, None), "no file tells the page size");
+        assert_eq!(
+            (found.start, found.end, found.page_size),
+            (0x1000, 0x4000, None),
+            "no file tells the page size"
+        );
         assert_eq!(by_text(&root, 0x6000).unwrap(), None);
     }
 }

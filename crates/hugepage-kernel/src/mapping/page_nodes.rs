@@ -15,12 +15,25 @@ pub fn nodes_of_pages(pid: i32, addresses: &[u64]) -> io::Result<Vec<Option<u32>
     // SAFETY: the kernel reads as many addresses as it writes numbers, and touches no page of theirs.
     #[allow(unsafe_code)]
     let result = unsafe {
-        let (none, from, to) = (0usize, addresses.as_ptr(), status.as_mut_ptr());
-        libc::syscall(libc::SYS_move_pages, pid, addresses.len(), from, none, to, 0)
+        let none = 0usize;
+        let from = addresses.as_ptr();
+        let to = status.as_mut_ptr();
+        libc::syscall(
+            libc::SYS_move_pages,
+            pid,
+            addresses.len(),
+            from,
+            none,
+            to,
+            0,
+        )
     };
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
     // A negative number is the reason why there is none.
-    Ok(status.into_iter().map(|node| u32::try_from(node).ok()).collect())
+    Ok(status
+        .into_iter()
+        .map(|node| u32::try_from(node).ok())
+        .collect())
 }

@@ -78,12 +78,17 @@ pub fn with_page_sizes(
 
 /// ENOTTY before 6.11; the others from seccomp filters and sandboxed kernels without this ioctl.
 fn is_unknown(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL | libc::ENOSYS | libc::EPERM))
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOTTY | libc::EINVAL | libc::ENOSYS | libc::EPERM)
+    )
 }
 
 fn merged(file: &File, address: u64) -> io::Result<Option<Mapping>> {
     let mut name = [0; NAME_SIZE as usize];
-    let Some(mut mapping) = query(file, address, Some(&mut name))? else { return Ok(None) };
+    let Some(mut mapping) = query(file, address, Some(&mut name))? else {
+        return Ok(None);
+    };
     // What continues it has its name.
     while let Some(next) = query(file, mapping.end, None)?
         && mapping.continues_in(&next)
@@ -117,16 +122,26 @@ fn query(file: &File, address: u64, mut name: Option<&mut Name>) -> io::Result<O
     let result = unsafe { libc::ioctl(file.as_raw_fd(), PROCMAP_QUERY, &raw mut query) };
     if result != 0 {
         let error = io::Error::last_os_error();
-        return if error.raw_os_error() == Some(libc::ENOENT) { Ok(None) } else { Err(error) };
+        return if error.raw_os_error() == Some(libc::ENOENT) {
+            Ok(None)
+        } else {
+            Err(error)
+        };
     }
     // The length counts the closing NUL, and is zero for memory without a name.
-    let length = usize::try_from(query.vma_name_size).unwrap_or(0).saturating_sub(1);
+    let length = usize::try_from(query.vma_name_size)
+        .unwrap_or(0)
+        .saturating_sub(1);
     let name = name.map_or(&[][..], |name| &name[..length]);
     let may = |flag| query.vma_flags & flag != 0;
     Ok(Some(Mapping {
         start: query.vma_start,
         end: query.vma_end,
-        inaccessible: Bytes(if may(ACCESSIBLE) { 0 } else { query.vma_end - query.vma_start }),
+        inaccessible: Bytes(if may(ACCESSIBLE) {
+            0
+        } else {
+            query.vma_end - query.vma_start
+        }),
         shared: may(SHARED),
         offset: query.vma_offset,
         device: (query.dev_major, query.dev_minor),
@@ -159,7 +174,13 @@ mod tests {
             }
             let requested = holding(&root, mapping.start).unwrap().unwrap().unwrap();
             assert_eq!(requested.page_size, Some(PageSize::base()));
-            assert_eq!(Mapping { page_size: None, ..requested }, mapping);
+            assert_eq!(
+                Mapping {
+                    page_size: None,
+                    ..requested
+                },
+                mapping
+            );
         }
         assert_eq!(holding(&root, 8).unwrap().unwrap(), None);
     }

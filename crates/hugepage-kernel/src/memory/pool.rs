@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fields::first_number;
-use crate::memory::meminfo::Meminfo;
-use crate::source::root::if_there;
-use crate::{Bytes, PageSize, Pages, ReadError, Root};
+use crate::{Bytes, Meminfo, PageSize, Pages, ReadError, Root, if_there};
 
 const SIZES: &str = "/sys/kernel/mm/hugepages";
 const NODES: &str = "/sys/devices/system/node";
@@ -41,12 +39,19 @@ impl Pool {
 
     /// Pages that are touched or reserved. `None` if reservations are unknown.
     pub fn in_use(&self) -> Option<Pages> {
-        Some(self.nr.saturating_sub(self.free).saturating_add(self.promised()?))
+        Some(
+            self.nr
+                .saturating_sub(self.free)
+                .saturating_add(self.promised()?),
+        )
     }
 
     /// Whether the pool has pages, used or not, or may add some.
     pub fn may_serve(&self) -> bool {
-        self.nr > Pages(0) || self.overcommit.is_none_or(|overcommit| overcommit > Pages(0))
+        self.nr > Pages(0)
+            || self
+                .overcommit
+                .is_none_or(|overcommit| overcommit > Pages(0))
     }
 
     /// `resv`, or zero if the pool has no page that could be reserved.
@@ -73,7 +78,11 @@ pub fn sizes(root: &Root) -> Result<Vec<PageSize>, ReadError> {
     if !root.exists(SIZES) && root.exists("/sys/kernel/mm") {
         return Ok(Vec::new());
     }
-    let mut sizes: Vec<_> = root.list(SIZES)?.iter().filter_map(|name| PageSize::from_sysfs_name(name)).collect();
+    let mut sizes: Vec<_> = root
+        .list(SIZES)?
+        .iter()
+        .filter_map(|name| PageSize::from_sysfs_name(name))
+        .collect();
     sizes.sort_unstable();
     Ok(sizes)
 }
@@ -97,30 +106,47 @@ pub fn from_meminfo(meminfo: &Meminfo) -> Option<Pool> {
 
 /// The host's pool of one size, with the counters of one moment where `meminfo` has them all, as it has of the default size;
 /// else each counter is a file, and a server that starts between two reads is in one of them alone.
-pub fn of_one_moment(root: &Root, page_size: PageSize, meminfo: Option<&Meminfo>) -> Result<Pool, ReadError> {
+pub fn of_one_moment(
+    root: &Root,
+    page_size: PageSize,
+    meminfo: Option<&Meminfo>,
+) -> Result<Pool, ReadError> {
     if let Some(found) = meminfo.and_then(from_meminfo)
-        && (found.page_size, found.resv.is_some(), found.surplus.is_some()) == (page_size, true, true)
+        && (
+            found.page_size,
+            found.resv.is_some(),
+            found.surplus.is_some(),
+        ) == (page_size, true, true)
         && let Ok(overcommit) = counter(root, page_size, "nr_overcommit_hugepages")
     {
-        return Ok(Pool { overcommit: Some(overcommit), ..found });
+        return Ok(Pool {
+            overcommit: Some(overcommit),
+            ..found
+        });
     }
     pool(root, page_size)
 }
 
 /// One counter of the host's pool of one size, such as `free_hugepages`.
 pub fn counter(root: &Root, page_size: PageSize, name: &str) -> Result<Pages, ReadError> {
-    root.read_number(&format!("{SIZES}/{}/{name}", page_size.sysfs_name())).map(Pages)
+    root.read_number(&format!("{SIZES}/{}/{name}", page_size.sysfs_name()))
+        .map(Pages)
 }
 
 /// The memory in the pools of all sizes, for kernels before 4.19, whose /proc/meminfo has no line `Hugetlb`.
 pub fn memory(root: &Root) -> Result<Bytes, ReadError> {
-    sizes(root)?.into_iter().try_fold(Bytes(0), |sum, size| Ok(sum.saturating_add(size.times(pool(root, size)?.nr))))
+    sizes(root)?.into_iter().try_fold(Bytes(0), |sum, size| {
+        Ok(sum.saturating_add(size.times(pool(root, size)?.nr)))
+    })
 }
 
 /// The NUMA nodes, ascending; empty on a kernel without them.
 pub fn nodes(root: &Root) -> Result<Vec<u32>, ReadError> {
     let names = if_there(root.list(NODES))?.unwrap_or_default();
-    let mut nodes: Vec<u32> = names.iter().filter_map(|name| name.strip_prefix("node")?.parse().ok()).collect();
+    let mut nodes: Vec<u32> = names
+        .iter()
+        .filter_map(|name| name.strip_prefix("node")?.parse().ok())
+        .collect();
     nodes.sort_unstable();
     Ok(nodes)
 }
@@ -134,7 +160,10 @@ pub fn has_single_node(root: &Root) -> bool {
 /// The memory of one node (`Node 0 MemTotal:` of its meminfo); `Ok(None)` if it has no such file.
 pub fn node_memory(root: &Root, node: u32) -> Result<Option<Bytes>, ReadError> {
     let take = |text: &str| {
-        let value = text.lines().find_map(|line| line.split_once("MemTotal:"))?.1;
+        let value = text
+            .lines()
+            .find_map(|line| line.split_once("MemTotal:"))?
+            .1;
         first_number(value.as_bytes()).map(Bytes::from_kib)
     };
     Ok(if_there(root.read_short(&format!("{NODES}/node{node}/meminfo"), take))?.flatten())
@@ -142,12 +171,15 @@ pub fn node_memory(root: &Root, node: u32) -> Result<Option<Bytes>, ReadError> {
 
 /// The shares of all NUMA nodes in the pool of one size; empty on a kernel without nodes.
 pub fn node_pools(root: &Root, page_size: PageSize) -> Result<Vec<NodePool>, ReadError> {
-    let nodes = nodes(root)?;
-    let mut pools = Vec::with_capacity(nodes.len());
-    for node in nodes {
+    let mut pools = Vec::new();
+    for node in nodes(root)? {
         let directory = format!("{NODES}/node{node}/hugepages");
         if let Some(pool) = if_there(read(root, &directory, page_size))? {
-            pools.push(NodePool { node, pool, memory: None });
+            pools.push(NodePool {
+                node,
+                pool,
+                memory: None,
+            });
         }
     }
     Ok(pools)
@@ -177,11 +209,22 @@ mod tests {
     fn counters_of_one_moment() {
         let tree = tempfile::tempdir().unwrap();
         for (size, before) in [(2048, 800), (1_048_576, 4)] {
-            let directory = tree.path().join(format!("sys/kernel/mm/hugepages/hugepages-{size}kB"));
+            let directory = tree
+                .path()
+                .join(format!("sys/kernel/mm/hugepages/hugepages-{size}kB"));
             fs::create_dir_all(&directory).unwrap();
-            for (file, number) in [("nr", before), ("free", before), ("resv", 0), ("surplus", 0), ("nr_overcommit", 3)]
-            {
-                fs::write(directory.join(format!("{file}_hugepages")), format!("{number}\n")).unwrap();
+            for (file, number) in [
+                ("nr", before),
+                ("free", before),
+                ("resv", 0),
+                ("surplus", 0),
+                ("nr_overcommit", 3),
+            ] {
+                fs::write(
+                    directory.join(format!("{file}_hugepages")),
+                    format!("{number}\n"),
+                )
+                .unwrap();
             }
         }
         let meminfo = Meminfo::parse(
@@ -189,13 +232,25 @@ mod tests {
         );
         let root = Root::at(tree.path());
         let free = |kib, meminfo: &Meminfo| {
-            let pool = of_one_moment(&root, PageSize::from_kib(kib).unwrap(), Some(meminfo)).unwrap();
+            let pool =
+                of_one_moment(&root, PageSize::from_kib(kib).unwrap(), Some(meminfo)).unwrap();
             assert_eq!(pool.overcommit, Some(Pages(3)));
             pool.free
         };
         assert_eq!(free(2048, &meminfo), Pages(700));
-        assert_eq!(free(1_048_576, &meminfo), Pages(4), "meminfo has the default size alone");
-        let old = Meminfo { huge_pages_surp: None, ..meminfo };
-        assert_eq!(free(2048, &old), Pages(800), "a kernel before 2.6.24 does not show all of them there");
+        assert_eq!(
+            free(1_048_576, &meminfo),
+            Pages(4),
+            "meminfo has the default size alone"
+        );
+        let old = Meminfo {
+            huge_pages_surp: None,
+            ..meminfo
+        };
+        assert_eq!(
+            free(2048, &old),
+            Pages(800),
+            "a kernel before 2.6.24 does not show all of them there"
+        );
     }
 }

@@ -23,13 +23,20 @@ pub fn parse(line: &str) -> Option<Option<(String, String)>> {
     }
     let name = line[..line.len() - rest.len()].to_ascii_lowercase();
     let rest = rest.trim_start_matches(is_blank);
-    let text = rest.strip_prefix('=').unwrap_or(rest).trim_start_matches(is_blank);
+    let text = rest
+        .strip_prefix('=')
+        .unwrap_or(rest)
+        .trim_start_matches(is_blank);
     let (value, after) = match text.strip_prefix('\'') {
         Some(text) => quoted(text)?,
         None => {
-            let is_part = |c: char| is_letter(c) || c.is_ascii_digit() || matches!(c, '-' | '.' | ':' | '/');
-            let after =
-                if text.starts_with(is_letter) { text.trim_start_matches(is_part) } else { after_number(text)? };
+            let is_part =
+                |c: char| is_letter(c) || c.is_ascii_digit() || matches!(c, '-' | '.' | ':' | '/');
+            let after = if text.starts_with(is_letter) {
+                text.trim_start_matches(is_part)
+            } else {
+                after_number(text)?
+            };
             (text[..text.len() - after.len()].to_owned(), after)
         }
     };
@@ -44,7 +51,9 @@ fn after_number(text: &str) -> Option<&str> {
         Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
         None => rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()),
     };
-    number.starts_with(|c: char| c.is_ascii_digit()).then_some(after)
+    number
+        .starts_with(|c: char| c.is_ascii_digit())
+        .then_some(after)
 }
 
 /// The text up to the closing quote, and what follows: a doubled quote is one, and so is what a backslash escapes (`GUC_scanstr`).
@@ -74,7 +83,9 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 /// A size as the server parses it: a number with `B`, `kB`, `MB`, `GB` or `TB`, or in units of `unit` bytes (guc.c).
 pub fn size_setting(text: &str, unit: u64) -> Option<Bytes> {
     let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
     let (number, name) = text.split_at(end);
     let unit = match name.trim() {
         "" => unit,
@@ -96,8 +107,14 @@ pub fn size_setting(text: &str, unit: u64) -> Option<Bytes> {
             let (whole, fraction) = number.split_once('.')?;
             let digits = fraction.get(..fraction.len().min(9))?;
             let scale = 10u64.checked_pow(u32::try_from(digits.len()).ok()?)?;
-            let part = u128::from(digits.parse::<u64>().ok()?) * u128::from(unit) / u128::from(scale);
-            whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(u64::try_from(part).ok()?).map(Bytes)
+            let part =
+                u128::from(digits.parse::<u64>().ok()?) * u128::from(unit) / u128::from(scale);
+            whole
+                .parse::<u64>()
+                .ok()?
+                .checked_mul(unit)?
+                .checked_add(u64::try_from(part).ok()?)
+                .map(Bytes)
         }
     }
 }
@@ -112,11 +129,20 @@ mod tests {
             ("huge_pages = on", Some(("huge_pages", "on"))),
             ("  Huge_Pages on # why", Some(("huge_pages", "on"))),
             ("huge_page_size=2MB#x", Some(("huge_page_size", "2MB"))),
-            ("search_path = '\"$user\", public'", Some(("search_path", "\"$user\", public"))),
-            ("x = 'it''s \\'so\\' # no comment' # comment", Some(("x", "it's 'so' # no comment"))),
+            (
+                "search_path = '\"$user\", public'",
+                Some(("search_path", "\"$user\", public")),
+            ),
+            (
+                "x = 'it''s \\'so\\' # no comment' # comment",
+                Some(("x", "it's 'so' # no comment")),
+            ),
             ("x = '\\o\\n\\''", Some(("x", "o\\n'"))),
             ("huge_pages = 'o\\156'", None),
-            ("pg_stat_statements.max = 10", Some(("pg_stat_statements.max", "10"))),
+            (
+                "pg_stat_statements.max = 10",
+                Some(("pg_stat_statements.max", "10")),
+            ),
             ("# huge_pages = on", None),
             ("", None),
             ("1x = 2", None),

@@ -7,17 +7,21 @@ pub mod postmaster_opts;
 
 pub use conf_line::size_setting;
 
-use crate::stranger::limit;
-use crate::{InstanceFiles, ReadError};
+use crate::{InstanceFiles, ReadError, limit};
 
 impl InstanceFiles {
     /// The major version in the `PG_VERSION` at `path`: digits, and a dot before version 10.
     pub fn version(&self, path: &str) -> Result<String, ReadError> {
         let text = self.read_text(path, limit::VERSION)?;
         let version = text.trim();
-        match !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-            true => Ok(version.to_owned()),
-            false => Err(self.root().content(path, "it is not a version")),
+        if !version.is_empty()
+            && version
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        {
+            Ok(version.to_owned())
+        } else {
+            Err(self.root().content(path, "it is not a version"))
         }
     }
 }

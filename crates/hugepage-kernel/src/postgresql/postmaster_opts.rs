@@ -9,19 +9,29 @@ const WITH_VALUE: &str = "BCcDdfhkNprStW";
 /// The server quotes each argument and escapes nothing. A quote inside an argument is kept; only `" "` in it looks like its end.
 pub fn arguments(text: &str) -> Vec<String> {
     let line = text.lines().next().unwrap_or_default();
-    let Some((_program, quoted)) = line.split_once(" \"") else { return Vec::new() };
-    quoted.strip_suffix('"').unwrap_or(quoted).split("\" \"").map(str::to_owned).collect()
+    let Some((_program, quoted)) = line.split_once(" \"") else {
+        return Vec::new();
+    };
+    quoted
+        .strip_suffix('"')
+        .unwrap_or(quoted)
+        .split("\" \"")
+        .map(str::to_owned)
+        .collect()
 }
 
 /// What the arguments set, names in lower case: `-c name=value`, `--some-name=value`, and the letters that affect
 /// shared memory (postmaster.c, `PostmasterMain`). Of several with one name the last counts.
 pub fn settings(arguments: &[String]) -> Vec<(String, String)> {
-    options(arguments).filter_map(|option| option.setting()).collect()
+    options(arguments)
+        .filter_map(|option| option.setting())
+        .collect()
 }
 
 /// The arguments without those that set what `is_left_out`.
 pub fn without(arguments: &[String], is_left_out: impl Fn(&str) -> bool) -> Vec<String> {
-    let kept = options(arguments).filter(|option| !option.setting().is_some_and(|(name, _)| is_left_out(&name)));
+    let kept = options(arguments)
+        .filter(|option| !option.setting().is_some_and(|(name, _)| is_left_out(&name)));
     kept.flat_map(|option| option.words.to_vec()).collect()
 }
 
@@ -68,7 +78,9 @@ fn first(arguments: &[String]) -> Option<(Option<(char, &str)>, usize)> {
         return Some((Some(('-', long)), 1));
     }
     let mut letters = argument.strip_prefix('-').unwrap_or_default().chars();
-    let Some(letter) = letters.find(|letter| WITH_VALUE.contains(*letter)) else { return Some((None, 1)) };
+    let Some(letter) = letters.find(|letter| WITH_VALUE.contains(*letter)) else {
+        return Some((None, 1));
+    };
     let (value, length) = match letters.as_str() {
         "" => (arguments.get(1).map(String::as_str), 2),
         attached => (Some(attached), 1),
@@ -78,15 +90,29 @@ fn first(arguments: &[String]) -> Option<(Option<(char, &str)>, usize)> {
 
 /// Whether a postgres program with these arguments serves connections. Others answer a question, repair or initialise (main.c).
 pub fn serves(arguments: &[String]) -> bool {
-    const OTHERS: [&str; 9] =
-        ["--single", "--boot", "--check", "--describe-config", "--help", "--version", "-?", "-V", "-C"];
-    !arguments.iter().any(|argument| OTHERS.contains(&argument.as_str()) || argument.starts_with("--fork"))
+    const OTHERS: [&str; 9] = [
+        "--single",
+        "--boot",
+        "--check",
+        "--describe-config",
+        "--help",
+        "--version",
+        "-?",
+        "-V",
+        "-C",
+    ];
+    !arguments
+        .iter()
+        .any(|argument| OTHERS.contains(&argument.as_str()) || argument.starts_with("--fork"))
 }
 
 /// `name=value`, where dashes in the name stand for underscores (ParseLongOption).
 fn assignment(text: &str) -> Option<(String, String)> {
     let (name, value) = text.split_once('=')?;
-    Some((name.replace('-', "_").to_ascii_lowercase(), value.to_owned()))
+    Some((
+        name.replace('-', "_").to_ascii_lowercase(),
+        value.to_owned(),
+    ))
 }
 
 #[cfg(test)]
@@ -95,9 +121,11 @@ mod tests {
 
     #[test]
     fn as_the_server_writes_it() {
-        let text =
-            "/usr/lib/postgresql/15/bin/postgres \"-D\" \"/srv/my data\" \"-c\" \"search_path=\"a b\"\" \"-i\"\n";
-        assert_eq!(arguments(text), ["-D", "/srv/my data", "-c", "search_path=\"a b\"", "-i"]);
+        let text = "/usr/lib/postgresql/15/bin/postgres \"-D\" \"/srv/my data\" \"-c\" \"search_path=\"a b\"\" \"-i\"\n";
+        assert_eq!(
+            arguments(text),
+            ["-D", "/srv/my data", "-c", "search_path=\"a b\"", "-i"]
+        );
         assert_eq!(arguments("/bin/postgres\n"), [""; 0]);
         assert_eq!(arguments(""), [""; 0]);
     }
@@ -115,8 +143,25 @@ mod tests {
             ("shared_buffers", "16384"),
             ("max_connections", "7"),
         ];
-        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let rest = without(&arguments(text), |name| name == "max_connections" || name == "huge_page_size");
-        assert_eq!(rest, ["-D", "/data", "-ch=1", "--huge-pages=on", "-B", "16384", "-p", "5433"]);
+        assert_eq!(
+            found,
+            expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        );
+        let rest = without(&arguments(text), |name| {
+            name == "max_connections" || name == "huge_page_size"
+        });
+        assert_eq!(
+            rest,
+            [
+                "-D",
+                "/data",
+                "-ch=1",
+                "--huge-pages=on",
+                "-B",
+                "16384",
+                "-p",
+                "5433"
+            ]
+        );
     }
 }

@@ -14,7 +14,8 @@ impl Root {
         }
         let mut bytes = Vec::new();
         let mut file = self.open(PATH)?;
-        file.read_to_end(&mut bytes).map_err(|source| self.error("read", PATH, source))?;
+        file.read_to_end(&mut bytes)
+            .map_err(|source| self.error("read", PATH, source))?;
         page_size_in(&bytes).ok_or_else(|| self.content(PATH, "it has no AT_PAGESZ"))
     }
 }
@@ -23,11 +24,13 @@ impl Root {
 fn page_size_in(auxv: &[u8]) -> Option<PageSize> {
     const AT_PAGESZ: u64 = 6;
     let (words, _) = auxv.as_chunks::<8>();
-    [u64::from_le_bytes, u64::from_be_bytes].into_iter().find_map(|word| {
-        let (pairs, _) = words.as_chunks::<2>();
-        let &[_, size] = pairs.iter().find(|[key, _]| word(*key) == AT_PAGESZ)?;
-        PageSize::new(word(size))
-    })
+    [u64::from_le_bytes, u64::from_be_bytes]
+        .into_iter()
+        .find_map(|word| {
+            let (pairs, _) = words.as_chunks::<2>();
+            let &[_, size] = pairs.iter().find(|[key, _]| word(*key) == AT_PAGESZ)?;
+            PageSize::new(word(size))
+        })
 }
 
 #[cfg(test)]
@@ -36,11 +39,23 @@ mod tests {
 
     #[test]
     fn the_auxiliary_vector_of_either_byte_order_has_the_page_size() {
-        let vector = [(33u64, 0x7ffd_0000_0000u64), (16, 0x1f8b_fbff), (6, 65536), (17, 100), (0, 0)];
-        let little: Vec<u8> =
-            vector.iter().flat_map(|(key, value)| [key.to_le_bytes(), value.to_le_bytes()]).flatten().collect();
-        let big: Vec<u8> =
-            vector.iter().flat_map(|(key, value)| [key.to_be_bytes(), value.to_be_bytes()]).flatten().collect();
+        let vector = [
+            (33u64, 0x7ffd_0000_0000u64),
+            (16, 0x1f8b_fbff),
+            (6, 65536),
+            (17, 100),
+            (0, 0),
+        ];
+        let little: Vec<u8> = vector
+            .iter()
+            .flat_map(|(key, value)| [key.to_le_bytes(), value.to_le_bytes()])
+            .flatten()
+            .collect();
+        let big: Vec<u8> = vector
+            .iter()
+            .flat_map(|(key, value)| [key.to_be_bytes(), value.to_be_bytes()])
+            .flatten()
+            .collect();
         assert_eq!(page_size_in(&little), PageSize::from_kib(64));
         assert_eq!(page_size_in(&big), PageSize::from_kib(64));
         assert_eq!(page_size_in(&little[..40]), None);

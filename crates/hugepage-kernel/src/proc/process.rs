@@ -3,12 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use memchr::memrchr;
-use rustix::path::DecInt;
 
 use crate::fields::{fields, first_number};
 use crate::host::mounts::{self, Mount};
 use crate::source::root::{UPTIME, if_there};
-use crate::source::short_file::{Directory, as_text};
+use crate::source::short_file::Directory;
 use crate::{Bytes, ReadError, Root};
 
 /// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
@@ -37,10 +36,7 @@ impl ProcessStatus {
     /// Parses the text of /proc/PID/status.
     pub fn parse(text: impl AsRef<[u8]>) -> Self {
         let mut status = Self::default();
-        let wanted = |start: &[u8; 4]| {
-            matches!(start, b"PPid" | b"RssA" | b"RssF" | b"RssS" | b"VmPT" | b"VmSw" | b"Huge" | b"Thre")
-        };
-        for (name, value) in fields(text.as_ref(), wanted) {
+        for (name, value) in fields(text.as_ref()) {
             let into = match name {
                 b"PPid" => {
                     status.parent = first_number(value).and_then(|pid| pid.try_into().ok());
@@ -74,8 +70,12 @@ impl ProcessStat {
     pub fn parse(text: impl AsRef<[u8]>) -> Option<Self> {
         // The second field, in brackets, may have spaces and brackets itself. The third one follows.
         let text = text.as_ref();
-        let mut fields = str::from_utf8(&text[memrchr(b')', text)? + 1..]).ok()?.split_ascii_whitespace();
-        Some(Self { start_ticks: fields.nth(19)?.parse().ok()? })
+        let mut fields = str::from_utf8(&text[memrchr(b')', text)? + 1..])
+            .ok()?
+            .split_ascii_whitespace();
+        Some(Self {
+            start_ticks: fields.nth(19)?.parse().ok()?,
+        })
     }
 
     /// From the boot of the machine to the start of the process, including suspended time.
@@ -86,28 +86,33 @@ impl ProcessStat {
 
 /// The counters of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn stat(root: &Root, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
-    let parsed = Processes { root, directory: None }.read(pid, "stat", |text| ProcessStat::parse(text))?;
-    let too_few = || root.content(&format!("/proc/{pid}/stat"), "it has too few fields");
+    let path = format!("/proc/{pid}/stat");
+    let parsed = unless_gone(root.read_short(&path, |text| ProcessStat::parse(text)))?;
+    let too_few = || root.content(&path, "it has too few fields");
     parsed.map(|stat| stat.ok_or_else(too_few)).transpose()
 }
 
 /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
-    Processes { root, directory: None }.status(pid)
+    let path = format!("/proc/{pid}/status");
+    unless_gone(root.read_short(&path, |text| ProcessStatus::parse(text)))
 }
 
-/// /proc, open for a pass over many processes: the files of each are looked up from here, and nothing is allocated.
+/// /proc, open for a pass over many processes: the files of each are looked up from here.
 #[derive(Debug)]
 pub struct Processes<'a> {
     root: &'a Root,
-    /// The open directory; `None` if it can't be opened, or is not worth it for one file.
+    /// The open directory; `None` if it can't be opened.
     directory: Option<Directory<'a>>,
 }
 
 impl<'a> Processes<'a> {
     /// Opens the /proc of `root`.
     pub fn open(root: &'a Root) -> Self {
-        Self { root, directory: root.directory("/proc").ok() }
+        Self {
+            root,
+            directory: root.directory("/proc").ok(),
+        }
     }
 
     /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
@@ -115,38 +120,36 @@ impl<'a> Processes<'a> {
         self.read(pid, "status", |text| ProcessStatus::parse(text))
     }
 
-    /// Gives `take` the command line of `pid`, each argument with a zero byte behind it; `Ok(None)` if the process is gone.
-    pub fn command_line<T>(&self, pid: i32, take: impl FnOnce(&str) -> T) -> Result<Option<T>, ReadError> {
-        self.read(pid, "cmdline", |text| as_text(text, take))
-    }
-
-    /// Gives `take` the text of the status of `pid`; `Ok(None)` if the process is gone.
-    pub fn status_text<T>(&self, pid: i32, take: impl FnOnce(&str) -> T) -> Result<Option<T>, ReadError> {
-        self.read(pid, "status", |text| as_text(text, take))
+    /// Gives `take` the text of a short file of `pid`, such as `cmdline`, where a zero byte is behind each argument; `Ok(None)` if the
+    /// process is gone.
+    pub fn read<T>(
+        &self,
+        pid: i32,
+        file: &str,
+        take: impl FnOnce(&str) -> T,
+    ) -> Result<Option<T>, ReadError> {
+        unless_gone(match &self.directory {
+            Some(directory) => directory.read_short(&format!("{pid}/{file}"), take),
+            None => self.root.read_short(&format!("/proc/{pid}/{file}"), take),
+        })
     }
 
     /// The threads of `pid`, ascending; none if it is gone.
     pub fn threads(&self, pid: i32) -> Vec<i32> {
         numbers(self.root, &format!("/proc/{pid}/task")).unwrap_or_default()
     }
-
-    fn read<T>(&self, pid: i32, file: &str, parse: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, ReadError> {
-        const LONGEST: usize = "-2147483648/cmdline".len();
-        let (mut name, pid) = ([0; LONGEST], DecInt::new(pid));
-        let parts = [pid.as_bytes(), b"/", file.as_bytes()];
-        let length = name.iter_mut().zip(parts.into_iter().flatten()).map(|(to, &from)| *to = from).count();
-        let name = str::from_utf8(&name[..length]).unwrap_or_default();
-        unless_gone(match &self.directory {
-            Some(directory) => directory.read_bytes(name, parse),
-            None => self.root.read_short(&format!("/proc/{name}"), |text| parse(text.as_bytes())),
-        })
-    }
 }
 
 /// The command line of `pid`, which a server process uses as its title; empty for a process that is ending.
 pub fn title(root: &Root, pid: i32) -> Result<Option<String>, ReadError> {
     let text = unless_gone(root.read(&format!("/proc/{pid}/cmdline")))?;
-    Ok(text.map(|text| text.split('\0').next().unwrap_or_default().trim_end().to_owned()))
+    Ok(text.map(|text| {
+        text.split('\0')
+            .next()
+            .unwrap_or_default()
+            .trim_end()
+            .to_owned()
+    }))
 }
 
 /// All visible processes, ascending.
@@ -169,7 +172,11 @@ fn numbers(root: &Root, path: &str) -> Result<Vec<i32>, ReadError> {
 
 /// Whether /proc hides the processes of other users from this one: `hidepid`, and not even the first process can be seen (proc(5)).
 pub fn hides_others(root: &Root) -> bool {
-    let hides = |option: &String| option.strip_prefix("hidepid=").is_some_and(|value| !matches!(value, "0" | "off"));
+    let hides = |option: &String| {
+        option
+            .strip_prefix("hidepid=")
+            .is_some_and(|value| !matches!(value, "0" | "off"))
+    };
     let is_set = |mount: Mount| mount.kind == "proc" && mount.options.iter().any(hides);
     mounts::seen_at(root, "/proc").is_some_and(is_set) && root.read("/proc/1/status").is_err()
 }
@@ -183,12 +190,20 @@ pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadErr
 /// clock and /proc/uptime are read one after the other, however long ago a survey began. If this program has to wait
 /// between the two, the result is too early, so that a file rather seems newer than a process than older.
 pub fn boot_time(root: &Root) -> Result<SystemTime, ReadError> {
-    let now = root.now();
-    let seconds = |text: &str| text.split_ascii_whitespace().next().and_then(|seconds| seconds.parse::<f64>().ok());
+    let booted = root.now().checked_sub(uptime(root)?);
+    booted.ok_or_else(|| root.content(UPTIME, "it is more than the clock shows"))
+}
+
+/// The time since this machine was booted.
+pub fn uptime(root: &Root) -> Result<Duration, ReadError> {
+    let seconds = |text: &str| {
+        text.split_ascii_whitespace()
+            .next()
+            .and_then(|seconds| seconds.parse::<f64>().ok())
+    };
     let uptime = root.read_short(UPTIME, seconds)?;
     let uptime = uptime.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let booted = now.checked_sub(uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))?);
-    booted.ok_or_else(|| root.content(UPTIME, "it is more than the clock shows"))
+    uptime.ok_or_else(|| root.content(UPTIME, "it does not begin with a number"))
 }
 
 /// Whether `pid` has a ring of io_uring open (proc(5), `fd`).
@@ -196,7 +211,8 @@ pub fn has_rings(root: &Root, pid: i32) -> Result<bool, ReadError> {
     for descriptor in descriptors(root, &pid.to_string())? {
         let path = format!("/proc/{pid}/fd/{descriptor}");
         // A descriptor may be closed meanwhile.
-        if if_there(root.read_link(&path))?.is_some_and(|target| target == "anon_inode:[io_uring]") {
+        if if_there(root.read_link(&path))?.is_some_and(|target| target == "anon_inode:[io_uring]")
+        {
             return Ok(true);
         }
     }
@@ -208,7 +224,10 @@ pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     root.read_short(&path, |text| {
         text.split_ascii_whitespace()
-            .map(|word| word.parse().map_err(|_| root.content(&path, format!("\"{word}\" is not a process"))))
+            .map(|word| {
+                word.parse()
+                    .map_err(|_| root.content(&path, format!("\"{word}\" is not a process")))
+            })
             .collect()
     })?
 }
@@ -217,7 +236,8 @@ pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
 pub fn own_pid(root: &Root) -> Result<i32, ReadError> {
     const PATH: &str = "/proc/self";
     let link = root.read_link(PATH)?;
-    link.parse().map_err(|_| root.content(PATH, format!("\"{link}\" is not a process")))
+    link.parse()
+        .map_err(|_| root.content(PATH, format!("\"{link}\" is not a process")))
 }
 
 /// A process can end between open and read, which then fails with ESRCH.
@@ -237,23 +257,42 @@ mod tests {
     #[test]
     fn a_zombie_has_no_memory() {
         let zombie = ProcessStatus::parse("Name:\tpostgres\nState:\tZ (zombie)\nPPid:\t7\n");
-        assert_eq!(zombie, ProcessStatus { parent: Some(7), ..ProcessStatus::default() });
+        assert_eq!(
+            zombie,
+            ProcessStatus {
+                parent: Some(7),
+                ..ProcessStatus::default()
+            }
+        );
     }
 
     /// A name may have any bytes, and what is behind the threads is not memory.
     #[test]
     fn memory_is_before_the_threads() {
-        let text = b"Name:\tRssAnon: \xff 7\nPPid:\t7\nVmPTE:\t    48 kB\nThreads:\t1\nVmSwap:\t4 kB\n";
+        let text =
+            b"Name:\tRssAnon: \xff 7\nPPid:\t7\nVmPTE:\t    48 kB\nThreads:\t1\nVmSwap:\t4 kB\n";
         let found = ProcessStatus::parse(text);
-        let expected =
-            ProcessStatus { page_tables: Some(Bytes(48 << 10)), parent: Some(7), ..ProcessStatus::default() };
+        let expected = ProcessStatus {
+            page_tables: Some(Bytes(48 << 10)),
+            parent: Some(7),
+            ..ProcessStatus::default()
+        };
         assert_eq!(found, expected);
-        assert_eq!(ProcessStatus::parse("VmPTE:\t48 kB").page_tables, Some(Bytes(48 << 10)), "without an end");
+        assert_eq!(
+            ProcessStatus::parse("VmPTE:\t48 kB").page_tables,
+            Some(Bytes(48 << 10)),
+            "without an end"
+        );
         for nothing in ["", " ", " kB", "4x kB", "-4 kB", "18446744073709551616 kB"] {
-            assert_eq!(ProcessStatus::parse(format!("VmPTE:{nothing}\n")).page_tables, None, "{nothing}");
+            assert_eq!(
+                ProcessStatus::parse(format!("VmPTE:{nothing}\n")).page_tables,
+                None,
+                "{nothing}"
+            );
         }
-        let without_brackets =
-            ProcessStat::parse(b"1 (\xff) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21");
+        let without_brackets = ProcessStat::parse(
+            b"1 (\xff) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21",
+        );
         assert_eq!(without_brackets, Some(ProcessStat { start_ticks: 19 }));
     }
 
@@ -262,7 +301,10 @@ mod tests {
     fn fields_of_stat() {
         let fields: Vec<_> = (4..=52).map(|number| number.to_string()).collect();
         let text = format!("1 (a) b (c) S {}\n", fields.join(" "));
-        assert_eq!(ProcessStat::parse(&text), Some(ProcessStat { start_ticks: 22 }));
+        assert_eq!(
+            ProcessStat::parse(&text),
+            Some(ProcessStat { start_ticks: 22 })
+        );
         assert_eq!(ProcessStat::parse("1 (a) S 1 2 3\n"), None);
     }
 
@@ -278,12 +320,26 @@ mod tests {
         let root = Root::live();
         let pid = i32::try_from(child.id()).unwrap();
         // The kernel gives it to the process a moment after the memory that spawn waits for.
-        let text = || Processes::open(&root).command_line(pid, str::to_owned).unwrap().unwrap();
-        let found = std::iter::repeat_with(text).find(|text| text.starts_with("/bin/sh")).unwrap();
+        let text = || {
+            Processes::open(&root)
+                .read(pid, "cmdline", str::to_owned)
+                .unwrap()
+                .unwrap()
+        };
+        let found = std::iter::repeat_with(text)
+            .find(|text| text.starts_with("/bin/sh"))
+            .unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(found.ends_with(&format!("\0{long}\0")), "{} bytes", found.len());
-        assert_eq!(Processes::open(&root).command_line(pid, |_| ()).unwrap(), None);
+        assert!(
+            found.ends_with(&format!("\0{long}\0")),
+            "{} bytes",
+            found.len()
+        );
+        assert_eq!(
+            Processes::open(&root).read(pid, "cmdline", |_| ()).unwrap(),
+            None
+        );
     }
 
     #[test]
@@ -291,11 +347,21 @@ mod tests {
         const SURVEY: Duration = Duration::from_millis(500);
         let root = Root::live();
         // On a busy machine some are too early.
-        let latest = || std::iter::repeat_with(|| boot_time(&root).unwrap()).take(10).max().unwrap();
+        let latest = || {
+            std::iter::repeat_with(|| boot_time(&root).unwrap())
+                .take(10)
+                .max()
+                .unwrap()
+        };
         let first = latest();
         std::thread::sleep(SURVEY);
-        let apart = latest().duration_since(first).unwrap_or_else(|earlier| earlier.duration());
-        assert!(apart < SURVEY / 2, "{apart:?}: the survey keeps what it has read, and the clock goes on");
+        let apart = latest()
+            .duration_since(first)
+            .unwrap_or_else(|earlier| earlier.duration());
+        assert!(
+            apart < SURVEY / 2,
+            "{apart:?}: the survey keeps what it has read, and the clock goes on"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The program that a process runs, by the kernel's own link to the file (/proc/PID/exe, proc(5)).
+//! The program that a process runs and where it works, by the kernel's own links (/proc/PID/exe, /proc/PID/cwd, proc(5)).
 
 use std::os::unix::fs::MetadataExt;
 
@@ -21,11 +21,27 @@ impl ProgramFile {
     /// another root directory than `pid`, the path says nothing: only root changes it outside of a user namespace.
     pub fn is_at_its_path(&self, root: &Root, pid: i32) -> bool {
         // A tree has no program to compare.
-        let Ok(Some(path)) = link(root, pid, "exe") else { return self.is_deleted };
-        let inode = |path: &str| root.metadata(path).ok().map(|found| (found.dev(), found.ino()));
+        let Ok(Some(path)) = link(root, pid, "exe") else {
+            return self.is_deleted;
+        };
+        let inode = |path: &str| {
+            root.metadata(path)
+                .ok()
+                .map(|found| (found.dev(), found.ino()))
+        };
         let has_own_root = || inode(&format!("/proc/{pid}/root")) != inode("/");
         self.is_deleted || inode(&path) == Some(self.inode) || has_own_root()
     }
+}
+
+/// The owner, and device and inode, of the directory in which `pid` works, by the kernel's own link; `None` if that is not visible,
+/// and in a tree, whose users are none.
+pub fn working_directory(root: &Root, pid: i32) -> Option<(u32, (u64, u64))> {
+    if root.is_tree() {
+        return None;
+    }
+    let found = root.metadata(&format!("/proc/{pid}/cwd")).ok()?;
+    Some((found.uid(), (found.dev(), found.ino())))
 }
 
 /// The program that `pid` runs, by the kernel's own link; `None` if that is not visible, and in a tree, whose users are none.
@@ -35,5 +51,9 @@ pub fn file(root: &Root, pid: i32) -> Option<ProgramFile> {
     }
     // Its file system may not answer.
     let found = root.metadata(&format!("/proc/{pid}/exe")).ok()?;
-    Some(ProgramFile { owner: found.uid(), inode: (found.dev(), found.ino()), is_deleted: found.nlink() == 0 })
+    Some(ProgramFile {
+        owner: found.uid(),
+        inode: (found.dev(), found.ino()),
+        is_deleted: found.nlink() == 0,
+    })
 }

@@ -27,7 +27,9 @@ impl Rlimit {
 
 /// The soft limit of a process on locked memory (RLIMIT_MEMLOCK); `None` if the line is missing or invalid.
 pub fn memlock(text: &str) -> Option<Rlimit> {
-    let values = text.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
+    let values = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Max locked memory"))?;
     match values.split_ascii_whitespace().next()? {
         "unlimited" => Some(Rlimit::Unlimited),
         bytes => bytes.parse().ok().map(|bytes| Rlimit::At(Bytes(bytes))),
@@ -47,21 +49,38 @@ mod tests {
     fn the_line_in_its_forms() {
         let at = |bytes| Some(Rlimit::At(Bytes(bytes)));
         for (line, soft) in [
-            ("Max locked memory         8388608              8388608              bytes", at(8 << 20)),
-            ("Max locked memory         65536                unlimited            bytes", at(65536)),
-            ("Max locked memory         unlimited            unlimited            bytes", Some(Rlimit::Unlimited)),
+            (
+                "Max locked memory         8388608              8388608              bytes",
+                at(8 << 20),
+            ),
+            (
+                "Max locked memory         65536                unlimited            bytes",
+                at(65536),
+            ),
+            (
+                "Max locked memory         unlimited            unlimited            bytes",
+                Some(Rlimit::Unlimited),
+            ),
             ("Max locked memory         -1 x", None),
             ("Max locked memory", None),
-            ("Max file locks            unlimited            unlimited            locks", None),
+            (
+                "Max file locks            unlimited            unlimited            locks",
+                None,
+            ),
         ] {
-            let text = format!("Limit                     Soft Limit           Hard Limit           Units\n{line}\n");
+            let text = format!(
+                "Limit                     Soft Limit           Hard Limit           Units\n{line}\n"
+            );
             assert_eq!(memlock(&text), soft, "{line}");
         }
     }
 
     #[test]
     fn own_limits_are_what_getrlimit_says() {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        let mut limit = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
         // SAFETY: getrlimit writes one struct, which belongs to this function.
         #[allow(unsafe_code)]
         let result = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };

@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use rustix::process::geteuid;
 
 use crate::ReadError;
+use crate::source::failures::noted;
 use crate::source::live_files;
 use crate::stranger::beneath::{self, BeneathFile};
 
@@ -31,21 +32,33 @@ pub struct Root {
     prefix: String,
 }
 
+/// The root of the machine this runs on.
+pub static ROOT: Root = Root {
+    tree: None,
+    prefix: String::new(),
+};
+
 impl Root {
     /// The machine this runs on.
     pub fn live() -> Self {
-        Self::default()
+        ROOT.clone()
     }
 
     /// A tree of files that stands for a machine.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
-        Self { tree: Some(directory).filter(|directory| directory != Path::new("/")), ..Self::default() }
+        Self {
+            tree: Some(directory).filter(|directory| directory != Path::new("/")),
+            ..Self::default()
+        }
     }
 
     /// The tree below `path`, such as the files that a process in a container sees (`/proc/PID/root`, proc(5)).
     pub fn below(&self, path: &str) -> Self {
-        Self { prefix: [&self.prefix, path].concat(), ..self.clone() }
+        Self {
+            prefix: [&self.prefix, path].concat(),
+            ..self.clone()
+        }
     }
 
     /// Whether this is the running machine, so that system calls may answer instead of files.
@@ -60,13 +73,20 @@ impl Root {
 
     /// Whether the processes below it are those of the kernel that runs: a host's root that is mounted elsewhere has its /proc.
     pub fn shows_processes(&self) -> bool {
-        self.is_live() || self.find("/proc", true).is_ok_and(|found| found.is_of_kernel())
+        self.is_live()
+            || self
+                .find("/proc", true)
+                .is_ok_and(|found| found.is_of_kernel())
     }
 
     /// The time now; of a tree the time at which the kernel wrote its /proc/uptime.
     pub fn now(&self) -> SystemTime {
         let written = || self.modified(UPTIME);
-        if self.is_live() { SystemTime::now() } else { written().unwrap_or_else(SystemTime::now) }
+        if self.is_live() {
+            SystemTime::now()
+        } else {
+            written().unwrap_or_else(SystemTime::now)
+        }
     }
 
     /// Opens `path` for reading. Whatever is in its place, this does not wait for it.
@@ -96,14 +116,15 @@ impl Root {
         if read.map_err(|source| self.error("read", path, source))? > MAX_FILE_BYTES {
             return Err(self.content(path, format!("it is longer than {MAX_FILE_BYTES} bytes")));
         }
-        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Where the symbolic link `path` points to.
     pub fn read_link(&self, path: &str) -> Result<String, ReadError> {
-        let target = match self.is_live() {
-            true => live_files::link(path),
-            false => self.find(path, false).and_then(|found| found.target()),
+        let target = if self.is_live() {
+            live_files::link(path)
+        } else {
+            self.find(path, false).and_then(|found| found.target())
         };
         let target = target.map_err(|source| self.error("read", path, source))?;
         Ok(String::from_utf8_lossy(&target).into_owned())
@@ -111,11 +132,14 @@ impl Root {
 
     /// Calls `each` with every name in the directory `path`, in the kernel's order.
     pub fn each_name(&self, path: &str, mut each: impl FnMut(&str)) -> Result<(), ReadError> {
-        let listed = match self.is_live() {
-            true => live_files::names(path, &mut each),
-            false => {
-                self.find(path, true).and_then(|found| found.names()?.try_for_each(|name| name.map(|name| each(&name))))
-            }
+        let listed = if self.is_live() {
+            live_files::names(path, &mut each)
+        } else {
+            self.find(path, true).and_then(|found| {
+                found
+                    .names()?
+                    .try_for_each(|name| name.map(|name| each(&name)))
+            })
         };
         listed.map_err(|source| self.error("list", path, source))
     }
@@ -128,10 +152,21 @@ impl Root {
         Ok(names)
     }
 
+    /// The names in the directory `path`, sorted; none if it does not exist. A link that leads to nothing is an error: a file system may
+    /// not be mounted.
+    pub fn list_if_there(&self, path: &str) -> Result<Vec<String>, ReadError> {
+        match self.list(path) {
+            found if self.read_link(path).is_ok() => found,
+            found => Ok(if_there(found)?.unwrap_or_default()),
+        }
+    }
+
     /// When the regular file `path` was last written to; `None` if there is none that can be seen.
     pub fn modified(&self, path: &str) -> Option<SystemTime> {
         let metadata = self.metadata(path).ok()?;
-        metadata.is_file().then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
+        metadata
+            .is_file()
+            .then(|| metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH))
     }
 
     /// Whether something is at `path` that can be seen.
@@ -161,8 +196,11 @@ impl Root {
     /// Why a file of a tree may not be read; `None` if it may. Whoever gives root a tree must not have it read what only root may,
     /// by another name of the same file.
     pub(crate) fn of_another(&self, found: &BeneathFile) -> io::Result<Option<&'static str>> {
-        let Some(directory) = self.tree.as_ref().filter(|_| geteuid().is_root()) else { return Ok(None) };
-        let (file, tree) = (&found.metadata, beneath::directory(directory)?.metadata);
+        let Some(directory) = self.tree.as_ref().filter(|_| geteuid().is_root()) else {
+            return Ok(None);
+        };
+        let file = &found.metadata;
+        let tree = beneath::directory(directory)?.metadata;
         let has_names = file.uid() != 0 && file.nlink() > 1;
         let is_foreign = file.uid() != tree.uid() && (file.mode() & 0o004 == 0 || has_names);
         Ok(is_foreign.then_some("it is another user's than the tree"))
@@ -194,17 +232,27 @@ impl Root {
 
     /// An error that says what is wrong with the content of `path`.
     pub fn content(&self, path: &str, problem: impl Into<String>) -> ReadError {
-        ReadError::Content { path: self.path(path), problem: problem.into() }
+        ReadError::Content {
+            path: self.path(path),
+            problem: problem.into(),
+        }
     }
 
     /// An error that says why this program does not open `path`, whoever it runs as.
     pub fn refuses(&self, path: &str, why: impl Into<String>) -> ReadError {
-        ReadError::Refused { path: self.path(path), why: why.into() }
+        ReadError::Refused {
+            path: self.path(path),
+            why: why.into(),
+        }
     }
 
     /// An error of the operating system on `path`.
     pub fn error(&self, operation: &'static str, path: &str, source: io::Error) -> ReadError {
-        ReadError::Io { operation, path: self.path(path), source }
+        ReadError::Io {
+            operation,
+            path: self.path(path),
+            source: noted(source),
+        }
     }
 }
 

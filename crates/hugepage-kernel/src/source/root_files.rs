@@ -4,10 +4,11 @@
 use std::fs::Metadata;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
-use std::time::{Duration, SystemTime};
 
 use crate::Root;
 
+/// The directory of what root tells this program.
+const TOLD: &str = "/etc/hugepage-sidecar";
 /// The bytes of one of them.
 const MAX_BYTES: u64 = 64 << 10;
 
@@ -35,59 +36,82 @@ impl<'a> RootFiles<'a> {
 
     /// The names in the directory `path`, sorted; none if it is not there. The error is why it is not read, a clause.
     pub fn names(&self, path: &str) -> Result<Vec<String>, String> {
-        let Some(metadata) = there(path, self.root.metadata(path))? else { return Ok(Vec::new()) };
-        if !metadata.is_dir() || !self.is_of_root(&metadata) {
-            return Err(format!("{path} is not a directory of root's alone"));
+        if !self.has_directory(path)? {
+            return Ok(Vec::new());
         }
         self.root.list(path).map_err(|error| error.to_string())
     }
 
+    /// Whether there is a directory `path`; an error if it is not root's alone.
+    pub fn has_directory(&self, path: &str) -> Result<bool, String> {
+        let Some(metadata) = there(path, self.root.metadata(path))? else {
+            return Ok(false);
+        };
+        if !metadata.is_dir() || !self.is_of_root(&metadata) {
+            return Err(format!("{path} is not a directory of root's alone"));
+        }
+        Ok(true)
+    }
+
     /// What stands at `path`, whose directory is one of [`RootFiles::names`]; `None` if nothing does.
     pub fn read(&mut self, path: &str) -> Result<Option<RootEntry>, String> {
-        let Some(found) = there(path, self.root.find(path, false))? else { return Ok(None) };
+        let Some(found) = there(path, self.root.find(path, false))? else {
+            return Ok(None);
+        };
         let metadata = &found.metadata;
         if metadata.is_symlink() {
-            let target = self.root.read_link(path).map_err(|error| error.to_string())?;
+            let target = self
+                .root
+                .read_link(path)
+                .map_err(|error| error.to_string())?;
             return Ok(Some(RootEntry::Link(target)));
         }
         if metadata.is_dir() {
             return Ok(Some(RootEntry::Directory));
         }
-        let why = match () {
-            () if !metadata.is_file() => "it is not a regular file",
-            () if !self.is_of_root(metadata) => "others than root may write to it",
-            () if metadata.len() > MAX_BYTES => "it is longer than 64 kB",
-            () if self.left == 0 => "too many files were read before it",
-            () => {
-                self.left -= 1;
-                let mut bytes = Vec::new();
-                let read = found.open().and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
-                read.map_err(|error| format!("{path} can't be read: {error}"))?;
-                return Ok(Some(RootEntry::Text(String::from_utf8_lossy(&bytes).into_owned())));
-            }
+        let why = if !metadata.is_file() {
+            "it is not a regular file"
+        } else if !self.is_of_root(metadata) {
+            "others than root may write to it"
+        } else if metadata.len() > MAX_BYTES {
+            "it is longer than 64 kB"
+        } else if self.left == 0 {
+            "too many files were read before it"
+        } else {
+            self.left -= 1;
+            let mut bytes = Vec::new();
+            let read = found
+                .open()
+                .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
+            read.map_err(|error| format!("{path} can't be read: {error}"))?;
+            return Ok(Some(RootEntry::Text(
+                String::from_utf8_lossy(&bytes).into_owned(),
+            )));
         };
         Err(format!("{path} is not read: {why}"))
     }
 
-    /// An error if `path`, or something in it if it is a directory, was changed after the `boot`. Of a tree only the times of its
-    /// content are the host's.
-    pub fn check_age(&self, path: &str, boot: SystemTime) -> Result<(), String> {
-        let is_directory = there(path, self.root.metadata(path))?.is_some_and(|found| found.is_dir());
-        let names = if is_directory { self.root.list(path).map_err(|error| error.to_string())? } else { Vec::new() };
-        let inside = names.iter().map(|name| format!("{path}/{name}"));
-        for path in std::iter::once(path.to_owned()).chain(inside) {
-            let Some(found) = there(&path, self.root.metadata(&path))? else { continue };
-            let of_inode = Duration::from_secs(if self.root.is_live() { found.ctime().unsigned_abs() } else { 0 });
-            let of_content = found.modified().map_err(|error| format!("{path} has no time: {error}"))?;
-            if of_content.max(SystemTime::UNIX_EPOCH + of_inode) > boot {
-                return Err(format!("{path} is newer than the boot"));
-            }
-        }
-        Ok(())
+    /// The lines of a file in [`TOLD`], without comments; none if there is no such file. The error is why it is not read: nobody but
+    /// root may be able to write it.
+    pub fn told_lines(&mut self, path: &str) -> Result<Vec<String>, String> {
+        self.has_directory("/etc")?;
+        self.has_directory(TOLD)?;
+        let text = match self.read(path)? {
+            Some(RootEntry::Text(text)) => text,
+            Some(_) => return Err(format!("{path} is not read: it is not a regular file")),
+            None => return Ok(Vec::new()),
+        };
+        let line = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
+        let lines = text.lines().map(line).filter(|line| !line.is_empty());
+        Ok(lines.collect())
     }
 
     fn is_of_root(&self, metadata: &Metadata) -> bool {
-        let owner = if self.root.is_tree() { self.root.metadata("/").map_or(0, |top| top.uid()) } else { 0 };
+        let owner = if self.root.is_tree() {
+            self.root.metadata("/").map_or(0, |top| top.uid())
+        } else {
+            0
+        };
         metadata.uid() == owner && metadata.mode() & 0o022 == 0
     }
 }
@@ -96,7 +120,14 @@ impl<'a> RootFiles<'a> {
 fn there<T>(path: &str, found: io::Result<T>) -> Result<Option<T>, String> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(format!("{path} can't be looked at: {error}")),
     }
 }

@@ -7,16 +7,16 @@
 use std::borrow::Cow;
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{CWD, Dir, Mode, OFlags, fstatfs, openat, readlinkat};
+use rustix::fs::{Dir, Mode, OFlags, fstatfs, openat, readlinkat};
 use rustix::io::Errno;
 
-use crate::source::live_files;
+use crate::source::failures::noted;
+use crate::source::live_files::{self, of_descriptor};
 
 /// The most symbolic links that are followed, as many as the kernel does (path_resolution(7)).
 const MAX_LINKS: usize = 40;
@@ -32,15 +32,21 @@ pub struct BeneathFile {
     pub metadata: Metadata,
     /// The last change of it or of a link on the way, the name included: no program can set it (inode(7), ctime).
     pub changed: SystemTime,
+    /// The users of the links on the way, any of whom can have it lead elsewhere.
+    pub link_owners: Vec<u32>,
 }
 
 pub(crate) fn directory(path: &Path) -> io::Result<BeneathFile> {
-    BeneathFile::at(CWD, path.as_os_str().as_bytes(), OFlags::DIRECTORY)
+    BeneathFile::of(live_files::directory(path)?.into())
 }
 
 /// What `path` names below `top`, where absolute links begin as well; with `follow` what a link at its end points to.
 pub(crate) fn find(top: BeneathFile, path: &str, follow: bool) -> io::Result<BeneathFile> {
-    let (mut way, mut steps, mut links, mut link_changed) = (vec![top], 0, 0, SystemTime::UNIX_EPOCH);
+    let mut way = vec![top];
+    let mut steps = 0;
+    let mut links = 0;
+    let mut link_changed = SystemTime::UNIX_EPOCH;
+    let mut link_owners = Vec::new();
     let mut rest: Vec<_> = parts(path.as_bytes()).map(Cow::Borrowed).collect();
     while let (Some(name), Some(here)) = (rest.pop(), way.last()) {
         steps += 1;
@@ -69,6 +75,7 @@ pub(crate) fn find(top: BeneathFile, path: &str, follow: bool) -> io::Result<Ben
             return Err(Errno::LOOP.into());
         }
         link_changed = link_changed.max(found.changed);
+        link_owners.push(found.metadata.uid());
         let target = found.target()?;
         if target.starts_with(b"/") {
             way.truncate(1);
@@ -76,38 +83,49 @@ pub(crate) fn find(top: BeneathFile, path: &str, follow: bool) -> io::Result<Ben
         rest.extend(parts(&target).map(|name| Cow::Owned(name.to_vec())));
     }
     let found = way.pop().ok_or(Errno::NOENT)?;
-    Ok(BeneathFile { changed: found.changed.max(link_changed), ..found })
+    Ok(BeneathFile {
+        changed: found.changed.max(link_changed),
+        link_owners,
+        ..found
+    })
 }
 
 /// The parts of `path`, the last one first. A slash at the end asks for a directory.
 fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let path = path.strip_prefix(b"/").unwrap_or(path);
-    path.split(|&byte| byte == b'/').rev().filter(move |_| !path.is_empty())
+    path.split(|&byte| byte == b'/')
+        .rev()
+        .filter(move |_| !path.is_empty())
 }
 
 impl BeneathFile {
     /// Opens `name` in the directory `at`.
     fn at(at: impl AsFd, name: &[u8], flags: OFlags) -> io::Result<Self> {
-        let descriptor = File::from(openat(at, name, OFlags::PATH | OFlags::CLOEXEC | flags, Mode::empty())?);
+        let flags = OFlags::PATH | OFlags::CLOEXEC | flags;
+        Self::of(File::from(
+            openat(at, name, flags, Mode::empty()).map_err(noted)?,
+        ))
+    }
+
+    fn of(descriptor: File) -> io::Result<Self> {
         let metadata = descriptor.metadata()?;
         let part = |number: i64| u64::try_from(number).unwrap_or(0);
-        let since = Duration::from_secs(part(metadata.ctime())) + Duration::from_nanos(part(metadata.ctime_nsec()));
+        let since = Duration::from_secs(part(metadata.ctime()))
+            + Duration::from_nanos(part(metadata.ctime_nsec()));
         Ok(Self {
             descriptor,
             metadata,
-            changed: SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH),
+            changed: SystemTime::UNIX_EPOCH
+                .checked_add(since)
+                .unwrap_or(SystemTime::UNIX_EPOCH),
+            link_owners: Vec::new(),
         })
-    }
-
-    /// The kernel's own link to it.
-    fn link(&self) -> String {
-        format!("/proc/self/fd/{}", self.descriptor.as_raw_fd())
     }
 
     /// Opens it for reading. It is what was looked at: the descriptor leads there whatever has been renamed since.
     /// Nothing waits: neither for the other end of a pipe nor for the end of a lease (fcntl(2)).
     pub fn open(&self) -> io::Result<File> {
-        let file = live_files::open(&self.link())?;
+        let file = live_files::open(&of_descriptor(&self.descriptor))?;
         let metadata = file.metadata()?;
         match (metadata.dev(), metadata.ino()) == (self.metadata.dev(), self.metadata.ino()) {
             true => Ok(file),
@@ -118,23 +136,33 @@ impl BeneathFile {
 
     /// Its path on this host, without links.
     pub fn path(&self) -> io::Result<PathBuf> {
-        fs::read_link(self.link())
+        fs::read_link(of_descriptor(&self.descriptor))
     }
 
     /// The text of a symbolic link that was not followed.
     pub fn target(&self) -> io::Result<Vec<u8>> {
-        match self.metadata.is_symlink() {
-            true => Ok(readlinkat(&self.descriptor, c"", Vec::new())?.into_bytes()),
-            false => Err(Errno::INVAL.into()),
+        if self.metadata.is_symlink() {
+            Ok(readlinkat(&self.descriptor, c"", Vec::new())?.into_bytes())
+        } else {
+            Err(Errno::INVAL.into())
         }
     }
 
     /// Whether the kernel makes the file up when it is read, as those of /proc: reading some of them has effects.
     pub fn is_of_kernel(&self) -> bool {
         /// PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC (magic.h).
-        const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x0027_e0eb, 0x6367_7270, 0x6462_6720, 0x7472_6163];
+        const KERNEL: [u64; 6] = [
+            0x9fa0,
+            0x6265_6572,
+            0x0027_e0eb,
+            0x6367_7270,
+            0x6462_6720,
+            0x7472_6163,
+        ];
         // What can't be told is not opened.
-        let kind = fstatfs(&self.descriptor).ok().and_then(|system| u64::try_from(system.f_type).ok());
+        let kind = fstatfs(&self.descriptor)
+            .ok()
+            .and_then(|system| u64::try_from(system.f_type).ok());
         kind.is_none_or(|kind| KERNEL.contains(&kind))
     }
 
@@ -143,10 +171,10 @@ impl BeneathFile {
         let name = |entry: rustix::io::Result<rustix::fs::DirEntry>| match entry {
             Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => None,
             Ok(entry) => Some(Ok(entry.file_name().to_string_lossy().into_owned())),
-            Err(error) => Some(Err(error.into())),
+            Err(error) => Some(Err(noted(error))),
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat(&self.descriptor, c".", flags, Mode::empty())?;
+        let directory = openat(&self.descriptor, c".", flags, Mode::empty()).map_err(noted)?;
         Ok(Dir::new(directory)?.filter_map(name))
     }
 }
@@ -204,8 +232,16 @@ mod tests {
             "/../../a/../../a/b/file",
         ] {
             let found = found(&top, path).unwrap();
-            assert_eq!(found.path().unwrap(), top.canonicalize().unwrap().join("a/b/file"), "{path}");
-            assert_eq!(io::read_to_string(found.open().unwrap()).unwrap(), "inside", "{path}");
+            assert_eq!(
+                found.path().unwrap(),
+                top.canonicalize().unwrap().join("a/b/file"),
+                "{path}"
+            );
+            assert_eq!(
+                io::read_to_string(found.open().unwrap()).unwrap(),
+                "inside",
+                "{path}"
+            );
         }
         for (path, errno) in [
             ("/up", Errno::NOENT),
@@ -220,12 +256,26 @@ mod tests {
             ("/relative/x", Errno::NOTDIR),
         ] {
             let error = found(&top, path).unwrap_err();
-            assert_eq!(error.raw_os_error(), Some(errno.raw_os_error()), "{path}: {error}");
+            assert_eq!(
+                error.raw_os_error(),
+                Some(errno.raw_os_error()),
+                "{path}: {error}"
+            );
         }
-        assert_eq!(found(&top, "/").unwrap().path().unwrap(), top.canonicalize().unwrap());
+        assert_eq!(
+            found(&top, "/").unwrap().path().unwrap(),
+            top.canonicalize().unwrap()
+        );
         let link = find(directory(&top).unwrap(), "/up", false).unwrap();
         assert_eq!(link.target().unwrap(), b"../../../../../../../secret");
-        assert_eq!(found(&top, "/a").unwrap().target().unwrap_err().raw_os_error(), Some(libc::EINVAL));
+        assert_eq!(
+            found(&top, "/a")
+                .unwrap()
+                .target()
+                .unwrap_err()
+                .raw_os_error(),
+            Some(libc::EINVAL)
+        );
     }
 
     #[test]
@@ -237,10 +287,17 @@ mod tests {
         // Links that each double the way.
         symlink("a/../a/..", top.join("x0")).unwrap();
         for level in 1..30 {
-            symlink(format!("x{0}/../x{0}", level - 1), top.join(format!("x{level}"))).unwrap();
+            symlink(
+                format!("x{0}/../x{0}", level - 1),
+                top.join(format!("x{level}")),
+            )
+            .unwrap();
         }
         let error = found(&top, "/x29").unwrap_err();
-        assert!([libc::ELOOP, libc::ENAMETOOLONG].contains(&error.raw_os_error().unwrap()), "{error}");
+        assert!(
+            [libc::ELOOP, libc::ENAMETOOLONG].contains(&error.raw_os_error().unwrap()),
+            "{error}"
+        );
     }
 
     /// A file that is renamed between lookup and opening is opened all the same, and not what took its place.

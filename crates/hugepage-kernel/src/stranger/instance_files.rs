@@ -4,6 +4,7 @@
 //! because this program reads them as the user of the server. It looks at a file before it opens it, by a descriptor that leads to it
 //! even if something is renamed meanwhile. It opens plain files, no device, pipe or file of the kernel. Every read has a limit.
 
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -28,7 +29,9 @@ pub struct InstanceFiles {
 impl InstanceFiles {
     /// Files of the server with the process `pid`, as that process sees them from within its container.
     pub fn of_process(root: &Root, pid: i32) -> Self {
-        Self { root: namespace::container(root, pid).unwrap_or_else(|| root.clone()) }
+        Self {
+            root: namespace::container(root, pid).unwrap_or_else(|| root.clone()),
+        }
     }
 
     /// Files below `root`.
@@ -51,21 +54,27 @@ impl InstanceFiles {
 
     /// All of `path`, which is an error if it has more than `most` bytes.
     pub fn read(&self, path: &str, most: u64) -> Result<Vec<u8>, ReadError> {
-        let Some(file) = self.open_found(path)? else { return Ok(Vec::new()) };
-        let length = file.metadata().map_err(|source| self.root.error("read", path, source))?.len();
-        let too_long = || self.root.content(path, format!("it is longer than {most} bytes"));
-        if length > most {
-            return Err(too_long());
-        }
+        let Some(file) = self.open_found(path)? else {
+            return Ok(Vec::new());
+        };
+        let length = file.metadata();
+        let length = length.map_err(|source| self.root.error("read", path, source))?;
         // It may grow meanwhile.
-        let bytes = self.some_of(path, &file, most.saturating_add(1))?;
-        if u64::try_from(bytes.len()).is_ok_and(|length| length <= most) { Ok(bytes) } else { Err(too_long()) }
+        let mut bytes = Vec::new();
+        if length.len() <= most {
+            bytes = self.some_of(path, &file, most.saturating_add(1))?;
+        }
+        if length.len().max(bytes.len() as u64) > most {
+            let why = format!("it is longer than {most} bytes");
+            return Err(self.root.content(path, why));
+        }
+        Ok(bytes)
     }
 
     /// All of `path` as text; bytes that are not UTF-8 are replaced.
     pub fn read_text(&self, path: &str, most: u64) -> Result<String, ReadError> {
         let bytes = self.read(path, most)?;
-        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The first bytes of `path`, however long it is.
@@ -91,7 +100,9 @@ impl InstanceFiles {
         for name in found.names().map_err(failed)? {
             names.push(name.map_err(failed)?);
             if names.len() > MAX_NAMES {
-                return Err(self.root.content(path, format!("it has more than {MAX_NAMES} names")));
+                return Err(self
+                    .root
+                    .content(path, format!("it has more than {MAX_NAMES} names")));
             }
         }
         names.sort_unstable();
@@ -107,8 +118,36 @@ impl InstanceFiles {
 
     /// The user who owns the file or directory `path`.
     pub fn owner(&self, path: &str) -> Result<u32, ReadError> {
-        let found = self.root.find(path, true).map_err(|source| self.root.error("open", path, source))?;
+        let found = self
+            .root
+            .find(path, true)
+            .map_err(|source| self.root.error("open", path, source))?;
         Ok(found.metadata.uid())
+    }
+
+    /// Whether `path` is certainly not there; false if that is not visible.
+    pub fn is_absent(&self, path: &str) -> bool {
+        self.owner(path).is_err_and(|error| error.is_not_found())
+    }
+
+    /// The users besides root who own the file `path`, its directory, or a link on the way there: with several one of them can have
+    /// another's file in its place.
+    pub fn owners(&self, path: &str) -> Result<BTreeSet<u32>, ReadError> {
+        let failed = |source| self.root.error("open", path, source);
+        let mut owners = BTreeSet::new();
+        for path in [
+            Path::new(path),
+            Path::new(path).parent().unwrap_or(Path::new("/")),
+        ] {
+            let found = self
+                .root
+                .find(&path.to_string_lossy(), true)
+                .map_err(failed)?;
+            owners.extend(found.link_owners);
+            owners.insert(found.metadata.uid());
+        }
+        owners.remove(&0);
+        Ok(owners)
     }
 
     /// The last change of what `path` names or of a link on the way to it, and what has changed: it, or if nothing is there the
@@ -116,7 +155,10 @@ impl InstanceFiles {
     /// of its times only those of what is in files.
     pub fn last_change(&self, path: &Path) -> Option<(SystemTime, PathBuf)> {
         if !self.root.shows_processes() {
-            return Some((self.root.modified(&path.to_string_lossy())?, path.to_owned()));
+            return Some((
+                self.root.modified(&path.to_string_lossy())?,
+                path.to_owned(),
+            ));
         }
         let mut place = path.to_owned();
         for _ in 0..MAX_STEPS_UP {
@@ -152,16 +194,22 @@ impl InstanceFiles {
 
     /// Why this is not to be opened; `None` if it is.
     fn refusal(&self, found: &BeneathFile) -> Option<&'static str> {
-        match () {
-            () if !found.metadata.is_file() => Some("it is not a regular file"),
-            () if found.is_of_kernel() => Some("it is the kernel's"),
-            () => self.root.of_another(found).unwrap_or(Some("its tree can't be opened")),
+        if !found.metadata.is_file() {
+            Some("it is not a regular file")
+        } else if found.is_of_kernel() {
+            Some("it is the kernel's")
+        } else {
+            self.root
+                .of_another(found)
+                .unwrap_or(Some("its tree can't be opened"))
         }
     }
 
     fn some_of(&self, path: &str, file: &File, count: u64) -> Result<Vec<u8>, ReadError> {
         let mut bytes = Vec::new();
-        file.take(count).read_to_end(&mut bytes).map_err(|source| self.root.error("read", path, source))?;
+        file.take(count)
+            .read_to_end(&mut bytes)
+            .map_err(|source| self.root.error("read", path, source))?;
         Ok(bytes)
     }
 }

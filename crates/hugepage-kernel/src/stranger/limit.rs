@@ -14,5 +14,3 @@ pub const CONFIGURATION_IN_ALL: u64 = 4 << 20;
 pub const HISTORY: u64 = 8 << 20;
 /// The end of an alert log.
 pub const ALERT_LOG: u64 = 64 << 20;
-/// All alert logs of an instance together, for their history.
-pub const ALERT_HISTORY: u64 = 1 << 30;

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use hugepage_kernel::proc::process;
-use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{InstanceFiles, Notes, Root};
+use hugepage_kernel::{InstanceFiles, Notes, Root, if_there, limit};
 
 use crate::readers::words::is_number;
 use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};
@@ -36,27 +34,42 @@ impl Search<'_> {
     /// be listed is a note.
     pub fn alert_log(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
         let sid = &self.instance.sid;
-        if let Some(log) = self.opened_home().and_then(|home| log_in(files, &home, sid)) {
+        if let Some(log) = self
+            .opened_home()
+            .and_then(|home| log_in(files, &home, sid))
+        {
             return Some(log.1);
         }
-        let mut destinations: Vec<_> = self.diagnostic_dest.map(str::to_owned).into_iter().collect();
+        self.destinations(files, notes)
+            .iter()
+            .find_map(|destination| self.log_below(files, destination, notes))
+    }
+
+    /// Where its diagnostic files may be, the most likely first.
+    fn destinations(&self, files: &InstanceFiles, notes: &mut Notes) -> Vec<String> {
+        let named = self.diagnostic_dest.map(str::to_owned);
+        let mut all = Vec::from_iter(named);
         if let Some(home) = self.home {
-            destinations.extend(bases(files, home, notes));
+            all.extend(bases(files, home, notes));
             // Without ORACLE_BASE (Database Reference, DIAGNOSTIC_DEST).
-            destinations.push(format!("{home}/log"));
+            all.push(format!("{home}/log"));
         }
-        destinations.iter().find_map(|destination| self.log_below(files, destination, notes))
+        all
     }
 
     /// The last start in its alert log, and the path of that log. If it was cut, a rotated log still has the start. What cannot be read
     /// is a note.
-    pub fn last_start(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<(String, LastStart)> {
+    pub fn last_start(
+        &self,
+        files: &InstanceFiles,
+        notes: &mut Notes,
+    ) -> Option<(String, LastStart)> {
         let log = self.alert_log(files, notes)?;
         let start = notes.keep(last_start(files, &log)).flatten();
         if start.as_ref().is_some_and(|start| start.mode.is_some()) {
             return Some((log, start?));
         }
-        let complete = rotated(files, &log, MAX_ROTATED_LOGS).into_iter().find_map(|other| {
+        let complete = rotated(files, &log).into_iter().find_map(|other| {
             let start = notes.keep(last_start(files, &other)).flatten()?;
             start.mode.is_some().then_some((other, start))
         });
@@ -65,22 +78,37 @@ impl Search<'_> {
 
     /// The spfile or init.ora that a start without PFILE reads.
     pub fn parameter_file(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
-        let (home, sid) = (self.home?, &self.instance.sid);
-        let names = [format!("spfile{sid}.ora"), "spfile.ora".to_owned(), format!("init{sid}.ora")];
+        let home = self.home?;
+        let sid = &self.instance.sid;
+        let names = [
+            format!("spfile{sid}.ora"),
+            "spfile.ora".to_owned(),
+            format!("init{sid}.ora"),
+        ];
         // A read-only home keeps them in ORACLE_BASE (since 18c).
-        let directories = [home.to_owned()].into_iter().chain(bases(files, home, notes));
-        let paths = directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
-        paths.into_iter().find(|path| files.root().modified(path).is_some())
+        let directories = [home.to_owned()]
+            .into_iter()
+            .chain(bases(files, home, notes));
+        let paths =
+            directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
+        paths
+            .into_iter()
+            .find(|path| files.root().modified(path).is_some())
     }
 
-    /// The ADR home by the files that PMON has open. Its standard streams lead nowhere (/dev/null).
+    /// The ADR home by the files that PMON has open.
     fn opened_home(&self) -> Option<String> {
         let (root, pmon) = self.pmon?;
-        let descriptors = process::descriptors(root, &pmon.to_string()).ok()?.into_iter();
-        descriptors
-            .filter(|descriptor| *descriptor > libc::STDERR_FILENO)
-            .take(MAX_OPEN_FILES)
-            .find_map(|descriptor| self.home_in(&root.read_link(&format!("/proc/{pmon}/fd/{descriptor}")).ok()?))
+        let descriptors = process::descriptors(root, &pmon.to_string())
+            .ok()?
+            .into_iter();
+        descriptors.take(MAX_OPEN_FILES).find_map(|descriptor| {
+            self.home_in(
+                &root
+                    .read_link(&format!("/proc/{pmon}/fd/{descriptor}"))
+                    .ok()?,
+            )
+        })
     }
 
     /// `/u01/app/oracle/diag/rdbms/orcl/orcl1` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/orcl1_pmon_7.trc`.
@@ -93,38 +121,50 @@ impl Search<'_> {
     }
 
     /// The log of the SID below one diagnostic destination, for any database name; of several the one that was written last.
-    fn log_below(&self, files: &InstanceFiles, destination: &str, notes: &mut Notes) -> Option<String> {
+    fn log_below(
+        &self,
+        files: &InstanceFiles,
+        destination: &str,
+        notes: &mut Notes,
+    ) -> Option<String> {
         let sid = &self.instance.sid;
         let directory = format!("{destination}/diag/{}", self.product());
-        let databases = notes.keep(if_there(files.list(&directory))).flatten().unwrap_or_default();
-        let databases = databases.iter().take(MAX_DATABASES).map(|name| format!("{directory}/{name}"));
-        Some(databases.filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid)).max()?.1)
+        let databases = notes
+            .keep(if_there(files.list(&directory)))
+            .flatten()
+            .unwrap_or_default();
+        let databases = databases
+            .iter()
+            .take(MAX_DATABASES)
+            .map(|name| format!("{directory}/{name}"));
+        Some(
+            databases
+                .filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid))
+                .max()?
+                .1,
+        )
     }
 
     /// The SID on this host of the database that oratab has under this name. In a cluster that is the name with the
-    /// number of the instance (`orcl1`, or `orcl_1` of RAC One Node): of several the one whose log was written last,
-    /// or else whose parameter file is in the home. It is the name itself where nothing shows another.
+    /// number of the instance (`orcl1`, or `orcl_1` of RAC One Node): of several the one whose log was written last. It is the name
+    /// itself where no log shows another.
     pub fn sid_of_database(&self, files: &InstanceFiles, notes: &mut Notes) -> String {
         let name = &self.instance.sid;
-        let Some(home) = self.home.filter(|_| self.instance.kind == OracleKind::Database) else { return name.clone() };
-        let directory = |base: &str| format!("{base}/diag/{}/{}", self.product(), name.to_lowercase());
-        for base in bases(files, home, notes).into_iter().chain([format!("{home}/log")]) {
-            let sids = if_there(files.list(&directory(&base))).ok().flatten().unwrap_or_default();
-            let sids = sids.iter().filter(|sid| *sid == name || is_numbered(sid, name)).take(MAX_DATABASES);
-            let written =
-                sids.filter_map(|sid| Some((log_in(files, &format!("{}/{sid}", directory(&base)), sid)?.0, sid)));
-            if let Some((_, sid)) = written.max() {
-                return sid.clone();
-            }
+        if self.instance.kind != OracleKind::Database {
+            return name.clone();
         }
-        let names = files.list(&format!("{home}/dbs")).unwrap_or_default();
-        let of_file = |file: &String| -> Option<String> {
-            let rest = ["init", "spfile"].into_iter().find_map(|prefix| file.strip_prefix(prefix))?;
-            Some(rest.strip_suffix(".ora")?.to_owned())
+        let last_written = |base: String| {
+            let directory = format!("{base}/diag/rdbms/{}", name.to_lowercase());
+            let sids = files.list(&directory).unwrap_or_default().into_iter();
+            let sids = sids.filter(|sid| sid == name || is_numbered(sid, name));
+            let logs = sids.take(MAX_DATABASES).filter_map(|sid| {
+                Some((log_in(files, &format!("{directory}/{sid}"), &sid)?.0, sid))
+            });
+            logs.max()
         };
-        let sids: Vec<_> = names.iter().filter_map(of_file).collect();
-        let numbered = sids.iter().find(|sid| is_numbered(sid, name)).filter(|_| !sids.contains(name));
-        numbered.unwrap_or(name).clone()
+        let mut places = self.destinations(files, notes).into_iter();
+        let found = places.find_map(last_written);
+        found.map_or_else(|| name.clone(), |(_, sid)| sid)
     }
 
     /// The name of the directory of this kind of instance in the ADR.
@@ -139,22 +179,38 @@ impl Search<'_> {
 }
 
 /// The rotated files of a log (`alert_SID.log.1`, `alert_SID.log-20240101`), the last written first.
-pub fn rotated(files: &InstanceFiles, log: &str, most: usize) -> Vec<String> {
-    let Some((directory, name)) = log.rsplit_once('/') else { return Vec::new() };
+fn rotated(files: &InstanceFiles, log: &str) -> Vec<String> {
+    let Some((directory, name)) = log.rsplit_once('/') else {
+        return Vec::new();
+    };
     let is_rotated = |file: &String| {
-        let behind = file.strip_prefix(name).and_then(|rest| rest.strip_prefix(['.', '-', '_']));
+        let behind = file
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(['.', '-', '_']));
         behind.is_some_and(is_number)
     };
-    let names = files.list(directory).unwrap_or_default().into_iter().filter(is_rotated);
+    let names = files
+        .list(directory)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(is_rotated);
     let paths = names.map(|name| format!("{directory}/{name}"));
-    let mut rotated: Vec<_> = paths.filter_map(|path| Some((files.root().modified(&path)?, path))).collect();
+    let mut rotated: Vec<_> = paths
+        .filter_map(|path| Some((files.root().modified(&path)?, path)))
+        .collect();
     rotated.sort_by(|one, other| other.cmp(one));
-    rotated.into_iter().take(most).map(|(_, path)| path).collect()
+    rotated
+        .into_iter()
+        .take(MAX_ROTATED_LOGS)
+        .map(|(_, path)| path)
+        .collect()
 }
 
 /// Whether `sid` is that of an instance of a cluster's database with this name.
 pub fn is_numbered(sid: &str, database: &str) -> bool {
-    let number = sid.strip_prefix(database).map(|number| number.strip_prefix('_').unwrap_or(number));
+    let number = sid
+        .strip_prefix(database)
+        .map(|number| number.strip_prefix('_').unwrap_or(number));
     number.is_some_and(is_number)
 }
 
@@ -169,13 +225,25 @@ fn log_in(files: &InstanceFiles, home: &str, sid: &str) -> Option<(SystemTime, S
 pub fn bases(files: &InstanceFiles, home: &str, notes: &mut Notes) -> Vec<String> {
     let table = files.read_text(&format!("{home}/install/orabasetab"), limit::CONFIGURATION);
     let table = notes.keep(if_there(table)).flatten().unwrap_or_default();
-    let of_home = |line: &str| line.strip_prefix(home)?.strip_prefix(':')?.split(':').next().map(str::to_owned);
+    let of_home = |line: &str| {
+        line.strip_prefix(home)?
+            .strip_prefix(':')?
+            .split(':')
+            .next()
+            .map(str::to_owned)
+    };
     let mut bases: Vec<_> = table.lines().filter_map(of_home).collect();
     if let Some((base, _)) = home.rsplit_once("/product/") {
         bases.push(base.to_owned());
-    } else if let Some((above, _)) = home.rsplit_once('/').and_then(|(above, _)| above.rsplit_once('/')) {
+    } else if let Some((above, _)) = home
+        .rsplit_once('/')
+        .and_then(|(above, _)| above.rsplit_once('/'))
+    {
         let names = files.list(above).unwrap_or_default();
-        let beside = names.iter().take(MAX_DATABASES).map(|name| format!("{above}/{name}"));
+        let beside = names
+            .iter()
+            .take(MAX_DATABASES)
+            .map(|name| format!("{above}/{name}"));
         bases.extend(beside.filter(|base| files.root().exists(&format!("{base}/diag"))));
     }
     let mut seen = BTreeSet::new();

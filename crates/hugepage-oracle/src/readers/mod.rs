@@ -4,14 +4,12 @@
 //! A file here can be of any kind, also a log of a terabyte: readers are bounded in time and memory, and never wait for a file.
 
 pub mod alert_log;
-pub mod limits_conf;
 pub mod locate;
 pub mod oratab;
 pub mod parameters;
 pub mod process;
 pub mod startup;
 mod startup_parser;
-pub mod sysvipc;
 pub mod timestamp;
 pub(crate) mod words;
 

@@ -2,9 +2,7 @@
 //!
 //! In a cluster the name is the database's and not the instance's: there `orcl` runs as the SID `orcl1`.
 
-use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{InstanceFiles, Notes, Root};
+use hugepage_kernel::{InstanceFiles, Notes, Root, if_there, limit};
 
 /// The place of oratab on Linux, and its place on other systems, from which some hosts copied it.
 const PLACES: [&str; 2] = ["/etc/oratab", "/var/opt/oracle/oratab"];
@@ -37,15 +35,15 @@ pub fn parse(text: &str) -> Vec<OratabEntry> {
 fn parse_line(line: &str) -> Option<OratabEntry> {
     let entry = line.split('#').next().unwrap_or_default();
     let mut fields = entry.trim().split(':').map(str::trim);
-    let (sid, home) = (fields.next()?, fields.next()?);
+    let sid = fields.next()?;
+    let home = fields.next()?;
     let boot = fields.next().unwrap_or_default();
-    (!sid.is_empty() && sid != "*" && !sid.contains(char::is_whitespace) && home.starts_with('/')).then(|| {
-        OratabEntry {
+    (!sid.is_empty() && sid != "*" && !sid.contains(char::is_whitespace) && home.starts_with('/'))
+        .then(|| OratabEntry {
             sid: sid.to_owned(),
             home: home.trim_end_matches('/').to_owned(),
             starts_at_boot: matches!(boot, "Y" | "y" | "W" | "w"),
-        }
-    })
+        })
 }
 
 /// Every entry on this host; none if there is no oratab. An oratab that cannot be read is a note.

@@ -2,14 +2,11 @@
 //! memory are read by name. Oracle decides whether a value is valid.
 
 use hugepage_assess::model::UseLargePages;
-use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{Bytes, InstanceFiles, Notes};
+use hugepage_kernel::{Bytes, InstanceFiles, Notes, limit};
 use serde::{Deserialize, Serialize};
 
 use crate::readers::words::{is_name, whole_size};
 
-/// The depth to which an IFILE may name another one (Database Reference, IFILE).
-const MAX_INCLUDE_DEPTH: usize = 3;
 /// The largest number of files that are read.
 const MAX_FILES: usize = 64;
 /// The largest number of parameters that are kept. Oracle has about 500, and about 5000 with the hidden ones.
@@ -23,15 +20,27 @@ const SPFILE_BLOCK: usize = 512;
 const SPFILE_MAGIC: &[u8] = b"C\"\0\0";
 const SPFILE_HEADER: usize = 20;
 
-/// A change of one parameter in the spfile.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParameterChange {
-    /// The name in lower case.
-    pub name: String,
-    /// The value without its quotes; `None` for RESET.
-    pub value: Option<String>,
-    /// The SID of the instance that the change is for; `*` for all.
-    pub sid: String,
+/// Sizes of a start's memory.
+const SIZES: [&str; 6] = [
+    "sga_max_size",
+    "sga_target",
+    "memory_target",
+    "memory_max_target",
+    "memory_size",
+    "memory_max_size",
+];
+
+/// Whether a parameter decides on the memory that a start asks for, or on its pages.
+pub(super) fn is_of_memory(name: &str) -> bool {
+    SIZES.contains(&name) || is_pool(name) || ["use_large_pages", "lock_sga"].contains(&name)
+}
+
+/// Whether a parameter is the size of a part of the SGA. The flash cache is a file.
+fn is_pool(name: &str) -> bool {
+    const ENDS: [&str; 3] = ["_cache_size", "_pool_size", "inmemory_size"];
+    ENDS.iter().any(|end| name.ends_with(end))
+        && !name.starts_with('_')
+        && name != "db_flash_cache_size"
 }
 
 /// Parameters that were set; all others have Oracle's defaults.
@@ -53,12 +62,26 @@ impl Parameters {
     /// and SPFILE unless that is in ASM). What cannot be read is a note.
     pub fn read(files: &InstanceFiles, path: &str, sid: &str, notes: &mut Notes) -> Self {
         let mut all = Self::default();
-        if all.add_file(files, path, &mut Vec::new(), 0, notes) { all.of_instance(sid) } else { Self::default() }
+        if all.add_file(files, path, &mut Vec::new(), notes) {
+            all.of_instance(sid)
+        } else {
+            Self::default()
+        }
     }
 
     /// The effective value.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().rev().find(|parameter| parameter.name == name).map(|parameter| parameter.value.as_str())
+        self.0
+            .iter()
+            .rev()
+            .find(|parameter| parameter.name == name)
+            .map(|parameter| parameter.value.as_str())
+    }
+
+    /// The effective value in upper case; `None` also of `0` and `FALSE`.
+    pub fn set(&self, name: &str) -> Option<String> {
+        let value = self.get(name)?.to_ascii_uppercase();
+        (!matches!(&*value, "0" | "FALSE")).then_some(value)
     }
 
     /// A size, `3G`.
@@ -69,39 +92,37 @@ impl Parameters {
     /// What /dev/shm has to hold at a start: MEMORY_MAX_TARGET, or MEMORY_TARGET if that is larger. `None` if neither is set: with either
     /// Automatic Memory Management puts the SGA into files there, which rules out huge pages.
     pub fn memory_target(&self) -> Option<Bytes> {
-        self.size("memory_max_target").max(self.size("memory_target")).filter(|size| size.0 > 0)
+        self.size("memory_max_target")
+            .max(self.size("memory_target"))
+            .filter(|size| size.0 > 0)
     }
 
     /// The size of shared memory at a start: SGA_MAX_SIZE, or SGA_TARGET if that is larger. `None` if neither is set.
     pub fn sga_max_size(&self) -> Option<Bytes> {
-        self.size("sga_max_size").max(self.size("sga_target")).filter(|size| size.0 > 0)
+        self.size("sga_max_size")
+            .max(self.size("sga_target"))
+            .filter(|size| size.0 > 0)
     }
 
     /// Why the need of a start is unknown, though it was read. `sga`: the size of shared memory.
     pub fn unclear(&self, sga: Option<Bytes>) -> Option<String> {
-        const SIZES: [&str; 4] = ["sga_max_size", "sga_target", "memory_target", "memory_max_target"];
-        let is_pool = |name: &str| ["_cache_size", "_pool_size", "inmemory_size"].iter().any(|end| name.ends_with(end));
-        // The flash cache is a file.
-        let is_pool = |name: &str| is_pool(name) && !name.starts_with('_') && name != "db_flash_cache_size";
         let is_odd = |one: &&Parameter| match &*one.name {
             "use_large_pages" => UseLargePages::parse(&one.value).is_none(),
             name => (SIZES.contains(&name) || is_pool(name)) && whole_size(&one.value).is_none(),
         };
         if let Some(Parameter { name, .. }) = self.0.iter().find(is_odd) {
-            return Some(format!("the value of {name} in its parameters is not understood"));
+            return Some(format!(
+                "the value of {name} in its parameters is not understood"
+            ));
         }
-        let pools = self.0.iter().filter(|one| is_pool(&one.name)).filter_map(|one| whole_size(&one.value));
+        let pools = self
+            .0
+            .iter()
+            .filter(|one| is_pool(&one.name))
+            .filter_map(|one| whole_size(&one.value));
         let is_larger =
-            self.memory_target().is_none() && sga.is_some_and(|sga| pools.fold(Bytes(0), Bytes::saturating_add) > sga);
+            self.memory_target().is_none() && sga.is_some_and(|sga| pools.sum::<Bytes>() > sga);
         is_larger.then(|| "its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into())
-    }
-
-    /// Applies a change of the spfile.
-    pub fn change(&mut self, change: &ParameterChange) {
-        match &change.value {
-            Some(value) => self.add("", &change.name, value),
-            None => self.0.retain(|parameter| parameter.name != change.name),
-        }
     }
 
     /// Whether nothing was set.
@@ -122,13 +143,19 @@ impl Parameters {
 
     fn add(&mut self, sid: &str, name: &str, value: &str) {
         if self.0.len() < MAX_PARAMETERS {
-            let name = name.to_ascii_lowercase();
-            self.0.push(Parameter { sid: sid.to_owned(), name, value: unquoted(value).to_owned() });
+            self.0.push(Parameter {
+                sid: sid.to_owned(),
+                name: name.to_ascii_lowercase(),
+                value: unquoted(value).to_owned(),
+            });
         }
     }
 
     fn add_text(&mut self, text: &str) {
-        for (name, value) in text.lines().filter_map(|line| assignment(without_comment(line))) {
+        for (name, value) in text
+            .lines()
+            .filter_map(|line| assignment(without_comment(line)))
+        {
             let (sid, name) = name.rsplit_once('.').unwrap_or(("", name));
             if is_name(name, MAX_NAME_BYTES) {
                 self.add(sid.trim(), name, value);
@@ -142,15 +169,17 @@ impl Parameters {
         files: &InstanceFiles,
         path: &str,
         read: &mut Vec<String>,
-        depth: usize,
         notes: &mut Notes,
     ) -> bool {
         if read.len() >= MAX_FILES || read.iter().any(|known| known == path) {
             return true;
         }
         read.push(path.to_owned());
-        let is_followed = path.starts_with('/') && depth <= MAX_INCLUDE_DEPTH;
-        let bytes = if is_followed { notes.keep(files.read(path, limit::CONFIGURATION)) } else { None };
+        let bytes = if path.starts_with('/') {
+            notes.keep(files.read(path, limit::CONFIGURATION))
+        } else {
+            None
+        };
         let Some(text) = bytes.as_deref().and_then(text_of) else {
             notes.add(format!("the parameter file \"{path}\" is not read, so what the next start asks for is unknown"));
             return false;
@@ -160,40 +189,65 @@ impl Parameters {
             self.add_text(line);
             // A line may have several: `PROCESSES = 100 CPU_COUNT = 1`.
             let value = assignment(without_comment(line)).map_or("", |(_, value)| value);
-            if !value.contains(['\'', '"', '(']) && value.split_once(' ').is_some_and(|(_, rest)| rest.contains('=')) {
-                notes.add(format!("the parameter file \"{path}\" has several parameters in one line"));
+            if !value.contains(['\'', '"', '('])
+                && value
+                    .split_once(' ')
+                    .is_some_and(|(_, rest)| rest.contains('='))
+            {
+                notes.add(format!(
+                    "the parameter file \"{path}\" has several parameters in one line"
+                ));
                 return false;
             }
-            let named = self.0.get(before).filter(|found| matches!(&*found.name, "ifile" | "spfile"));
-            let Some(file) = named.map(|found| found.value.clone()) else { return true };
+            let named = self
+                .0
+                .get(before)
+                .filter(|found| matches!(&*found.name, "ifile" | "spfile"));
+            let Some(file) = named.map(|found| found.value.clone()) else {
+                return true;
+            };
             if file.starts_with('+') {
-                notes.add(format!("the parameter file \"{file}\" is in ASM, where it could not be read"));
+                notes.add(format!(
+                    "the parameter file \"{file}\" is in ASM, where it could not be read"
+                ));
             }
-            file.starts_with('+') || self.add_file(files, &file, read, depth + 1, notes)
+            file.starts_with('+') || self.add_file(files, &file, read, notes)
         })
     }
 
     /// The parameters for this instance. Its own come after those for all instances, so that they override them.
     fn of_instance(self, sid: &str) -> Self {
-        let (own, others): (Vec<_>, Vec<_>) = self.0.into_iter().partition(|parameter| parameter.sid == sid);
-        let for_all = others.into_iter().filter(|parameter| matches!(parameter.sid.as_str(), "" | "*"));
+        let (own, others): (Vec<_>, Vec<_>) = self
+            .0
+            .into_iter()
+            .partition(|parameter| parameter.sid == sid);
+        let for_all = others
+            .into_iter()
+            .filter(|parameter| matches!(parameter.sid.as_str(), "" | "*"));
         Self(for_all.chain(own).collect())
     }
 }
 
 /// The text of an init.ora or of an spfile; `None` if behind its end assignments stand, which may be remains.
 fn text_of(bytes: &[u8]) -> Option<String> {
-    let is_spfile = bytes.starts_with(SPFILE_MAGIC) || bytes.iter().take(SPFILE_BLOCK).any(|&byte| byte == 0);
+    let is_spfile =
+        bytes.starts_with(SPFILE_MAGIC) || bytes.iter().take(SPFILE_BLOCK).any(|&byte| byte == 0);
     if !is_spfile {
         return Some(String::from_utf8_lossy(bytes).into_owned());
     }
-    let blocks = bytes.chunks(SPFILE_BLOCK).map(|block| match block.starts_with(SPFILE_MAGIC) {
-        true => block.get(SPFILE_HEADER..).unwrap_or_default(),
-        false => block,
+    let blocks = bytes.chunks(SPFILE_BLOCK).map(|block| {
+        if block.starts_with(SPFILE_MAGIC) {
+            block.get(SPFILE_HEADER..).unwrap_or_default()
+        } else {
+            block
+        }
     });
     let mut text: Vec<u8> = blocks.flatten().copied().collect();
     let first = text.iter().position(|&byte| byte == b'=')?;
-    let end = text[first..].iter().position(|&byte| byte == 0).map_or(text.len(), |length| first + length);
+    let end = text[first..]
+        .iter()
+        .position(|&byte| byte == 0)
+        .map_or(text.len(), |length| first + length);
     let is_over = !text[end..].contains(&b'=');
     text.truncate(end);
     text.retain(|byte| matches!(byte, b'\t' | b'\n' | 0x20..=0x7e | 0x80..));
@@ -203,7 +257,8 @@ fn text_of(bytes: &[u8]) -> Option<String> {
 /// Splits `name = value` into both, trimmed; `None` if the line is no assignment.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
-    let (name, value) = (name.trim(), value.trim());
+    let name = name.trim();
+    let value = value.trim();
     (!name.is_empty()).then_some((name, value))
 }
 
@@ -251,10 +306,16 @@ mod tests {
         let one = parse(text, "TEST1");
         assert_eq!(one.size("sga_target"), Some(Bytes(4 << 30)));
         assert_eq!(one.sga_max_size(), Some(Bytes(4 << 30)));
-        assert_eq!((one.get("db_name"), one.get("use_large_pages")), (Some("test # no comment"), Some("only")));
+        assert_eq!(
+            (one.get("db_name"), one.get("use_large_pages")),
+            (Some("test # no comment"), Some("only"))
+        );
         assert!(one.memory_target().is_none());
         let third = parse(text, "TEST3");
-        assert_eq!((third.size("sga_target"), third.sga_max_size()), (Some(Bytes(3 << 30)), Some(Bytes(3 << 30))));
+        assert_eq!(
+            (third.size("sga_target"), third.sga_max_size()),
+            (Some(Bytes(3 << 30)), Some(Bytes(3 << 30)))
+        );
         assert!(parse("memory_max_target=2G", "x").memory_target().is_some());
         assert!(parse("\0\u{1}garbage", "x").is_empty());
     }
@@ -274,7 +335,11 @@ mod tests {
                 file.extend(block(number, part));
             }
             let found = parse(&text_of(&file).unwrap(), "TEST1");
-            assert_eq!(found.size("sga_target"), Some(Bytes(12345 << 20)), "{shift}");
+            assert_eq!(
+                found.size("sga_target"),
+                Some(Bytes(12345 << 20)),
+                "{shift}"
+            );
             assert_eq!(found.size("sga_max_size"), Some(Bytes(5 << 30)), "{shift}");
             assert_eq!(found.get("_parameter_39"), Some("39"), "{shift}");
         }
@@ -284,7 +349,9 @@ mod tests {
     #[test]
     fn an_spfile_with_remains() {
         let of = |parts: &[&[u8]]| {
-            let blocks = (2..).zip(parts).flat_map(|(number, part)| block(number, part));
+            let blocks = (2..)
+                .zip(parts)
+                .flat_map(|(number, part)| block(number, part));
             text_of(&block(1, b"").into_iter().chain(blocks).collect::<Vec<_>>())
         };
         assert!(of(&[b"*.sga_target=8G\n"]).is_some());

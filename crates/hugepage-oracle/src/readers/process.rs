@@ -55,7 +55,10 @@ impl OracleInstance {
             _ if sid.starts_with("-MGMTDB") => OracleKind::ManagementDatabase,
             _ => OracleKind::Database,
         };
-        Self { kind, sid: sid.to_owned() }
+        Self {
+            kind,
+            sid: sid.to_owned(),
+        }
     }
 }
 
@@ -85,18 +88,27 @@ impl OracleProcess {
             && is_sid(sid)
             && !is_long
             && function.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        known.then(|| Self { instance: OracleInstance::new(sid), is_pmon: function == "pmon" })
+        known.then(|| Self {
+            instance: OracleInstance::new(sid),
+            is_pmon: function == "pmon",
+        })
     }
 }
 
 /// The server process of a session: `oracleSID`, and in later releases `oracle_4711_SID` with the process id, `oracle+ASM1_asmb_SID` for a connection to ASM.
 fn server(name: &str) -> Option<OracleProcess> {
-    let sid = match name.strip_prefix('_').and_then(|numbered| numbered.split_once('_')) {
+    let sid = match name
+        .strip_prefix('_')
+        .and_then(|numbered| numbered.split_once('_'))
+    {
         Some((number, sid)) if number.bytes().all(|byte| byte.is_ascii_digit()) => sid,
         _ if name.starts_with('+') => name.split('_').next().unwrap_or(name),
         _ => name,
     };
-    is_sid(sid).then(|| OracleProcess { instance: OracleInstance::new(sid), is_pmon: false })
+    is_sid(sid).then(|| OracleProcess {
+        instance: OracleInstance::new(sid),
+        is_pmon: false,
+    })
 }
 
 /// A name, after `+` or `-` for Grid Infrastructure's own.
@@ -106,7 +118,10 @@ fn is_sid(text: &str) -> bool {
 
 /// ORACLE_HOME from the target of /proc/PID/exe: the part before `/bin/oracle`, also of one that a patch replaced.
 pub fn home_of(exe: &str) -> Option<&str> {
-    exe.strip_suffix(" (deleted)").unwrap_or(exe).strip_suffix("/bin/oracle").filter(|home| home.starts_with('/'))
+    exe.strip_suffix(" (deleted)")
+        .unwrap_or(exe)
+        .strip_suffix("/bin/oracle")
+        .filter(|home| home.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -132,12 +147,33 @@ mod tests {
             ("asm_rbal_+ASM\0", Asm, "+ASM", false),
             ("oracleorcl\0(LOCAL=NO)\0", Database, "orcl", false),
             ("oraclemy_db_1 (LOCAL=NO)\0\0\0", Database, "my_db_1", false),
-            ("oracleorcl\0(DESCRIPTION=(LOCAL=YES)(ADDRESS=(PROTOCOL=beq)))\0", Database, "orcl", false),
+            (
+                "oracleorcl\0(DESCRIPTION=(LOCAL=YES)(ADDRESS=(PROTOCOL=beq)))\0",
+                Database,
+                "orcl",
+                false,
+            ),
             ("oracle_4711_my_db\0(LOCAL=NO)\0", Database, "my_db", false),
-            ("oracle+ASM1_asmb_orcl\0(DESCRIPTION=(LOCAL=YES))\0", Asm, "+ASM1", false),
-            ("oracle-MGMTDB (LOCAL=NO)", ManagementDatabase, "-MGMTDB", false),
+            (
+                "oracle+ASM1_asmb_orcl\0(DESCRIPTION=(LOCAL=YES))\0",
+                Asm,
+                "+ASM1",
+                false,
+            ),
+            (
+                "oracle-MGMTDB (LOCAL=NO)",
+                ManagementDatabase,
+                "-MGMTDB",
+                false,
+            ),
         ] {
-            let expected = OracleProcess { instance: OracleInstance { kind, sid: sid.to_owned() }, is_pmon };
+            let expected = OracleProcess {
+                instance: OracleInstance {
+                    kind,
+                    sid: sid.to_owned(),
+                },
+                is_pmon,
+            };
             assert_eq!(OracleProcess::parse(cmdline), Some(expected), "{cmdline:?}");
         }
         for cmdline in [
@@ -166,8 +202,14 @@ mod tests {
     #[test]
     fn homes() {
         for (exe, home) in [
-            ("/u01/app/oracle/product/19.0.0/dbhome_1/bin/oracle", Some("/u01/app/oracle/product/19.0.0/dbhome_1")),
-            ("/u01/app/19/grid/bin/oracle (deleted)", Some("/u01/app/19/grid")),
+            (
+                "/u01/app/oracle/product/19.0.0/dbhome_1/bin/oracle",
+                Some("/u01/app/oracle/product/19.0.0/dbhome_1"),
+            ),
+            (
+                "/u01/app/19/grid/bin/oracle (deleted)",
+                Some("/u01/app/19/grid"),
+            ),
             ("/usr/bin/oraclexe", None),
             ("bin/oracle", None),
             ("/bin/oracle", None),

@@ -29,24 +29,33 @@ pub fn word(text: &str) -> Option<&str> {
 /// Parses `64K`, `1538M`, `20GB`, `100 GB`, `2097152`; text after the unit is ignored (`2048 KB Large Pages`). `None`
 /// if it does not begin with a number, or if the size exceeds 64 bits.
 pub fn size(text: &str) -> Option<Bytes> {
-    let text = text.trim_start();
-    let value: u64 = number(text)?;
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(' ');
-    let unit: String = unit.chars().take_while(char::is_ascii_alphabetic).collect();
-    let factor = match unit.to_ascii_uppercase().as_str() {
-        "K" | "KB" => 1 << 10,
-        "M" | "MB" => 1 << 20,
-        "G" | "GB" => 1 << 30,
-        "T" | "TB" => 1 << 40,
-        _ => 1,
-    };
-    value.checked_mul(factor).map(Bytes)
+    Some(size_and_rest(text)?.0)
 }
 
 /// A size that nothing follows, not even the rest of a number: `16.5G` is none.
 pub fn whole_size(text: &str) -> Option<Bytes> {
-    let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().to_ascii_uppercase();
-    ["", "K", "KB", "M", "MB", "G", "GB", "T", "TB"].contains(&&*unit).then(|| size(text))?
+    let (size, rest) = size_and_rest(text)?;
+    rest.trim().is_empty().then_some(size)
+}
+
+fn size_and_rest(text: &str) -> Option<(Bytes, &str)> {
+    let text = text.trim_start();
+    let value: u64 = number(text)?;
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = behind.trim_start_matches(' ');
+    let unit = rest.len()
+        - rest
+            .trim_start_matches(|c: char| c.is_ascii_alphabetic())
+            .len();
+    let (unit, rest) = rest.split_at(unit);
+    let (factor, rest) = match unit.to_ascii_uppercase().as_str() {
+        "K" | "KB" => (1 << 10, rest),
+        "M" | "MB" => (1 << 20, rest),
+        "G" | "GB" => (1 << 30, rest),
+        "T" | "TB" => (1 << 40, rest),
+        _ => (1, behind),
+    };
+    Some((Bytes(value.checked_mul(factor)?), rest))
 }
 
 #[cfg(test)]

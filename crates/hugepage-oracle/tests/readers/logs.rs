@@ -1,46 +1,113 @@
 //! What each log says.
 
+use hugepage_assess::model::LockLimit;
+use hugepage_kernel::Bytes;
+
 use super::*;
 
 /// The logs with all facts that are in them.
-const LOGS: [(&str, &[&str]); 17] = [
+const LOGS: [(&str, &[&str]); 19] = [
     (
         "11.2.0.1-amm.log",
-        &["mode normal", "dev_shm 512 MB", "error MEMORY_TARGET needs 512 MB in /dev/shm, which had 505 MB"],
+        &[
+            "mode normal",
+            "dev_shm 512 MB",
+            "error MEMORY_TARGET needs 512 MB in /dev/shm",
+        ],
     ),
-    ("11.2.0.3-no-pool.log", &["mode normal"]),
+    (
+        "11.2.0.3-no-pool.log",
+        &["mode normal", "row 2 MB 0 ? 0", "landed Base"],
+    ),
     (
         "11.2.0.3-only-refused.log",
         &[
-            "at Tue Apr 17 11:02:03 2012",
+            "at 2012-04-17T11:02:03Z",
             "mode normal",
+            "row 2 MB 100 401 0",
             "error Failed to allocate shared global region with large pages, unix errno = 12.",
             "error ORA-27137: unable to allocate Large Pages to create a shared memory segment",
+            "landed Base",
+            "expected 401 of 2 MB",
         ],
     ),
-    ("11.2.0.3-pool-taken.log", &["mode normal"]),
-    ("11.2.0.3-shmall.log", &["refused 26 GB", "error ORA-27102: out of memory"]),
-    ("11.2.0.4-all-40gb.log", &["memlock 100 GB"]),
-    ("11.2.0.4-all.log", &["memlock unlimited"]),
+    (
+        "11.2.0.3-pool-taken.log",
+        &[
+            "mode normal",
+            "row 2 MB 0 267 0",
+            "landed Base",
+            "expected 267 of 2 MB",
+        ],
+    ),
+    (
+        "11.2.0.3-shmall.log",
+        &["os_error 28", "error ORA-27102: out of memory"],
+    ),
+    (
+        "11.2.0.4-all-40gb.log",
+        &[
+            "memlock 100 GB",
+            "row 2 MB 20481 20481 20481",
+            "landed Hugetlb",
+            "expected 20481 of 2 MB",
+        ],
+    ),
+    (
+        "11.2.0.4-all.log",
+        &[
+            "memlock unlimited",
+            "row 2 MB 76827 76801 76801",
+            "landed Hugetlb",
+            "expected 76801 of 2 MB",
+        ],
+    ),
+    (
+        "11.2.0.4-memlock.log",
+        &[
+            "at 2026-11-10T02:16:40Z",
+            "mode normal",
+            "pmon 4352",
+            "version 11.2.0.4.0",
+            "memlock 64 kB",
+            "row 2 MB 2050 451 0",
+            "landed Base",
+            "expected 451 of 2 MB",
+        ],
+    ),
     (
         "11.2.0.4-start.log",
         &[
-            "at Mon Mar 02 08:12:30 2015",
+            "at 2015-03-02T08:12:30Z",
             "mode normal",
             "pmon 4352",
             "version 11.2.0.4.0",
             "parameter_file /u01/app/oracle/product/11.2.0.4/dbhome_1/dbs/spfileprod.ora",
             "sga_max_size 1200 MB",
             "memlock 8 GB",
+            "row 2 MB 512 601 512",
+            "landed Mixed",
+            "expected 601 of 2 MB",
         ],
     ),
-    ("12.1-cut.log", &["at Wed Aug 12 09:26:27 2015", "mode normal"]),
-    ("12.1-table.log", &["row 4 kB base 4 786436", "row 2 MB 0 1537 0", "landed Base", "expected 1537 of 2 MB"]),
-    ("12.2-no-table.log", &["at 2018-07-30T15:21:00.796201-05:00", "unix 1532982060", "mode normal"]),
+    ("12.1-cut.log", &["at 2015-08-12T09:26:27Z", "mode normal"]),
+    (
+        "12.1-table.log",
+        &[
+            "row 4 kB base 4 786436",
+            "row 2 MB 0 1537 0",
+            "landed Base",
+            "expected 1537 of 2 MB",
+        ],
+    ),
+    (
+        "12.2-no-table.log",
+        &["at 2018-07-30T15:21:00Z", "unix 1532982060", "mode normal"],
+    ),
     (
         "18.4-none.log",
         &[
-            "at 2020-03-24T00:34:05.482917+00:00",
+            "at 2020-03-24T00:34:05Z",
             "unix 1585010045",
             "mode normal",
             "memlock 64 kB",
@@ -53,7 +120,7 @@ const LOGS: [(&str, &[&str]); 17] = [
     (
         "19.22-all.log",
         &[
-            "at 2024-02-11T04:00:01.200300+01:00",
+            "at 2024-02-11T04:00:01Z",
             "unix 1707620401",
             "mode normal",
             "pmon 1211",
@@ -73,7 +140,7 @@ const LOGS: [(&str, &[&str]); 17] = [
     (
         "19.22-mixed.log",
         &[
-            "at 2024-02-11T04:00:01.200300+01:00",
+            "at 2024-02-11T04:00:01Z",
             "unix 1707620401",
             "mode normal",
             "pmon 1211",
@@ -89,9 +156,28 @@ const LOGS: [(&str, &[&str]); 17] = [
         ],
     ),
     (
+        "19.22-no-process.log",
+        &[
+            "at 2026-11-10T02:16:40Z",
+            "unix 1794277000",
+            "mode normal",
+            "pmon 600",
+            "memlock unlimited",
+            "row 4 kB base 5 5",
+            "row 2 MB 7600 769 769",
+            "os_error 12",
+            "error ORA-27300: OS system dependent operation:fork failed with status: 12",
+            "error ORA-27301: OS failure message: Cannot allocate memory",
+            "error ORA-27302: failure occurred at: skgpspawn3",
+            "error USER (ospid: 512): terminating the instance due to ORA error 27300",
+            "landed Hugetlb",
+            "expected 769 of 2 MB",
+        ],
+    ),
+    (
         "19.22-only.log",
         &[
-            "at 2024-02-11T04:00:01.200300+01:00",
+            "at 2024-02-11T04:00:01Z",
             "unix 1707620401",
             "mode normal",
             "pmon 1211",
@@ -109,10 +195,18 @@ const LOGS: [(&str, &[&str]); 17] = [
         "19.27-exadata.log",
         &[
             "use_large_pages FALSE",
-            "error use_large_pages = FALSE is not a supported setting for database on Exadata: suggested values are AUTO_ONLY or ONLY",
+            "error use_large_pages = FALSE is not a supported setting for database on Exadata",
         ],
     ),
-    ("23ai-cut.log", &["at 2024-12-11T12:39:36.960155+00:00", "unix 1733920776", "mode normal", "memlock 64 kB"]),
+    (
+        "23ai-cut.log",
+        &[
+            "at 2024-12-11T12:39:36Z",
+            "unix 1733920776",
+            "mode normal",
+            "memlock 64 kB",
+        ],
+    ),
 ];
 
 #[test]
@@ -130,16 +224,37 @@ fn whether_a_start_is_that_of_the_running_instance() {
     // 2024-02-11 04:00:01 +01:00, and 2015-03-02 08:12:30 in an unknown zone with PMON 4352.
     let (with_zone, without) = (1_707_620_401, 1_425_283_950);
     for (name, pmon, started, expected) in [
-        ("19.22-all.log", 1211, with_zone + 2, Some(true)),
-        ("19.22-all.log", 7, with_zone + 600, Some(true)),
-        ("19.22-all.log", 1211, with_zone + 7200, Some(false)),
-        ("19.22-all.log", 1211, with_zone - 600, Some(false)),
-        ("11.2.0.4-start.log", 4352, without + 3, Some(true)),
-        ("11.2.0.4-start.log", 4352, without - 5 * 3600, Some(true)),
-        ("11.2.0.4-start.log", 4352, without + 86400, Some(false)),
-        ("11.2.0.4-start.log", 4353, without + 3, None),
+        ("19.22-all.log", 1211, with_zone + 2, true),
+        ("19.22-all.log", 7, with_zone + 600, true),
+        ("19.22-all.log", 1211, with_zone + 7200, false),
+        ("19.22-all.log", 1211, with_zone - 600, false),
+        ("11.2.0.4-start.log", 4352, without + 3, true),
+        ("11.2.0.4-start.log", 4352, without - 5 * 3600, true),
+        ("11.2.0.4-start.log", 4352, without + 86400, false),
+        ("11.2.0.4-start.log", 4353, without + 3, false),
     ] {
         let start = last_start(&log(name)).unwrap();
-        assert_eq!(start.is_of(pmon, started), expected, "{name} {pmon} {started}");
+        assert_eq!(
+            start.is_of(pmon, started),
+            expected,
+            "{name} {pmon} {started}"
+        );
     }
+}
+
+/// The block of 11.2 tells as much of memlock as the table of later releases.
+#[test]
+fn a_refusal_in_the_block_of_11_2() {
+    let start = last_start(&log("11.2.0.4-memlock.log")).unwrap();
+    let limit = Bytes(64 << 10);
+    let others = Bytes(0);
+    let refused = start.refusal(Bytes(902 << 20));
+    assert_eq!(refused, Some(LockLimit::Memlock { limit, others }));
+    assert!(!start.failed());
+    assert!(last_start(&log("19.22-no-process.log")).unwrap().failed());
+    assert!(
+        last_start(&log("11.2.0.3-only-refused.log"))
+            .unwrap()
+            .failed()
+    );
 }

@@ -6,17 +6,17 @@
 mod damage;
 mod enormous;
 mod files;
-mod history;
 mod logs;
 mod size;
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
 
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Root};
-use hugepage_oracle::readers::{LastStart, alert_log};
+use hugepage_oracle::readers::{LastStart, Timestamp, alert_log};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -32,7 +32,9 @@ fn directory() -> PathBuf {
 
 fn names() -> Vec<String> {
     let entries = fs::read_dir(directory()).unwrap();
-    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort_unstable();
     names
 }
@@ -60,36 +62,72 @@ fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
 /// All that is known of a start, one fact in a line; what is unknown is left out.
 fn facts(start: &LastStart) -> Vec<String> {
     let mut facts = Vec::new();
-    let mut fact = |name: &str, value: Option<String>| facts.extend(value.map(|value| format!("{name} {value}")));
-    fact("at", start.at.as_ref().map(|at| at.text.clone()));
-    fact("unix", start.at.as_ref().and_then(|at| at.unix()).map(|unix| unix.to_string()));
+    let mut fact = |name: &str, value: Option<String>| {
+        facts.extend(value.map(|value| format!("{name} {value}")))
+    };
+    let local = |at: &Timestamp| {
+        let since = Duration::from_secs(at.local.try_into().unwrap());
+        humantime::format_rfc3339(UNIX_EPOCH + since).to_string()
+    };
+    fact("at", start.at.as_ref().map(local));
+    fact(
+        "unix",
+        start
+            .at
+            .as_ref()
+            .and_then(|at| at.unix())
+            .map(|unix| unix.to_string()),
+    );
     fact("mode", start.mode.clone());
     fact("pmon", start.pmon.map(|pid| pid.to_string()));
     fact("version", start.version.clone());
     fact("parameter_file", start.parameter_file.clone());
     fact("use_large_pages", start.use_large_pages.clone());
-    fact("sga_max_size", start.parameters.sga_max_size().map(|size| size.to_string()));
+    fact(
+        "sga_max_size",
+        start.parameters.sga_max_size().map(|size| size.to_string()),
+    );
     fact("memlock", start.memlock.map(limit));
     for row in &start.page_sizes {
-        let count = |pages: Option<hugepage_kernel::Pages>| pages.map_or("?".to_owned(), |pages| pages.to_string());
-        let available = if row.is_base { "base".to_owned() } else { count(row.available) };
+        let count = |pages: Option<hugepage_kernel::Pages>| {
+            pages.map_or("?".to_owned(), |pages| pages.to_string())
+        };
+        let available = if row.is_base {
+            "base".to_owned()
+        } else {
+            count(row.available)
+        };
         let (expected, allocated) = (count(row.expected), count(row.allocated));
         let error = row.error.as_deref().unwrap_or("");
         fact(
             "row",
-            Some(format!("{} {available} {expected} {allocated} {error}", row.page_size).trim_end().to_owned()),
+            Some(
+                format!(
+                    "{} {available} {expected} {allocated} {error}",
+                    row.page_size
+                )
+                .trim_end()
+                .to_owned(),
+            ),
         );
     }
     fact("dev_shm", start.dev_shm.map(|size| size.to_string()));
-    fact("refused", start.refused_segment.map(|size| size.to_string()));
+    fact("os_error", start.os_error.map(|code| code.to_string()));
     for error in &start.errors {
         fact("error", Some(error.clone()));
     }
     fact("landed", start.landed().map(|landed| format!("{landed:?}")));
-    for (size, pages) in start.expected() {
-        fact("expected", Some(format!("{pages} of {size}")));
+    for expected in expected(start) {
+        fact("expected", Some(expected));
     }
     facts
+}
+
+/// The huge pages that it expected, by their size.
+fn expected(start: &LastStart) -> Vec<String> {
+    let rows = start.huge_pages();
+    rows.filter_map(|row| Some(format!("{} of {}", row.expected?, row.page_size)))
+        .collect()
 }
 
 fn limit(limit: Rlimit) -> String {

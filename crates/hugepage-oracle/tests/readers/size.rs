@@ -27,7 +27,12 @@ fn granules_at_their_borders() {
 #[test]
 fn sizes_are_whole_granules() {
     // A granule of 16 MB above 1 GB.
-    for (sga, size) in [(3 * GIB, 3 * GIB), (1200 * MIB, 1200 * MIB), (1201 * MIB, 1216 * MIB), (GIB - 1, GIB)] {
+    for (sga, size) in [
+        (3 * GIB, 3 * GIB),
+        (1200 * MIB, 1200 * MIB),
+        (1201 * MIB, 1216 * MIB),
+        (GIB - 1, GIB),
+    ] {
         assert_eq!(rounded(Bytes(sga)), Bytes(size), "{sga}");
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hugepage_assess::history::record::{MAX_LINE_BYTES, Record};
-use hugepage_kernel::stranger::limit;
+use hugepage_kernel::limit;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -51,51 +51,59 @@ impl HistoryFile {
 
     /// The last record for which `wanted` holds. Reads only so much of the end, for a start of the server waits for it.
     pub fn last(&self, wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
-        self.records()?.map_or(Ok(None), |records| records.last(limit::HISTORY, wanted))
+        self.records()?
+            .map_or(Ok(None), |records| records.last(limit::HISTORY, wanted))
     }
 
     /// Appends one record in one write. If it does not fit completely, the file is cut back.
     pub fn append(&self, record: &Record) -> io::Result<()> {
-        let Some(mut file) = self.open(OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)? else {
-            return Err(self.error("create", io::ErrorKind::NotFound.into()));
-        };
-        let length = file.metadata().map_err(|source| self.error("write", source))?.len();
-        let mut line = record.to_line();
-        if line.len() > MAX_LINE_BYTES {
-            return Err(self.error("write", io::Error::other("the record is longer than 64 kB")));
-        }
-        if length > 0 && !ends_with_line_feed(&mut file).map_err(|source| self.error("read", source))? {
-            // A crash tore the last line; the new one begins on its own line.
-            line.insert(0, '\n');
-        }
-        file.write_all(line.as_bytes()).map_err(|source| {
-            // If this fails too, nothing more can be done; readers skip the torn line.
-            let _ = file.set_len(length);
-            self.error("write", source)
+        let opened = self.open(OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
+        let mut file = self.named("create", || opened.ok_or(io::ErrorKind::NotFound.into()))?;
+        self.named("write", || {
+            let (length, mut line) = (file.metadata()?.len(), record.to_line());
+            if line.len() > MAX_LINE_BYTES {
+                return Err(io::Error::other("the record is longer than 64 kB"));
+            }
+            if length > 0 && !ends_with_line_feed(&mut file)? {
+                // A crash tore the last line; the new one begins on its own line.
+                line.insert(0, '\n');
+            }
+            file.write_all(line.as_bytes()).inspect_err(|_| {
+                // If this fails too, nothing more can be done; readers skip the torn line.
+                let _ = file.set_len(length);
+            })
         })
     }
 
     /// Drops damaged lines and all others except the last `keep`, and makes the rest durable across a crash of the machine
     /// (fsync). Returns the number of damaged lines. Never holds more than one line: the caller may run for years.
     pub fn trim(&self, keep: usize) -> io::Result<usize> {
-        let Some(mut file) = self.open(OFlags::RDONLY)? else { return Ok(0) };
-        let (mut whole, mut damaged) = (0_usize, 0);
-        let counted = each_line(&file, |line| {
-            match Record::json_of(line) {
-                Some(_) => whole += 1,
-                None => damaged += 1,
-            }
-            Ok(())
-        });
-        counted.and_then(|()| file.rewind()).map_err(|source| self.error("read", source))?;
+        let Some(mut file) = self.open(OFlags::RDONLY)? else {
+            return Ok(0);
+        };
+        let mut whole = 0_usize;
+        let mut damaged = 0;
+        self.named("read", || {
+            each_line(&file, |line| {
+                match Record::json_of(line) {
+                    Some(_) => whole += 1,
+                    None => damaged += 1,
+                }
+                Ok(())
+            })?;
+            file.rewind()
+        })?;
+        let directory = || SafeDirectory::open_above(&self.path, OFlags::empty());
         if whole <= keep && damaged == 0 {
-            let directory = || SafeDirectory::open_above(&self.path, OFlags::empty())?.0.sync();
-            let synced = file.sync_data().and_then(|()| directory());
-            return synced.map(|()| 0).map_err(|source| self.error("fsync", source));
+            return self.named("fsync", || {
+                file.sync_data()?;
+                directory()?.0.sync()?;
+                Ok(0)
+            });
         }
         let mut excess = whole.saturating_sub(keep);
-        let written = (|| {
-            let (directory, name) = SafeDirectory::open_above(&self.path, OFlags::empty())?;
+        self.named("rewrite", || {
+            let (directory, name) = directory()?;
             let new = Path::new(name).with_extension("history.new");
             // A crash may have left the file of an earlier attempt.
             directory.remove(&new)?;
@@ -110,9 +118,9 @@ impl HistoryFile {
                 Some(_) => kept.write_all(line).and_then(|()| kept.write_all(b"\n")),
             })?;
             kept.into_inner()?;
-            new.put(name)
-        })();
-        written.map(|()| damaged).map_err(|source| self.error("rewrite", source))
+            new.put(name)?;
+            Ok(damaged)
+        })
     }
 
     /// Opens it if it is a regular file of this user and not a link; `None` if it does not exist and is not to be created.
@@ -125,25 +133,33 @@ impl HistoryFile {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
                 return Err(self.refused("a symbolic link"));
             }
-            Err(source) => return Err(self.error("open", source)),
+            Err(error) => return self.named("open", || Err(error)),
         };
-        let metadata = file.metadata().map_err(|source| self.error("open", source))?;
-        match () {
-            () if !metadata.is_file() => Err(self.refused("not a plain file")),
-            () if metadata.nlink() > 1 => Err(self.refused("a file with several hard links")),
-            () if metadata.len() > MAX_FILE_BYTES => Err(self.refused("longer than 256 MB")),
-            () if metadata.uid() != geteuid().as_raw() => Err(self.refused("another user's file")),
-            () => Ok(Some(file)),
+        let metadata = self.named("open", || file.metadata())?;
+        if !metadata.is_file() {
+            Err(self.refused("not a plain file"))
+        } else if metadata.nlink() > 1 {
+            Err(self.refused("a file with several hard links"))
+        } else if metadata.len() > MAX_FILE_BYTES {
+            Err(self.refused("longer than 256 MB"))
+        } else if metadata.uid() != geteuid().as_raw() {
+            Err(self.refused("another user's file"))
+        } else {
+            Ok(Some(file))
         }
     }
 
-    fn error(&self, operation: &str, source: io::Error) -> io::Error {
-        failed(operation, &self.path, &source)
+    /// What `work` does. Its error names the operation and the file.
+    fn named<T>(&self, operation: &str, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        work().map_err(|source| failed(operation, &self.path, &source))
     }
 
     /// `found`: what the file is instead, a noun phrase.
     fn refused(&self, found: &str) -> io::Error {
-        io::Error::other(format!("\"{}\" is {found}, not a history file of this server", self.path.display()))
+        io::Error::other(format!(
+            "\"{}\" is {found}, not a history file of this server",
+            self.path.display()
+        ))
     }
 }
 
@@ -154,7 +170,8 @@ fn mode_in(directory: &SafeDirectory) -> io::Result<u32> {
 
 /// Calls `take` with each line, without its line feed.
 fn each_line(file: &File, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let (mut reader, mut line) = (BufReader::new(file), Vec::new());
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
     while read_line(&mut reader, &mut line)? {
         take(&line)?;
     }

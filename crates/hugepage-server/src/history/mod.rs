@@ -2,6 +2,7 @@
 //!
 //! The file needs no database and no server: it is written before the first connection and on standbys (docs/history.md).
 
+pub mod boots;
 pub mod file;
 pub mod stored;
 

@@ -30,7 +30,12 @@ pub struct StoredRecords {
 impl StoredRecords {
     /// The records of `file`, which was opened by `path`.
     pub fn of(path: impl Into<PathBuf>, file: File) -> Self {
-        Self { path: path.into(), reader: BufReader::new(file), line: Vec::new(), damaged: 0 }
+        Self {
+            path: path.into(),
+            reader: BufReader::new(file),
+            line: Vec::new(),
+            damaged: 0,
+        }
     }
 
     /// Goes to the first line that is among the last `most` bytes.
@@ -39,7 +44,11 @@ impl StoredRecords {
         let found = self.reader.get_ref().metadata().and_then(|file| {
             let first = file.len().saturating_sub(most);
             self.reader.seek(SeekFrom::Start(first))?;
-            if first > 0 { self.reader.skip_until(b'\n').map(drop) } else { Ok(()) }
+            if first > 0 {
+                self.reader.skip_until(b'\n').map(drop)
+            } else {
+                Ok(())
+            }
         });
         found.map_err(|source| self.error(source))
     }
@@ -63,16 +72,24 @@ impl StoredRecords {
     /// All that is among the last `most` bytes.
     pub fn read(mut self, most: u64) -> io::Result<History> {
         self.rewind(most)?;
-        let records = self.by_ref().collect::<Result<_, _>>()?;
-        Ok(History { records, damaged: self.damaged })
+        Ok(History {
+            records: self.by_ref().collect::<Result<_, _>>()?,
+            damaged: self.damaged,
+        })
     }
 
     /// The last record for which `wanted` holds, among the last `most` bytes. Looks first at the end, for `watch` asks every minute.
-    pub fn last(mut self, most: u64, wanted: impl Fn(&Record) -> bool) -> io::Result<Option<Record>> {
+    pub fn last(
+        mut self,
+        most: u64,
+        wanted: impl Fn(&Record) -> bool,
+    ) -> io::Result<Option<Record>> {
         for most in [most.min(2 * MAX_LINE_BYTES as u64), most] {
             self.rewind(most)?;
             let better = |last, record| if wanted(&record) { Some(record) } else { last };
-            if let Some(last) = self.try_fold(None, |last, record| record.map(|record| better(last, record)))? {
+            if let Some(last) = self.try_fold(None, |last, record| {
+                record.map(|record| better(last, record))
+            })? {
                 return Ok(Some(last));
             }
         }
@@ -96,7 +113,12 @@ impl Iterator for StoredRecords {
 pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     // A whole line with its line feed, or the beginning of a longer one.
-    if reader.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', line)? == 0 {
+    if reader
+        .by_ref()
+        .take(MAX_LINE_BYTES as u64 + 1)
+        .read_until(b'\n', line)?
+        == 0
+    {
         return Ok(false);
     }
     if line.last() == Some(&b'\n') {
@@ -109,5 +131,11 @@ pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Re
 
 /// The error of an operation on the history file at `path`.
 pub(super) fn failed(operation: &str, path: &Path, source: &io::Error) -> io::Error {
-    io::Error::new(source.kind(), format!("could not {operation} history file \"{}\": {source}", path.display()))
+    io::Error::new(
+        source.kind(),
+        format!(
+            "could not {operation} history file \"{}\": {source}",
+            path.display()
+        ),
+    )
 }

@@ -15,7 +15,10 @@ const KEPT: usize = 20;
 fn victim() {
     let file = HistoryFile::at(std::env::var(FILE).unwrap());
     file.trim(KEPT).unwrap();
-    let last = file.last(|_| true).unwrap().map_or(0, |record| record.generation);
+    let last = file
+        .last(|_| true)
+        .unwrap()
+        .map_or(0, |record| record.generation);
     for number in last + 1..=i64::MAX {
         file.append(&record(number)).unwrap();
         if number % 10 == 0 {
@@ -36,10 +39,17 @@ fn killed_at_any_moment() {
             .spawn()
             .unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
-        while file.last(|_| true).unwrap().is_none_or(|record| record.generation == last) {
+        while file
+            .last(|_| true)
+            .unwrap()
+            .is_none_or(|record| record.generation == last)
+        {
             if victim.try_wait().unwrap().is_some() {
                 let stdout = victim.wait_with_output().unwrap().stdout;
-                panic!("the victim ended by itself: {}", String::from_utf8_lossy(&stdout));
+                panic!(
+                    "the victim ended by itself: {}",
+                    String::from_utf8_lossy(&stdout)
+                );
             }
             assert!(Instant::now() < deadline, "the victim writes nothing");
         }
@@ -49,7 +59,10 @@ fn killed_at_any_moment() {
         victim.wait().unwrap();
 
         let found = numbers(&file);
-        assert!(found.windows(2).all(|pair| pair[1] == pair[0] + 1), "no line is lost or doubled: {found:?}");
+        assert!(
+            found.windows(2).all(|pair| pair[1] == pair[0] + 1),
+            "no line is lost or doubled: {found:?}"
+        );
         assert!(*found.last().unwrap() > last);
         last = *found.last().unwrap();
         let damaged = read(&file).damaged;

@@ -13,6 +13,7 @@ use hugepage_assess::assessment::Outlook;
 use hugepage_assess::history::record::{InstanceIdentity, VERSION};
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::Landing;
+use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_server::history::{History, HistoryFile};
 
 /// A server in 70 huge pages of 2 MB, as asked and for certain; `number` tells records apart.
@@ -29,19 +30,24 @@ fn record(number: i64) -> Record {
         instance: instance(),
         segment: None,
         landed_in: Landing::Hugetlb,
-        page_size: Some(2 << 20),
-        shared_memory: Some(140 << 20),
-        pages_needed: Some(70),
-        nr_hugepages: Some(70),
-        free_hugepages: Some(63),
-        resv_hugepages: Some(63),
-        surplus_hugepages: Some(0),
-        page_tables: Some(8 << 20),
+        page_size: PageSize::new(2 << 20),
+        huge_page_size: None,
+        key: None,
+        mount: None,
+        host_directory: None,
+        shared_memory: Some(Bytes(140 << 20)),
+        pages_needed: Some(Pages(70)),
+        nr_hugepages: Some(Pages(70)),
+        free_hugepages: Some(Pages(63)),
+        resv_hugepages: Some(Pages(63)),
+        surplus_hugepages: Some(Pages(0)),
+        page_tables: Some(Bytes(8 << 20)),
         restart_outlook: Outlook::Hugetlb,
         cause: None,
         threats: Vec::new(),
         lost: None,
         detail: None,
+        boot: None,
     }
 }
 
@@ -64,7 +70,9 @@ fn new_file() -> (tempfile::TempDir, HistoryFile) {
 
 /// All of it; empty if there is no file.
 fn read(file: &HistoryFile) -> History {
-    file.records().unwrap().map_or_else(History::default, |records| records.read(u64::MAX).unwrap())
+    file.records()
+        .unwrap()
+        .map_or_else(History::default, |records| records.read(u64::MAX).unwrap())
 }
 
 /// The numbers of the records that can be read.

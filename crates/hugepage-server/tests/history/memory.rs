@@ -14,8 +14,16 @@ const MOST: u64 = 4 << 20;
 
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.trim()
+        .strip_suffix(" kB")
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        << 10
 }
 
 #[test]
@@ -23,20 +31,32 @@ fn peak() -> u64 {
 fn reader() {
     let file = HistoryFile::at(std::env::var(FILE).unwrap());
     let before = peak();
-    assert!(file.last(|record| record.generation == 1).unwrap().is_none(), "it is far from the end");
+    assert!(
+        file.last(|record| record.generation == 1)
+            .unwrap()
+            .is_none(),
+        "it is far from the end"
+    );
     let mut records = file.records().unwrap().unwrap();
     let count = records.by_ref().map(Result::unwrap).count();
     assert!(count >= 2);
     let damaged = records.damaged;
     assert_eq!(file.trim(count - 1).unwrap(), damaged);
     let more = peak() - before;
-    assert!(more < MOST, "{more} bytes more for {count} records and {damaged} damaged lines");
+    assert!(
+        more < MOST,
+        "{more} bytes more for {count} records and {damaged} damaged lines"
+    );
 }
 
 #[test]
 fn a_long_file_needs_no_more() {
     let (first, last) = (record(1).to_line(), record(2).to_line());
-    let long = Record { detail: Some("x".repeat(100 << 20)), ..record(3) }.to_line();
+    let long = Record {
+        detail: Some("x".repeat(100 << 20)),
+        ..record(3)
+    }
+    .to_line();
     let cases = [
         ("a long line", [&*first, &long, &last].concat()),
         ("a long line at the end", [&*first, &last, &long].concat()),
@@ -52,6 +72,10 @@ fn a_long_file_needs_no_more() {
             .env(FILE, file.path())
             .output()
             .unwrap();
-        assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stdout));
+        assert!(
+            output.status.success(),
+            "{what}: {}",
+            String::from_utf8_lossy(&output.stdout)
+        );
     }
 }

@@ -16,15 +16,25 @@ fn is_root() -> bool {
 
 /// Every operation fails with a message that names the file and says `why`.
 fn assert_refused(file: &HistoryFile, why: &str) {
-    let errors = [file.records().unwrap_err(), file.last(|_| true).unwrap_err(), file.trim(1).unwrap_err()];
+    let errors = [
+        file.records().unwrap_err(),
+        file.last(|_| true).unwrap_err(),
+        file.trim(1).unwrap_err(),
+    ];
     for error in errors {
         assert_eq!(
             error.to_string(),
-            format!("\"{}\" is {why}, not a history file of this server", file.path().display())
+            format!(
+                "\"{}\" is {why}, not a history file of this server",
+                file.path().display()
+            )
         );
     }
     let error = file.append(&record(1)).unwrap_err().to_string();
-    assert!(error.contains(&file.path().display().to_string()), "{error}");
+    assert!(
+        error.contains(&file.path().display().to_string()),
+        "{error}"
+    );
 }
 
 #[test]
@@ -38,7 +48,10 @@ fn symbolic_link() {
 
     fs::remove_file(&target).unwrap();
     file.append(&record(1)).unwrap_err();
-    assert!(!target.exists(), "nothing is made where a link points to nothing");
+    assert!(
+        !target.exists(),
+        "nothing is made where a link points to nothing"
+    );
 }
 
 #[test]
@@ -51,7 +64,13 @@ fn directory() {
 #[test]
 fn named_pipe_stops_nobody() {
     let (_directory, file) = new_file();
-    assert!(Command::new("mkfifo").arg(file.path()).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(file.path())
+            .status()
+            .unwrap()
+            .success()
+    );
     assert_refused(&file, "not a plain file");
 }
 
@@ -92,7 +111,10 @@ fn no_file_is_an_empty_history_and_no_directory_is_an_error() {
     assert!(!file.path().exists(), "reading makes nothing");
     let nowhere = HistoryFile::at(directory.path().join("missing/pg_hugepages.history"));
     let error = nowhere.append(&record(1)).unwrap_err().to_string();
-    assert!(error.starts_with("could not create history file"), "{error}");
+    assert!(
+        error.starts_with("could not create history file"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -117,8 +139,10 @@ impl SmallDisk {
     /// Mounts a small file system; `None` where this process may not, as in most containers.
     fn new() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        let mount =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "none"]).arg(directory.path()).output();
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k", "none"])
+            .arg(directory.path())
+            .output();
         let mount = mount.unwrap();
         if !mount.status.success() {
             eprintln!("left out: {}", String::from_utf8_lossy(&mount.stderr));
@@ -135,7 +159,14 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // A process that another test is starting has this one's open files until it runs its program.
-        assert!(Command::new("umount").arg("--lazy").arg(self.0.path()).status().unwrap().success());
+        assert!(
+            Command::new("umount")
+                .arg("--lazy")
+                .arg(self.0.path())
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 }
 
@@ -156,12 +187,22 @@ fn full_disk_leaves_the_file_as_it_was() {
     let mut long = record(10);
     long.detail = Some("x".repeat(8192));
     let error = file.append(&long).unwrap_err().to_string();
-    assert!(error.contains("could not write") && error.contains("No space left on device"), "{error}");
+    assert!(
+        error.contains("could not write") && error.contains("No space left on device"),
+        "{error}"
+    );
     assert_eq!(fs::read(file.path()).unwrap(), before);
     let error = file.trim(1).unwrap_err().to_string();
-    assert!(error.contains("could not rewrite") && error.contains("No space left on device"), "{error}");
+    assert!(
+        error.contains("could not rewrite") && error.contains("No space left on device"),
+        "{error}"
+    );
     assert_eq!(fs::read(file.path()).unwrap(), before);
-    assert_eq!(fs::read_dir(disk.0.path()).unwrap().count(), 2, "the attempt is cleaned up");
+    assert_eq!(
+        fs::read_dir(disk.0.path()).unwrap().count(),
+        2,
+        "the attempt is cleaned up"
+    );
 
     fs::remove_file(disk.path("ballast")).unwrap();
     file.append(&long).unwrap();

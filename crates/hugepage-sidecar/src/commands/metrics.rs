@@ -1,4 +1,12 @@
 //! `metrics`: the host and every instance on it as OpenMetrics text, for node_exporter's textfile collector.
+//!
+//! ```text
+//! $ hugepage-sidecar metrics
+//! # HELP hugepage_verdict Severity of the gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.
+//! # TYPE hugepage_verdict gauge
+//! hugepage_verdict{kind="oracle",name="orcl"} 0
+//! ...
+//! ```
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,43 +19,57 @@ use hugepage_host::metrics::{MetricsSnapshot, text};
 use hugepage_kernel::Root;
 
 use crate::commands::survey::ShowOptions;
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 use crate::history::HostHistory;
 use crate::output::{complain, escape, stdout};
 use crate::privileges::{self, Needs};
 
 /// Options of `metrics`.
-#[derive(Clone, Debug, Args)]
+#[derive(Debug, Args)]
 pub struct MetricsOptions {
     #[command(flatten)]
     show: ShowOptions,
     /// Write to FILE instead of standard output; the file is replaced atomically
     #[arg(long, value_name = "FILE")]
     textfile: Option<PathBuf>,
+    /// Do not write notes to standard error, which cron would mail
+    #[arg(long)]
+    quiet: bool,
 }
 
 impl MetricsOptions {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
-        self.textfile.iter().fold(Needs::default(), |needs, file| needs.file(file))
+        self.textfile
+            .iter()
+            .fold(Needs::default(), |needs, file| needs.file(file))
     }
 }
 
 /// Prints or writes the metrics. The exit status is OK if that succeeded: the alert rules evaluate the text.
 pub fn run(root: &Root, options: &MetricsOptions) -> anyhow::Result<Exit> {
     let begun = Instant::now();
-    let survey = options.show.survey(root, None, |_| ())?;
+    let survey = options.show.survey(root, None, None)?;
     let text = match options.show.snapshot {
-        None => of_survey(root, &survey, &HostHistory::open(root, &options.show.survey.state_dir), begun),
-        Some(_) => text(MetricsSnapshot::from(&survey)),
+        None => of_survey(
+            root,
+            &survey,
+            &HostHistory::open(root, &options.show.survey.state_dir),
+            begun,
+        ),
+        Some(_) => text(&MetricsSnapshot::from(&survey)),
     };
     match &options.textfile {
-        Some(path) => privileges::replace_file(path, text.as_bytes()).with_context(|| path.display().to_string())?,
+        Some(path) => privileges::replace_file(path, text.as_bytes())
+            .with_context(|| path.display().to_string())?,
         None => stdout().write_all(text.as_bytes())?,
     }
-    let notes = survey.instances.iter().flat_map(|instance| &instance.notes).chain(&survey.host.notes);
-    notes.for_each(|note| complain!("hugepage-sidecar: {}", escape::line(note)));
-    Ok(exit::OK)
+    let notes = survey.instances.iter().flat_map(|instance| &instance.notes);
+    let notes = notes.chain(&survey.notes);
+    for note in notes.filter(|_| !options.quiet) {
+        complain!("hugepage-sidecar: {}", escape::line(note));
+    }
+    Ok(Exit::Ok)
 }
 
 /// The text of a survey that began at `begun`.
@@ -59,5 +81,5 @@ pub fn of_survey(root: &Root, survey: &Survey, history: &HostHistory, begun: Ins
         let records = histories.iter().flat_map(|history| &history.records);
         metrics.last_regression = records.filter_map(|record| Some(record.loss()?.at)).max();
     }
-    text(snapshot)
+    text(&snapshot)
 }

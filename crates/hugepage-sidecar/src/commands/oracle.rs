@@ -1,4 +1,18 @@
 //! `oracle`: files for Oracle Database, and the SQL that reads them.
+//!
+//! ```text
+//! $ hugepage-sidecar oracle columns
+//! ### hugepage_status
+//!
+//! Huge pages of the Oracle instances of this host: one row per instance.
+//!
+//! | column | type | meaning |
+//! | --- | --- | --- |
+//! | sid | VARCHAR2(64) | ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path). |
+//! | snapshot_utc | DATE | When the snapshot was taken, UTC. |
+//! | age_seconds | NUMBER | Age of the snapshot in seconds. |
+//! | this_instance | VARCHAR2(1) | Y for the instance of this session, otherwise N. |
+//! ```
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
@@ -8,8 +22,7 @@ use clap::Subcommand;
 use hugepage_kernel::Root;
 
 use crate::commands::survey::{self, SurveyOptions};
-use crate::exit::{self, Exit};
-use crate::oracle::log_starts::LogStarts;
+use crate::exit::Exit;
 use crate::oracle::scripts::{self, Script, ScriptSettings};
 use crate::oracle::{OracleSnapshot, WriterOptions, survey_snapshot};
 use crate::output::stdout;
@@ -58,29 +71,46 @@ impl OracleCommand {
 /// Runs the command.
 pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
     match command {
-        OracleCommand::Write { dir, access, records: true, .. } => {
+        OracleCommand::Write {
+            dir,
+            access,
+            records: true,
+            ..
+        } => {
             for line in io::stdin().lock().lines() {
                 let snapshot_id = OracleSnapshot::from_json(&line?)?.write(dir, access)?;
                 writeln!(stdout(), "{snapshot_id}")?;
             }
         }
-        OracleCommand::Write { dir, access, survey, .. } => {
+        OracleCommand::Write {
+            dir,
+            access,
+            survey,
+            ..
+        } => {
             snapshot(root, survey)?.write(dir, access)?;
         }
         OracleCommand::Print { file, survey, .. } => {
-            let text = snapshot(root, survey)?.text(file).with_context(|| format!("there is no file {file}"))?;
+            let text = snapshot(root, survey)?
+                .text(file)
+                .with_context(|| format!("there is no file {file}"))?;
             stdout().write_all(text.as_bytes())?;
         }
         OracleCommand::InstallSql(names) => print(Script::Install, names)?,
         OracleCommand::UninstallSql(names) => print(Script::Uninstall, names)?,
         OracleCommand::Columns(names) => print(Script::Columns, names)?,
     }
-    Ok(exit::OK)
+    Ok(Exit::Ok)
 }
 
 fn snapshot(root: &Root, options: &SurveyOptions) -> Result<OracleSnapshot> {
-    let survey = survey::snapshot(root, options, None)?.assess(options.reserve_percent);
-    Ok(survey_snapshot::from_survey(root, &survey, &survey.sizings(), None, &mut LogStarts::default()))
+    let survey = survey::snapshot(root, options, None, None)?.assess(options.reserve_percent);
+    Ok(survey_snapshot::from_survey(
+        root,
+        &survey,
+        &survey.sizings(),
+        None,
+    ))
 }
 
 fn print(script: Script, settings: &ScriptSettings) -> Result<()> {

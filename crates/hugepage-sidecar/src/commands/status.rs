@@ -1,24 +1,39 @@
 //! `status`: every instance, the pools, and one verdict.
+//!
+//! ```text
+//! $ hugepage-sidecar status
+//! db01  2026-12-01T00:00:00Z
+//!
+//! OK: The one instance is in huge pages.
+//!
+//! INSTANCE    LANDED   MEMORY NEEDED HELD MISSING PAGE TABLES   MEMLOCK
+//! oracle orcl hugetlb 8200 MB   4100 4100       0      200 kB unlimited
+//!
+//! oracle orcl: 8200 MB in pages of 2 MB
+//!
+//! PAGE SIZE   NR FREE RESV SURPLUS AVAILABLE INSTANCES OTHERS RECOMMENDED
+//!      2 MB 4100    0    0       0         0      4100      0        4100
+//! ```
 
 use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 use hugepage_assess::StatusRow;
 use hugepage_assess::assessment::Severity;
-use hugepage_assess::columns::Columns;
 use hugepage_assess::model::PoolHolder;
 use hugepage_assess::pools::PoolColumns;
 use hugepage_host::host_advice::HostRecommendation;
-use hugepage_host::host_advice::verdict::HostVerdict;
-use hugepage_host::{SERVICE_ACCOUNTS, Strangers, Survey};
+use hugepage_host::{HostVerdict, SERVICE_ACCOUNTS, Strangers, Survey};
 use hugepage_kernel::{Pages, Root};
 
 use super::survey::ShowOptions;
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 use crate::output::rows::{
     HostOutput, InstanceRow, NO_POOLS, PageSizeShare, PoolOutput, RECOMMENDED_COUNTS, StoppedRow,
 };
-use crate::output::table::{colored, or_unknown, print_notes, table, wrapped, wrapped_instruction};
+use crate::output::table::{
+    colored, or_unknown, print_notes, print_wrapped, table, wrapped, wrapped_instruction,
+};
 use crate::output::{escape, json, say, stdout};
 
 /// An output format.
@@ -34,7 +49,7 @@ pub enum StatusFormat {
 }
 
 /// Options of `status`.
-#[derive(Clone, Debug, Args)]
+#[derive(Debug, Args)]
 pub struct StatusOptions {
     #[command(flatten)]
     pub show: ShowOptions,
@@ -52,7 +67,7 @@ pub fn run(root: &Root, options: &StatusOptions) -> anyhow::Result<Exit> {
         StatusFormat::Csv => csv(&out)?,
         StatusFormat::Table => print(&out, &survey, &verdict),
     }
-    Ok(exit::of_verdict(&verdict))
+    Ok(Exit::of_verdict(&verdict))
 }
 
 /// Prints CSV, one line per instance. A list is one field, with semicolons between its parts, an object its values.
@@ -64,7 +79,9 @@ fn csv(out: &HostOutput) -> anyhow::Result<()> {
     });
     writer.write_record(names)?;
     for row in &out.instances {
-        let serde_json::Value::Object(fields) = serde_json::to_value(row)? else { continue };
+        let serde_json::Value::Object(fields) = serde_json::to_value(row)? else {
+            continue;
+        };
         writer.write_record(fields.values().map(field))?;
     }
     writer.flush()?;
@@ -82,18 +99,37 @@ fn field(value: &serde_json::Value) -> String {
 }
 
 fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
-    say!("{}  {}\n", escape::line(out.host_name.as_deref().unwrap_or("unknown host")), out.taken_at);
-    say!("{}", wrapped(&format!("{}: {}", out.verdict.to_uppercase(), verdict.state()), 0, 2));
+    say!(
+        "{}  {}\n",
+        escape::line(out.host_name.as_deref().unwrap_or("unknown host")),
+        out.taken_at
+    );
+    print_wrapped(
+        &format!("{}: {}", out.verdict.to_uppercase(), verdict.state()),
+        0,
+        2,
+    );
     if let Some(hint) = &verdict.hint {
         say!("{}", wrapped_instruction(hint, 2, 2));
     }
     say!();
     if !out.instances.is_empty() {
-        let mut rows =
-            table(&["INSTANCE", "LANDED", "MEMORY", "NEEDED", "HELD", "MISSING", "PAGE TABLES", "MEMLOCK"], 2);
+        let mut rows = table(
+            &[
+                "INSTANCE",
+                "LANDED",
+                "MEMORY",
+                "NEEDED",
+                "HELD",
+                "MISSING",
+                "PAGE TABLES",
+                "MEMLOCK",
+            ],
+            2,
+        );
         for row in &out.instances {
             let status = &row.status;
-            rows.add_row(vec![
+            rows.add_row([
                 label(row).into(),
                 colored(status.landed_in, status.verdict),
                 or_unknown(status.shared_memory).into(),
@@ -101,40 +137,70 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
                 or_unknown(status.pages_held).into(),
                 or_unknown(status.pages_missing).into(),
                 or_unknown(row.page_tables_total).into(),
-                if row.memlock_unlimited == Some(true) { "unlimited".into() } else { or_unknown(row.memlock).into() },
+                if row.memlock_unlimited == Some(true) {
+                    "unlimited".into()
+                } else {
+                    or_unknown(row.memlock).into()
+                },
             ]);
         }
         say!("{}\n", rows.trim_fmt());
-        out.instances.iter().zip(&survey.instances).for_each(|(row, instance)| {
-            let of_it = out.recommendations.iter().filter(|one| one.instance.as_deref() == Some(&row.name));
-            match instance.is_closed() && row.status.verdict < Severity::Warning {
-                true => say!("{}: could not be inspected: run this as root\n", label(row)),
-                false => print_details(row, of_it),
+        for (row, instance) in out.instances.iter().zip(&survey.instances) {
+            let of_it = out
+                .recommendations
+                .iter()
+                .filter(|one| one.instance.as_deref() == Some(&row.name));
+            if instance.is_closed() && row.status.verdict < Severity::Warning {
+                say!("{}: could not be inspected: run this as root\n", label(row))
+            } else {
+                print_details(row, of_it)
             }
-        });
+        }
     }
     print_strangers(&survey.host.strangers);
     out.stopped.iter().for_each(print_stopped);
     print_pools(&out.pools);
     survey.host.holders.iter().for_each(print_holder);
-    for one in out.recommendations.iter().filter(|one| one.instance.is_none() && !one.is_in_hint) {
+    for one in out
+        .recommendations
+        .iter()
+        .filter(|one| one.instance.is_none() && !one.is_in_hint)
+    {
         say!();
         print_recommendation(one, 0);
     }
     print_notes(&out.notes, 0);
 }
 
-fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'a HostRecommendation>) {
+fn print_details<'a>(
+    row: &InstanceRow,
+    recommendations: impl Iterator<Item = &'a HostRecommendation>,
+) {
     let of_size = |share: &PageSizeShare| {
-        let size = share.page_size.map_or("unknown size".to_owned(), |size| size.to_string());
+        let size = share
+            .page_size
+            .map_or("unknown size".to_owned(), |size| size.to_string());
         format!("{} in pages of {size}", share.bytes)
     };
-    let pieces = row.by_page_size.iter().map(of_size).collect::<Vec<_>>().join(", ");
-    let pieces = if pieces.is_empty() { "its shared memory was not seen" } else { &pieces };
-    say!("{}", wrapped(&format!("{}: {pieces}", label(row)), 0, 2));
+    let pieces = row
+        .by_page_size
+        .iter()
+        .map(of_size)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let pieces = if pieces.is_empty() {
+        "its shared memory was not seen"
+    } else {
+        &pieces
+    };
+    let of_pod = row
+        .pod
+        .as_ref()
+        .map_or(String::new(), |pod| format!(" in {}", escape::line(pod)));
+    print_wrapped(&format!("{}{of_pod}: {pieces}", label(row)), 0, 2);
     let status = &row.status;
     if status.verdict != Severity::Ok {
-        say!("{}", wrapped(&format!("{}: {}", status.verdict, status.message), 2, 4));
+        print_wrapped(&format!("{}: {}", status.verdict, status.message), 2, 4);
         if let Some(hint) = &status.hint {
             say!("{}", wrapped_instruction(hint, 2, 4));
         }
@@ -149,18 +215,35 @@ fn print_details<'a>(row: &InstanceRow, recommendations: impl Iterator<Item = &'
 /// A line for each process that calls itself a server and does not count.
 fn print_strangers(strangers: &Strangers) {
     for one in &strangers.first {
-        say!("{}", wrapped(&format!("not counted: {one}"), 0, 2));
+        print_wrapped(&format!("not counted: {one}"), 0, 2);
     }
     if strangers.more > 0 {
         say!("not counted: {} more", strangers.more);
     }
     if strangers.count() > 0 {
-        say!("{}\n", wrapped(&format!("{SERVICE_ACCOUNTS} lists users whose servers count, too."), 0, 2));
+        say!(
+            "{}\n",
+            wrapped(
+                &format!("{SERVICE_ACCOUNTS} lists users whose servers count, too."),
+                0,
+                2
+            )
+        );
     }
 }
 
 fn print_stopped(row: &StoppedRow) {
-    say!("{}", wrapped(&format!("{} {}: {}: {}", row.kind, escape::line(&row.name), row.verdict, row.message), 0, 2));
+    print_wrapped(
+        &format!(
+            "{} {}: {}: {}",
+            row.kind,
+            escape::line(&row.name),
+            row.verdict,
+            row.message
+        ),
+        0,
+        2,
+    );
     if let Some(hint) = &row.hint {
         say!("{}", wrapped_instruction(hint, 2, 4));
     }
@@ -170,7 +253,11 @@ fn print_stopped(row: &StoppedRow) {
 
 fn print_recommendation(one: &HostRecommendation, indent: usize) {
     let one = &one.recommendation;
-    say!("{}", wrapped(&format!("{}: {}: {}", one.severity, one.setting, one.reason), indent, indent + 2));
+    print_wrapped(
+        &format!("{}: {}: {}", one.severity, one.setting, one.reason),
+        indent,
+        indent + 2,
+    );
     if let Some(command) = &one.command {
         say!("{}{}", " ".repeat(indent), escape::line(command));
     }
@@ -178,19 +265,36 @@ fn print_recommendation(one: &HostRecommendation, indent: usize) {
 
 /// The pools of the host; below each its shares on the NUMA nodes, if there are several.
 fn print_pools(pools: &[PoolOutput]) {
-    let mut rows =
-        table(&["PAGE SIZE", "NR", "FREE", "RESV", "SURPLUS", "AVAILABLE", "INSTANCES", "OTHERS", "RECOMMENDED"], 0);
+    let mut rows = table(
+        &[
+            "PAGE SIZE",
+            "NR",
+            "FREE",
+            "RESV",
+            "SURPLUS",
+            "AVAILABLE",
+            "INSTANCES",
+            "OTHERS",
+            "RECOMMENDED",
+        ],
+        0,
+    );
     let nodes: BTreeSet<_> = pools.iter().filter_map(|row| row.pool.node).collect();
     let of_host = pools.iter().filter(|row| row.pool.node.is_none());
     let with_nodes = of_host.flat_map(|host| {
-        let is_share = |row: &&PoolOutput| row.pool.page_size == host.pool.page_size && row.pool.node.is_some();
+        let is_share = |row: &&PoolOutput| {
+            row.pool.page_size == host.pool.page_size && row.pool.node.is_some()
+        };
         let has_shares = nodes.len() > 1 && host.pool.nr_hugepages > Pages(0);
         std::iter::once(host).chain(pools.iter().filter(is_share).filter(move |_| has_shares))
     });
     for row in with_nodes {
         let pool = &row.pool;
-        rows.add_row(vec![
-            pool.node.map_or_else(|| pool.page_size.to_string(), |node| format!("  node {node}")),
+        rows.add_row([
+            pool.node.map_or_else(
+                || pool.page_size.to_string(),
+                |node| format!("  node {node}"),
+            ),
             pool.nr_hugepages.to_string(),
             pool.free_hugepages.to_string(),
             of_pool(pool, pool.resv_hugepages),
@@ -201,25 +305,44 @@ fn print_pools(pools: &[PoolOutput]) {
             or_empty(row.recommended_nr_hugepages),
         ]);
     }
-    match pools.is_empty() {
-        true => say!("{NO_POOLS}"),
-        false => say!("{}", rows.trim_fmt()),
+    if pools.is_empty() {
+        say!("{NO_POOLS}")
+    } else {
+        say!("{}", rows.trim_fmt())
     }
-    if pools.iter().any(|row| row.recommended_nr_hugepages.is_some()) {
-        say!("{}", wrapped(&format!("RECOMMENDED {RECOMMENDED_COUNTS}."), 0, 2));
+    if pools
+        .iter()
+        .any(|row| row.recommended_nr_hugepages.is_some())
+    {
+        print_wrapped(&format!("RECOMMENDED {RECOMMENDED_COUNTS}."), 0, 2);
     }
 }
 
 fn print_holder(holder: &PoolHolder) {
-    let pages = holder.pages.map_or(String::new(), |pages| format!("{pages} pages, "));
-    let processes = if holder.processes == 1 { "process" } else { "processes" };
-    let what = format!("{holder} {} {pages}{} ({} {processes})", holder.verb(), holder.memory, holder.processes);
-    say!("{}", wrapped(&what, 0, 2));
+    let pages = holder
+        .pages
+        .map_or(String::new(), |pages| format!("{pages} pages, "));
+    let processes = if holder.processes == 1 {
+        "process"
+    } else {
+        "processes"
+    };
+    let what = format!(
+        "{holder} {} {pages}{} ({} {processes})",
+        holder.verb(),
+        holder.memory,
+        holder.processes
+    );
+    print_wrapped(&what, 0, 2);
 }
 
 /// A number that the kernel counts for the host alone: empty for a node, `?` if it is unknown.
 fn of_pool(pool: &PoolColumns, pages: Option<Pages>) -> String {
-    if pool.node.is_some() { or_empty(pages) } else { or_unknown(pages) }
+    if pool.node.is_some() {
+        or_empty(pages)
+    } else {
+        or_unknown(pages)
+    }
 }
 
 fn or_empty(pages: Option<Pages>) -> String {
@@ -229,10 +352,17 @@ fn or_empty(pages: Option<Pages>) -> String {
 /// The kind and the name of an instance; a long path is cut at its beginning.
 fn label(row: &InstanceRow) -> String {
     const MAX_NAME_CHARS: usize = 18;
-    let kind = if row.kind == "postgresql" { "pg" } else { &row.kind };
+    let kind = if row.kind == "postgresql" {
+        "pg"
+    } else {
+        &row.kind
+    };
     let name = escape::line(&row.name);
     match name.chars().count().saturating_sub(MAX_NAME_CHARS) {
         0 => format!("{kind} {name}"),
-        surplus => format!("{kind} …{}", name.chars().skip(surplus + 1).collect::<String>()),
+        surplus => format!(
+            "{kind} …{}",
+            name.chars().skip(surplus + 1).collect::<String>()
+        ),
     }
 }

@@ -1,14 +1,12 @@
-//! What was recorded of an instance: by the preloaded PostgreSQL extension, by `watch`, or in the alert logs of Oracle.
+//! What was recorded of an instance: by the preloaded PostgreSQL extension, or by `watch`.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use hugepage_assess::history::Record;
-use hugepage_assess::model::{Cause, CurrentStart, Loss, Past};
+use hugepage_assess::model::Past;
 use hugepage_host::{ServerIdentity, readers};
-use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::stranger::limit;
-use hugepage_kernel::{InstanceFiles, Notes, Pages, ReadError};
+use hugepage_kernel::{InstanceFiles, Notes, ReadError, if_there, limit};
 use hugepage_server::history::History;
 use hugepage_server::history::file::path_of_server;
 use hugepage_server::history::stored::StoredRecords;
@@ -36,58 +34,65 @@ pub struct StoredHistory {
 impl HostHistory {
     /// What was recorded at the current start of an instance. The record of the server itself comes first: the extension shows
     /// the same. A history of the server's own that cannot be read is a note; another is skipped.
-    pub fn recall(&self, instance: &ServerIdentity, current: &CurrentStart<'_>, notes: &mut Notes) -> Past {
+    pub fn recall(&self, instance: &ServerIdentity, notes: &mut Notes) -> Past {
         // The newest record is that of the current shared memory, or there is none.
-        let by_server = self.of_server(instance, self.last_record(instance, |record| record.event.is_start()));
+        let by_server = self.of_server(
+            instance,
+            self.last_record(instance, |record| record.event.is_start()),
+        );
         let by_server = by_server.and_then(|(_, found)| notes.keep(found)).flatten();
         let by_server = by_server.filter(|record| self.is_of_same_start(record, instance));
         let is_by_server = by_server.is_some();
-        let past = by_server.or_else(|| self.start_by_watch(instance)).map_or_else(Past::default, |record| Past {
-            cause_at_start: record.cause,
-            // The files that `watch` read may have changed since the start.
-            needed_at_start: record.pages_needed.filter(|_| is_by_server).map(Pages),
-            loss: record.loss(),
-        });
-        // Base pages by choice are no loss.
-        if past.loss.is_some() || past.cause_at_start == Some(Cause::Disabled) {
-            return past;
-        }
-        // The start before it may be older than any record.
-        Past { loss: self.loss_in_logs(instance, current, notes), ..past }
+        by_server
+            .or_else(|| self.start_by_watch(instance))
+            .map_or_else(Past::default, |record| Past {
+                cause_at_start: record.cause,
+                // The files that `watch` read may have changed since the start.
+                needed_at_start: record.pages_needed.filter(|_| is_by_server),
+                loss: record.loss(),
+            })
     }
 
     /// The record that `watch` made of the current start; `None` if there is none.
     fn start_by_watch(&self, instance: &ServerIdentity) -> Option<Record> {
-        let is_its_start = |record: &Record| record.event.is_start() && self.is_of_same_start(record, instance);
-        let mut unwritten = self.known.get(&self.path(instance)).into_iter().flat_map(|known| &known.unwritten);
+        let is_its_start =
+            |record: &Record| record.event.is_start() && self.is_of_same_start(record, instance);
+        let mut unwritten = self
+            .known
+            .get(&self.path(instance))
+            .into_iter()
+            .flat_map(|known| &known.unwritten);
         let unwritten = unwritten.rfind(|record| is_its_start(record)).cloned();
-        unwritten.or_else(|| self.of_watch(instance, self.last_record(instance, is_its_start)).1.ok().flatten())
-    }
-
-    /// What the alert logs of an Oracle instance show that its start lost.
-    fn loss_in_logs(&self, instance: &ServerIdentity, current: &CurrentStart<'_>, notes: &mut Notes) -> Option<Loss> {
-        let oracle = instance.oracle()?;
-        let mut logs = self.logs.borrow_mut();
-        let lost = oracle.lost(current, || {
-            let found = notes.keep(logs.of_running(&self.root, instance, oracle))?;
-            found.notes.iter().for_each(|note| notes.add(note));
-            Some(&found.starts)
-        })?;
-        Some(Loss { at: instance.started?, lost })
+        unwritten.or_else(|| {
+            self.of_watch(instance, self.last_record(instance, is_its_start))
+                .1
+                .ok()
+                .flatten()
+        })
     }
 
     /// The histories of the instance, and notes on files that could not be read.
     pub fn stored(&self, instance: &ServerIdentity) -> (Vec<StoredHistory>, Vec<String>) {
         let all = |records: StoredRecords| records.read(limit::HISTORY);
-        let of_server = self.of_server(instance, all).map(|found| ("the server", found));
+        let of_server = self
+            .of_server(instance, all)
+            .map(|found| ("the server", found));
         let of_watch = ("hugepage-sidecar watch", self.of_watch(instance, all));
-        let (mut histories, mut notes) = (Vec::new(), Vec::new());
+        let mut histories = Vec::new();
+        let mut notes = Vec::new();
         for (by, (path, found)) in of_server.into_iter().chain([of_watch]) {
             match found {
                 Ok(History { records, damaged }) => {
                     let is_of_instance = self.is_of(instance);
-                    let (records, foreign): (Vec<_>, Vec<_>) = records.into_iter().partition(is_of_instance);
-                    histories.push(StoredHistory { by, path, records, damaged, foreign: foreign.len() });
+                    let (records, foreign): (Vec<_>, Vec<_>) =
+                        records.into_iter().partition(is_of_instance);
+                    histories.push(StoredHistory {
+                        by,
+                        path,
+                        records,
+                        damaged,
+                        foreign: foreign.len(),
+                    });
                 }
                 Err(note) => notes.push(note),
             }
@@ -102,7 +107,11 @@ impl HostHistory {
         wanted: impl Fn(&Record) -> bool,
     ) -> impl Fn(StoredRecords) -> io::Result<Option<Record>> {
         let is_of_instance = self.is_of(instance);
-        move |records| records.last(limit::HISTORY, |record| is_of_instance(record) && wanted(record))
+        move |records| {
+            records.last(limit::HISTORY, |record| {
+                is_of_instance(record) && wanted(record)
+            })
+        }
     }
 
     /// The path of the server's own history, and what `read` finds in it; the error is a note. `None` if its product writes none.
@@ -112,10 +121,19 @@ impl HostHistory {
         read: impl Fn(StoredRecords) -> io::Result<T>,
     ) -> Option<(String, Result<T, String>)> {
         let directory = instance.postgresql()?.directory.as_ref()?;
-        let path = path_of_server(Path::new(directory)).to_string_lossy().into_owned();
+        let path = path_of_server(Path::new(directory))
+            .to_string_lossy()
+            .into_owned();
         // As the server's user, also in its container.
-        let read = || opened(&InstanceFiles::of_process(&self.root, instance.pid), &path, &read);
-        let found = readers::read_as(&instance.reader, read).unwrap_or_else(|why| Err(why.to_string()));
+        let read = || {
+            opened(
+                &InstanceFiles::of_process(&self.root, instance.pid),
+                &path,
+                &read,
+            )
+        };
+        let found =
+            readers::read_as(&instance.reader, read).unwrap_or_else(|why| Err(why.to_string()));
         Some((path, found))
     }
 
@@ -125,7 +143,9 @@ impl HostHistory {
         instance: &ServerIdentity,
         read: impl Fn(StoredRecords) -> io::Result<T>,
     ) -> (String, Result<T, String>) {
-        let path = state::history_file(&self.named, instance).to_string_lossy().into_owned();
+        let path = state::history_file(&self.named, &instance.key())
+            .to_string_lossy()
+            .into_owned();
         let found = opened(&InstanceFiles::own(&self.root), &path, read);
         (path, found)
     }
@@ -134,15 +154,20 @@ impl HostHistory {
     /// original of a copy. One whose identity is unknown has all, and so has Oracle's, of which a file holds one.
     fn is_of(&self, instance: &ServerIdentity) -> impl Fn(&Record) -> bool {
         let server = instance.postgresql();
-        let is_known = server.is_some_and(|server| server.directory.is_some() && server.system_identifier.is_some());
-        let machines = [Some(&self.machine), instance.place.host_name.as_ref()].into_iter().flatten();
-        let now: Vec<_> = machines.map(|machine| state::instance_identity(instance, machine.clone())).collect();
+        let is_known = server
+            .is_some_and(|server| server.directory.is_some() && server.system_identifier.is_some());
+        let machines = [Some(&self.machine), instance.place.host_name.as_ref()]
+            .into_iter()
+            .flatten();
+        let now: Vec<_> = machines
+            .map(|machine| state::instance_identity(instance, machine.clone()))
+            .collect();
         move |record| !is_known || now.iter().any(|now| record.instance.is_past_of(now))
     }
 }
 
 /// What `read` finds in a history; nothing if there is no such file.
-fn opened<T: Default>(
+pub(super) fn opened<T: Default>(
     files: &InstanceFiles,
     path: &str,
     read: impl Fn(StoredRecords) -> io::Result<T>,

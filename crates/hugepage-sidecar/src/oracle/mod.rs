@@ -1,13 +1,12 @@
 //! Text files for Oracle Database on this host, and the SQL that defines views of them.
 //!
-//! sql/files.txt defines the files ([`schema`]); their text ([`record_line`]) and the SQL ([`scripts`]) are derived from it. Oracle
+//! columns.txt of `hugepage-assess` declares the files ([`schema`]); their text ([`record_line`]) and the SQL ([`scripts`]) are derived from it. Oracle
 //! runs no program of this project, and this program does not connect to Oracle: see docs/oracle.md for the reasons.
 //!
 //! A reader never sees a partial file and can detect files of different snapshots: all are written under temporary names and synced;
 //! then they are renamed. Between the first rename and the last a reader can open files of two snapshots. Then their snapshot_id
 //! differs, or the record counts in hp_host.dat, which is renamed last, do not match.
 
-pub mod log_starts;
 mod record_line;
 mod schema;
 pub mod scripts;
@@ -47,7 +46,10 @@ pub struct WriterOptions {
 
 fn file_mode(text: &str) -> Result<u32> {
     let mode = u32::from_str_radix(text, 8)?;
-    ensure!(mode & !0o664 == 0, "the files must not be executable, nor writable by others");
+    ensure!(
+        mode & !0o664 == 0,
+        "the files must not be executable, nor writable by others"
+    );
     Ok(mode)
 }
 
@@ -72,8 +74,20 @@ impl OracleSnapshot {
     /// From JSON, so that tests can write any value.
     pub fn from_json(text: &str) -> Result<Self> {
         let given: Self = serde_json::from_str(text)?;
-        let is_known = |name: &Cow<'_, str>| FILES.iter().flat_map(|file| &file.columns).any(|one| one.name == *name);
-        ensure!(given.records.values().flatten().all(|record| record.keys().all(is_known)), "a column is unknown");
+        let is_known = |name: &Cow<'_, str>| {
+            FILES
+                .iter()
+                .flat_map(|file| &file.columns)
+                .any(|one| one.name == *name)
+        };
+        ensure!(
+            given
+                .records
+                .values()
+                .flatten()
+                .all(|record| record.keys().all(is_known)),
+            "a column is unknown"
+        );
         Ok(given)
     }
 
@@ -87,25 +101,44 @@ impl OracleSnapshot {
 
     /// The text of one file, such as `hp_pool.dat`; `None` if there is no file of that name.
     pub fn text(&self, name: &str) -> Option<String> {
-        self.files(&new_id()).into_iter().find(|(file, _)| *file == name).map(|(_, text)| text)
+        self.files(&new_id())
+            .into_iter()
+            .find(|(file, _)| *file == name)
+            .map(|(_, text)| text)
     }
 
     /// The name and the text of each file. `id`: that of the snapshot, in all records.
     fn files(&self, id: &str) -> Vec<(&'static str, String)> {
-        let records = |file: &DataFile| self.records.get(&file.function).map_or(&[][..], Vec::as_slice);
+        let records = |file: &DataFile| {
+            self.records
+                .get(&file.function)
+                .map_or(&[][..], Vec::as_slice)
+        };
         let common = row! {
             format_version: FORMAT_VERSION,
             snapshot_id: id,
             snapshot_utc: seconds(self.taken_at),
             host_name: self.host_name,
         };
-        let counts = FILES.iter().map(|file| (Cow::from(&*file.count), records(file).len().into()));
+        let counts = FILES
+            .iter()
+            .map(|file| (Cow::from(&*file.count), records(file).len().into()));
         let common: FileRecord = common.into_iter().chain(counts).collect();
         let text = |file: &'static DataFile| {
-            let value =
-                |record: &FileRecord, name: &str| common.get(name).or(record.get(name)).cloned().unwrap_or_default();
-            let lines = records(file).iter().map(|record| line(&file.columns, |name| value(record, name)));
-            (&*file.file, header(&file.columns) + &lines.collect::<String>())
+            let value = |record: &FileRecord, name: &str| {
+                common
+                    .get(name)
+                    .or(record.get(name))
+                    .cloned()
+                    .unwrap_or_default()
+            };
+            let lines = records(file)
+                .iter()
+                .map(|record| line(&file.columns, |name| value(record, name)));
+            (
+                &*file.file,
+                header(&file.columns) + &lines.collect::<String>(),
+            )
         };
         FILES.iter().map(text).collect()
     }
@@ -113,7 +146,10 @@ impl OracleSnapshot {
 
 /// Nanoseconds since 1970 in hexadecimal: unique per snapshot of a host, 16 digits up to the year 2554.
 fn new_id() -> String {
-    let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let nanoseconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_nanos();
     format!("{:016x}", u64::try_from(nanoseconds).unwrap_or(u64::MAX))
 }
 
@@ -121,17 +157,24 @@ fn new_id() -> String {
 /// that other users cannot redirect this program, which runs as root, to other files.
 fn replace(path: &Path, options: &WriterOptions, files: &[(&str, String)]) -> Result<()> {
     let directory = SafeDirectory::open_without_links(path)?;
-    let locked = directory.open_lock(LOCK_FILE).and_then(|file| file.lock().map(|()| file));
+    let locked = directory
+        .open_lock(LOCK_FILE)
+        .and_then(|file| file.lock().map(|()| file));
     let _lock = locked.with_context(|| format!("could not lock {}/{LOCK_FILE}", path.display()))?;
-    let failed = |operation: &str, name: &str| format!("could not {operation} {}", path.join(name).display());
+    let failed = |operation: &str, name: &str| {
+        format!("could not {operation} {}", path.join(name).display())
+    };
     let mut new = Vec::new();
     for (name, text) in files {
         // What was left by a writer that was killed.
         let temporary = format!(".{name}.new");
-        let created = directory.remove(&*temporary).and_then(|()| create(&directory, temporary, text, options));
+        let created = directory
+            .remove(&*temporary)
+            .and_then(|()| create(&directory, temporary, text, options));
         new.push((name, created.with_context(|| failed("write", name))?));
     }
-    new.into_iter().try_for_each(|(name, new)| new.put(*name).with_context(|| failed("replace", name)))
+    new.into_iter()
+        .try_for_each(|(name, new)| new.put(*name).with_context(|| failed("replace", name)))
 }
 
 /// Creates the file `name` with `text` and syncs it.
@@ -145,7 +188,10 @@ fn create<'a>(
     let mut new = directory.new_file(name, 0o600)?;
     new.file.write_all(text.as_bytes())?;
     // In this order: another user's mode only CAP_FOWNER can change.
-    fchmod(&new.file, Mode::from_bits_truncate(options.mode.unwrap_or(DEFAULT_MODE)))?;
+    fchmod(
+        &new.file,
+        Mode::from_bits_truncate(options.mode.unwrap_or(DEFAULT_MODE)),
+    )?;
     fchown(&new.file, None, Some(of_directory))?;
     new.file.sync_all()?;
     Ok(new)

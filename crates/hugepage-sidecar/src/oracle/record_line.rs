@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use hugepage_assess::columns::{Column, ColumnType};
 use serde_json::Value;
 
-use crate::oracle::schema::{Column, ColumnType};
 use crate::output::rows::LAST_SECOND;
 
 /// The maximum bytes of a record with its newline: the default line of UTL_FILE has 1024, and all known readers accept 999.
@@ -12,7 +12,8 @@ pub const MAX_RECORD_BYTES: usize = 999;
 /// Marks a truncated text.
 const ELLIPSIS: &str = "...";
 /// In place of an instruction that does not fit.
-const INSTRUCTION_ELSEWHERE: &str = "Run \"hugepage-sidecar status\" on this host: what to do does not fit here.";
+const INSTRUCTION_ELSEWHERE: &str =
+    "Run \"hugepage-sidecar status\" on this host: what to do does not fit here.";
 
 /// The header line.
 pub fn header(columns: &[Column]) -> String {
@@ -22,22 +23,37 @@ pub fn header(columns: &[Column]) -> String {
 
 /// The line of a record. `value`: that of a column, by its name.
 pub fn line(columns: &[Column], value: impl Fn(&str) -> Value) -> String {
-    let mut fields: Vec<_> = columns.iter().map(|column| field(column.column_type, &value(column.name))).collect();
+    let mut fields: Vec<_> = columns
+        .iter()
+        .map(|column| field(column.kind, &value(column.name)))
+        .collect();
     let length = |fields: &[String]| fields.iter().map(|field| field.len() + 1).sum::<usize>();
-    let mut order: Vec<_> = (0..fields.len()).rev().filter(|&at| columns[at].column_type.may_be_shortened()).collect();
-    order.sort_by_key(|&at| matches!(columns[at].column_type, ColumnType::Command(_)));
+    let mut order: Vec<_> = (0..fields.len())
+        .rev()
+        .filter(|&at| columns[at].kind.may_be_shortened())
+        .collect();
+    order.sort_by_key(|&at| matches!(columns[at].kind, ColumnType::Command(_)));
     for at in order {
-        let Some(excess) = length(&fields).checked_sub(MAX_RECORD_BYTES).filter(|excess| *excess > 0) else {
+        let Some(excess) = length(&fields)
+            .checked_sub(MAX_RECORD_BYTES)
+            .filter(|excess| *excess > 0)
+        else {
             break;
         };
-        fields[at] = shortened(columns[at].column_type, &fields[at], fields[at].len().saturating_sub(excess));
+        fields[at] = shortened(
+            columns[at].kind,
+            &fields[at],
+            fields[at].len().saturating_sub(excess),
+        );
     }
     format!("{}\n", fields.join("|"))
 }
 
 fn field(column_type: ColumnType, value: &Value) -> String {
     match (column_type, value) {
-        (ColumnType::Utc, Value::Number(seconds)) => seconds.as_u64().and_then(utc).unwrap_or_default(),
+        (ColumnType::Utc, Value::Number(seconds)) => {
+            seconds.as_u64().and_then(utc).unwrap_or_default()
+        }
         (_, Value::Number(number)) => number.to_string(),
         (_, Value::Array(parts)) => {
             let texts: Vec<_> = parts.iter().filter_map(Value::as_str).collect();
@@ -45,7 +61,8 @@ fn field(column_type: ColumnType, value: &Value) -> String {
         }
         (_, Value::Bool(flag)) => if *flag { "Y" } else { "N" }.to_owned(),
         (_, Value::String(text)) => {
-            let (safe, width) = (sanitised(text), column_type.width());
+            let safe = sanitised(text);
+            let width = column_type.width();
             if column_type.is_whole() && safe != *text {
                 elsewhere(column_type, width)
             } else {
@@ -67,8 +84,13 @@ fn shortened(column_type: ColumnType, text: &str, width: usize) -> String {
 
 /// In place of a text that must not be changed, and does not fit as it is.
 fn elsewhere(column_type: ColumnType, width: usize) -> String {
-    let is_instruction = matches!(column_type, ColumnType::Instruction(_)) && INSTRUCTION_ELSEWHERE.len() <= width;
-    if is_instruction { INSTRUCTION_ELSEWHERE.to_owned() } else { String::new() }
+    let is_instruction =
+        matches!(column_type, ColumnType::Instruction(_)) && INSTRUCTION_ELSEWHERE.len() <= width;
+    if is_instruction {
+        INSTRUCTION_ELSEWHERE.to_owned()
+    } else {
+        String::new()
+    }
 }
 
 /// `text` in printable US-ASCII without the separator and without blanks at its ends: a control character becomes a blank, `|` and
@@ -92,13 +114,19 @@ fn truncate(text: &str, width: usize) -> String {
 
 /// Truncates a text as [`truncate`], but between two words, so that no number is cut; empty if the first word does not fit.
 fn truncate_at_word(text: &str, width: usize) -> String {
-    let kept = width.checked_sub(ELLIPSIS.len() + 1).and_then(|kept| text[..=kept].rfind(' '));
-    kept.map_or_else(String::new, |kept| format!("{} {ELLIPSIS}", text[..kept].trim_end_matches(' ')))
+    let kept = width
+        .checked_sub(ELLIPSIS.len() + 1)
+        .and_then(|kept| text[..=kept].rfind(' '));
+    kept.map_or_else(String::new, |kept| {
+        format!("{} {ELLIPSIS}", text[..kept].trim_end_matches(' '))
+    })
 }
 
 /// The seconds since 1970, for [`ColumnType::Utc`]; `None` if the time is before that.
 pub fn seconds(time: SystemTime) -> Option<u64> {
-    time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
+    time.duration_since(UNIX_EPOCH)
+        .ok()
+        .map(|since| since.as_secs())
 }
 
 /// A timestamp as `2026-11-21 10:00:00`; `None` if it is after 9999.
@@ -117,7 +145,9 @@ mod tests {
 
     fn value(column_type: ColumnType) -> BoxedStrategy<Value> {
         let value = match column_type {
-            ColumnType::Number => any::<u64>().prop_map(Value::from).boxed(),
+            ColumnType::Bytes | ColumnType::Pages | ColumnType::Count | ColumnType::Int => {
+                any::<u64>().prop_map(Value::from).boxed()
+            }
             ColumnType::Flag => any::<bool>().prop_map(Value::from).boxed(),
             ColumnType::Utc => any::<u32>().prop_map(Value::from).boxed(),
             _ => "(?s).{0,600}".prop_map(Value::from).boxed(),
@@ -127,13 +157,33 @@ mod tests {
 
     fn values() -> impl Strategy<Value = (usize, Vec<Value>)> {
         (0..FILES.len()).prop_flat_map(|file| {
-            let values: Vec<_> = FILES[file].columns.iter().map(|column| value(column.column_type)).collect();
+            let values: Vec<_> = FILES[file]
+                .columns
+                .iter()
+                .map(|column| value(column.kind))
+                .collect();
             (Just(file), values)
         })
     }
 
+    fn column(name: &'static str, kind: ColumnType) -> Column {
+        Column {
+            name,
+            metric: name,
+            kind,
+            meaning: "",
+            words: &[],
+        }
+    }
+
     fn line_of(columns: &[Column], values: &[Value]) -> String {
-        line(columns, |name| values[columns.iter().position(|column| column.name == name).unwrap()].clone())
+        line(columns, |name| {
+            values[columns
+                .iter()
+                .position(|column| column.name == name)
+                .unwrap()]
+            .clone()
+        })
     }
 
     proptest! {
@@ -146,7 +196,7 @@ mod tests {
             let fields: Vec<_> = line.trim_end_matches('\n').split('|').collect();
             prop_assert_eq!(fields.len(), values.len());
             for (field, column) in fields.into_iter().zip(columns) {
-                prop_assert!(field.len() <= column.column_type.width());
+                prop_assert!(field.len() <= column.kind.width());
                 prop_assert_eq!(field.trim_matches(' '), field);
             }
         }
@@ -155,9 +205,9 @@ mod tests {
     #[test]
     fn shorten_the_last_fields_first() {
         let kinds = [
-            Column { name: "a", column_type: ColumnType::Prose(400), comment: "" },
-            Column { name: "b", column_type: ColumnType::Command(400), comment: "" },
-            Column { name: "c", column_type: ColumnType::Prose(400), comment: "" },
+            column("a", ColumnType::Prose(400)),
+            column("b", ColumnType::Command(400)),
+            column("c", ColumnType::Prose(400)),
         ];
         let words = |count: usize| Value::from("word ".repeat(count).trim_end());
         let fields = |values: &[Value]| {
@@ -168,19 +218,34 @@ mod tests {
         assert_eq!(fields(&[words(80), words(80), words(80)]), [399, 399, 198]);
         assert_eq!(fields(&[words(90), words(90), Value::Null]), [398, 0, 0]);
         let command = |count| Value::from("c".repeat(count));
-        assert_eq!(fields(&[words(80), command(390), words(80)]), [399, 390, 203]);
-        assert_eq!(fields(&[words(80), command(390), Value::Null]), [399, 390, 0]);
+        assert_eq!(
+            fields(&[words(80), command(390), words(80)]),
+            [399, 390, 203]
+        );
+        assert_eq!(
+            fields(&[words(80), command(390), Value::Null]),
+            [399, 390, 0]
+        );
     }
 
     #[test]
     fn a_command_is_as_it_is_or_elsewhere() {
         let (command, instruction) = (ColumnType::Command(250), ColumnType::Instruction(300));
         let field = |column_type, text: &str| field(column_type, &Value::from(text));
-        for text in ["sysctl -w vm.nr_hugepages=7", "a && b > 'c d' # \"$e\" \\n ~ *"] {
+        for text in [
+            "sysctl -w vm.nr_hugepages=7",
+            "a && b > 'c d' # \"$e\" \\n ~ *",
+        ] {
             assert_eq!(field(command, text), text);
             assert_eq!(field(instruction, text), text);
         }
-        for text in ["a || b", "echo 7 > '/sys/fs/cgroup/\u{e4}/x'", "a\nb", "a\u{202e}b", &"word ".repeat(70)] {
+        for text in [
+            "a || b",
+            "echo 7 > '/sys/fs/cgroup/\u{e4}/x'",
+            "a\nb",
+            "a\u{202e}b",
+            &"word ".repeat(70),
+        ] {
             assert_eq!(field(command, text), "", "{text}");
             assert_eq!(field(instruction, text), INSTRUCTION_ELSEWHERE, "{text}");
             assert!(!field(ColumnType::Prose(300), text).is_empty());
@@ -190,12 +255,11 @@ mod tests {
     #[test]
     fn a_full_record_has_an_instruction_whole_elsewhere_or_not() {
         let columns = [
-            Column { name: "a", column_type: ColumnType::Text(500), comment: "" },
-            Column { name: "b", column_type: ColumnType::Text(500), comment: "" },
-            Column { name: "c", column_type: ColumnType::Instruction(300), comment: "" },
+            column("a", ColumnType::Text(500)),
+            column("b", ColumnType::Text(500)),
+            column("c", ColumnType::Instruction(300)),
         ];
-        let hint =
-            "Run \"sysctl -w vm.nr_hugepages=7\" and restart the server, which then has what it asks for at present.";
+        let hint = "Run \"sysctl -w vm.nr_hugepages=7\" and restart the server, which then has what it asks for at present.";
         let beside = |bytes: usize| {
             let (first, second) = ("x".repeat(500), "x".repeat(bytes - 500));
             let line = line_of(&columns, &[first.into(), second.into(), hint.into()]);
@@ -204,7 +268,10 @@ mod tests {
         let room = MAX_RECORD_BYTES - columns.len();
         assert_eq!(beside(room - hint.len()), hint);
         assert_eq!(beside(room - hint.len() + 1), INSTRUCTION_ELSEWHERE);
-        assert_eq!(beside(room - INSTRUCTION_ELSEWHERE.len()), INSTRUCTION_ELSEWHERE);
+        assert_eq!(
+            beside(room - INSTRUCTION_ELSEWHERE.len()),
+            INSTRUCTION_ELSEWHERE
+        );
         assert_eq!(beside(room - INSTRUCTION_ELSEWHERE.len() + 1), "");
     }
 

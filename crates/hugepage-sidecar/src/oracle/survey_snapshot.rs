@@ -6,40 +6,53 @@ use std::time::Duration;
 use hugepage_assess::assessment::{Finding, Status};
 use hugepage_assess::columns::{NamedValue, fields};
 use hugepage_assess::model::{Landing, Product};
-use hugepage_assess::pools::{PoolColumns, counters};
+use hugepage_assess::pools::PoolColumns;
 use hugepage_assess::row;
-use hugepage_assess::status_row::beside;
-use hugepage_host::host_advice::verdict::HostVerdict;
+use hugepage_assess::status_row::HostOfServer;
 use hugepage_host::host_advice::{self, HostRecommendation};
-use hugepage_host::{Instance, Survey};
+use hugepage_host::{HostVerdict, Instance, Survey};
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::{PageSize, Root};
 use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::Sizing;
 
-use crate::oracle::log_starts::{LogStarts, logged_errors};
 use crate::oracle::record_line::seconds;
 use crate::oracle::{FileRecord, OracleSnapshot};
 use crate::output::rows::{InstanceRow, StoppedRow};
 
-/// The snapshot of a survey. `interval`: the time until the next one; `None` if none follows. `logs`: the starts of the instances.
+/// The snapshot of a survey. `interval`: the time until the next one; `None` if none follows.
 pub fn from_survey(
     root: &Root,
     survey: &Survey,
     sizings: &[Sizing],
     interval: Option<Duration>,
-    logs: &mut LogStarts,
 ) -> OracleSnapshot {
     let host = &survey.host;
-    let running = survey.instances.iter().map(|instance| of_instance(survey, sizings, instance));
-    let stopped = host.stopped.iter().map(|stopped| of_stopped(survey, sizings, stopped));
+    let running = survey
+        .instances
+        .iter()
+        .map(|instance| of_instance(survey, sizings, instance));
+    let stopped = survey
+        .stopped
+        .iter()
+        .map(|stopped| of_stopped(survey, sizings, stopped));
     let findings = (1..).zip(host_advice::recommendations(survey, sizings));
     let records = [
-        ("pools", host.pools.iter().map(|row| fields(&PoolColumns::new(row)).collect()).collect()),
+        (
+            "pools",
+            host.pools
+                .iter()
+                .map(|row| fields(&PoolColumns::new(row)).collect())
+                .collect(),
+        ),
         ("instances", running.chain(stopped).collect()),
-        ("findings", findings.map(|(priority, one)| of_finding(survey, priority, &one)).collect()),
-        ("starts", logs.records(root, survey)),
+        (
+            "findings",
+            findings
+                .map(|(priority, one)| of_finding(survey, priority, &one))
+                .collect(),
+        ),
         ("hosts", vec![of_host(root, survey, sizings, interval)]),
     ];
     OracleSnapshot {
@@ -49,11 +62,16 @@ pub fn from_survey(
     }
 }
 
-fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> FileRecord {
+fn of_host(
+    root: &Root,
+    survey: &Survey,
+    sizings: &[Sizing],
+    interval: Option<Duration>,
+) -> FileRecord {
     let host = &survey.host;
     let meminfo = host.meminfo.as_ref();
     let default = host.default_page_size();
-    let has_instances = !(survey.instances.is_empty() && host.stopped.is_empty());
+    let has_instances = !(survey.instances.is_empty() && survey.stopped.is_empty());
     let running = |name| sysctl::running(root, name).ok().flatten();
     let record = row! {
         interval_seconds: interval.map(|interval| interval.as_secs().max(1)),
@@ -67,14 +85,17 @@ fn of_host(root: &Root, survey: &Survey, sizings: &[Sizing], interval: Option<Du
         recommended_nr_hugepages: default.and_then(|size| Sizing::of_size(sizings, size)?.recommended),
         transparent_hugepage: host.transparent_hugepage,
         hugetlb_shm_group: running("vm.hugetlb_shm_group").and_then(|group| group.parse::<u64>().ok()),
-        kernel: running("kernel.osrelease"),
-        notes: host.notes,
+        kernel: host.kernel.release,
+        notes: survey.notes,
     };
     record.into()
 }
 
 fn of_finding(survey: &Survey, priority: u64, one: &HostRecommendation) -> FileRecord {
-    let instance = survey.instances.iter().find(|instance| one.instance.as_deref() == Some(&instance.id.name));
+    let instance = survey
+        .instances
+        .iter()
+        .find(|instance| one.key == Some(instance.id.key()));
     let own = row! {
         priority: priority,
         kind: instance.map(|instance| instance.id.kind()),
@@ -87,9 +108,16 @@ fn of_finding(survey: &Survey, priority: u64, one: &HostRecommendation) -> FileR
 
 fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> FileRecord {
     let row = InstanceRow::new(instance, sizings);
-    let Status { facts, findings, .. } = &instance.status;
-    let start = instance.id.oracle().and_then(|oracle| oracle.last_start.as_ref());
-    let is_regressed = findings.iter().any(|(_, finding)| matches!(finding, Finding::Regressed(_)));
+    let Status {
+        facts, findings, ..
+    } = &instance.status;
+    let start = instance
+        .id
+        .oracle()
+        .and_then(|oracle| oracle.settings.start.as_ref());
+    let is_regressed = findings
+        .iter()
+        .any(|(_, finding)| matches!(finding, Finding::Regressed(_)));
     let loss = facts.past.loss.as_ref().filter(|_| is_regressed);
     let own = row! {
         sid: instance.id.name,
@@ -109,7 +137,11 @@ fn of_instance(survey: &Survey, sizings: &[Sizing], instance: &Instance) -> File
         instance_host: instance.id.place.host_name,
     };
     let of_start = of_start(survey, start, facts.pool_state.huge_page_size);
-    fields(&row).chain(beside(&instance.status)).chain(of_start).chain(own).collect()
+    fields(&row)
+        .chain(fields(&HostOfServer::of_status(&instance.status)))
+        .chain(of_start)
+        .chain(own)
+        .collect()
 }
 
 /// An instance that does not run: what its next start would get of the pool as it is.
@@ -120,21 +152,27 @@ fn of_stopped(survey: &Survey, sizings: &[Sizing], stopped: &StoppedOracle) -> F
     let own = row! {
         sid: stopped.name,
         landed_in: Landing::Unknown,
-        page_tables_host: survey.host.meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
         home: stopped.home,
     };
+    let of_host = HostOfServer::new(None, survey.host.meminfo.as_ref(), pool);
     let of_start = of_start(survey, stopped.last_start.as_ref(), size);
-    fields(&row).chain(counters(pool)).chain(of_start).chain(own).collect()
+    fields(&row)
+        .chain(fields(&of_host))
+        .chain(of_start)
+        .chain(own)
+        .collect()
 }
 
 /// What an instance has whether it runs or not: what its last start logged of the pages of `size`.
 fn of_start(survey: &Survey, start: Option<&LastStart>, size: Option<PageSize>) -> [NamedValue; 5] {
-    let logged = start.zip(size).and_then(|(start, size)| start.pages_of(size));
+    let logged = start
+        .zip(size)
+        .and_then(|(start, size)| start.pages_of(size));
     row! {
         transparent_hugepage: survey.host.transparent_hugepage,
         last_start_available: logged.and_then(|pages| pages.available),
         last_start_expected: logged.and_then(|pages| pages.expected),
         last_start_allocated: logged.and_then(|pages| pages.allocated),
-        last_start_errors: start.map(logged_errors),
+        last_start_errors: start.map(|start| start.all_errors().collect::<Vec<_>>()),
     }
 }

@@ -10,8 +10,6 @@ use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::ValueEnum;
-
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Prints a line to standard output.
@@ -37,6 +35,19 @@ pub fn print(text: Arguments<'_>) {
 /// Prints lines to standard error, where a failure cannot be told to anybody.
 pub fn print_error(text: &str) {
     let _ = writeln!(io::stderr(), "{}", escape::lines(text));
+}
+
+/// Asks on the terminal. The error is that nobody agreed.
+pub fn confirm(question: &str) -> anyhow::Result<()> {
+    // Standard error writes at once.
+    write!(io::stderr(), "{question} [y/N] ")?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    anyhow::ensure!(
+        matches!(answer.trim(), "y" | "Y" | "yes"),
+        "nothing was changed"
+    );
+    Ok(())
 }
 
 /// Whether output was lost, for example on a full disk. A reader that closed its end of a pipe wanted no more.
@@ -85,22 +96,19 @@ pub fn log(level: LogLevel, text: &str, further: &[String]) {
         LogLevel::Warning => ("WARNING", 4),
     };
     let to_journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    for line in std::iter::once(&format!("{name}:  {text}")).chain(further).map(|line| escape::line(line)) {
-        match to_journal {
-            true => complain!("<{priority}>{line}"),
-            false => complain!("{} {line}", humantime::format_rfc3339_seconds(std::time::SystemTime::now())),
+    for line in std::iter::once(&format!("{name}:  {text}"))
+        .chain(further)
+        .map(|line| escape::line(line))
+    {
+        if to_journal {
+            complain!("<{priority}>{line}")
+        } else {
+            complain!(
+                "{} {line}",
+                humantime::format_rfc3339_seconds(std::time::SystemTime::now())
+            )
         }
     }
-}
-
-/// An output format, of all but `status`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// A table for people, 80 columns wide; colour on a terminal only.
-    #[default]
-    Table,
-    /// One JSON document.
-    Json,
 }
 
 /// Prints `document` as JSON.

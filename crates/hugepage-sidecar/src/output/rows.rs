@@ -6,15 +6,11 @@ use hugepage_assess::StatusRow;
 use hugepage_assess::assessment::{Outlook, Severity};
 use hugepage_assess::columns;
 use hugepage_assess::model::{Cause, PoolHolder};
-use hugepage_assess::pools::{PoolColumns, PoolRow};
-use hugepage_host::host_advice::verdict::HostVerdict;
+use hugepage_assess::pools::{self, PoolColumns, PoolRow};
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::memory::by_page_size;
-use hugepage_host::{Instance, Stranger, Survey};
-use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::next_boot::PoolAtBoot;
-use hugepage_kernel::proc::rlimit::Rlimit;
-use hugepage_kernel::{Bytes, PageSize, Pages};
+use hugepage_host::{HostVerdict, Instance, Stranger, Survey};
+use hugepage_kernel::{Bytes, Meminfo, PageSize, Pages, PoolAtBoot, Rlimit};
 use hugepage_oracle::stopped::{StoppedOracle, StoppedState};
 use hugepage_sizing::Sizing;
 use serde::Serialize;
@@ -26,8 +22,8 @@ pub const LAST_SECOND: u64 = 253_402_300_799;
 pub const NO_POOLS: &str = "This kernel has no huge page pools, or they are not visible.";
 
 /// Whom the recommended number of a pool counts, behind its name.
-pub const RECOMMENDED_COUNTS: &str = "counts all servers seen here, with what they run with where their next start is unknown, \
-                                      and is never less than the pool keeps; `hugepage-sidecar size` counts all of the host";
+pub const RECOMMENDED_COUNTS: &str = "counts all servers seen here, by their present need where the next start is unknown, \
+                                      and is never less than the pool keeps; `hugepage-sidecar size` counts the whole host";
 
 columns! {
     /// The host's memory (/proc/meminfo).
@@ -35,9 +31,7 @@ columns! {
         total: Option<Bytes> = meminfo.mem_total,
         free: Option<Bytes> = meminfo.mem_free,
         available: Option<Bytes> = meminfo.mem_available,
-        /// Page tables of all processes.
         page_tables_host: Option<Bytes> = meminfo.page_tables,
-        /// Memory in huge page pools of all sizes.
         hugetlb: Option<Bytes> = meminfo.hugetlb,
     }
 }
@@ -57,18 +51,14 @@ columns! {
         message: String = said.message(),
         memory: Option<MemoryOutput> = host.meminfo.as_ref().map(MemoryOutput::new),
         instances: Vec<InstanceRow> = survey.instances.iter().map(|one| InstanceRow::new(one, sizings)).collect(),
-        /// The first processes that call themselves servers and do not count.
         strangers: Vec<Stranger> = host.strangers.first.clone(),
-        /// The number of the others.
         more_strangers: usize = host.strangers.more,
-        /// The Oracle instances of oratab that do not run.
-        stopped: Vec<StoppedRow> = host.stopped.iter().map(|one| StoppedRow::new(one, survey, sizings)).collect(),
+        stopped: Vec<StoppedRow> = survey.stopped.iter().map(|one| StoppedRow::new(one, survey, sizings)).collect(),
         pools: Vec<PoolOutput> = host.pools.iter().map(|row| PoolOutput::new(row, sizings)).collect(),
-        /// One for each page size.
         next_boot: Vec<NextBootOutput> = boot,
         recommendations: Vec<HostRecommendation> = host_advice::recommendations(survey, sizings),
-        notes: Vec<String> = host.notes.iter().cloned().chain(of_boot).collect(),
-        /// The programs beside database servers that have huge pages, the largest first.
+        notes: Vec<String> =
+            survey.notes.iter().cloned().chain(host_advice::notes(survey, sizings)).chain(of_boot).collect(),
         holders: Vec<PoolHolder> = host.holders.clone(),
     }
 }
@@ -79,9 +69,9 @@ pub struct NextBootOutput {
     pub page_size: PageSize,
     /// The pages; null if unknown, or if nothing sets the pool.
     pub nr_hugepages: Option<Pages>,
-    /// `set`, `unset` or `unknown`.
+    /// `set`, `remembered`, `told`, `made`, `unset`, `unseen` or `unknown`.
     pub state: &'static str,
-    /// The file that sets it.
+    /// The file that sets it, or who does so, as root says.
     pub source: Option<String>,
     /// Why it is unknown.
     pub reason: Option<String>,
@@ -89,14 +79,31 @@ pub struct NextBootOutput {
 
 /// Each pool after the next boot.
 fn next_boot(survey: &Survey) -> Vec<NextBootOutput> {
-    let sizes = survey.host.pools.iter().filter(|row| row.node.is_none()).map(|row| row.pool.page_size);
+    let sizes = pools::of_host(&survey.host.pools).map(|row| row.pool.page_size);
     let output = |page_size: PageSize| {
-        let (state, nr_hugepages, source, reason) = match survey.host.next_boot.pool(page_size) {
+        let pool = survey.host.next_boot.pool(page_size);
+        let why = pool.unknown().map(str::to_owned);
+        let (state, nr_hugepages, source, reason) = match pool {
             PoolAtBoot::Set(pages, file) => ("set", Some(pages), Some(file), None),
+            PoolAtBoot::Remembered(pages) => ("remembered", Some(pages), None, None),
+            PoolAtBoot::Told(pages, who) => ("told", Some(pages), Some(who), None),
+            PoolAtBoot::Made { pages, .. } => (
+                "made",
+                Some(pages),
+                Some("hugepage-reserve.service".to_owned()),
+                None,
+            ),
             PoolAtBoot::Unset => ("unset", None, None, None),
-            PoolAtBoot::Unknown(why) => ("unknown", None, None, Some(why)),
+            PoolAtBoot::Unseen { .. } => ("unseen", None, None, None),
+            PoolAtBoot::Unknown(_) | PoolAtBoot::OfHost => ("unknown", None, None, why),
         };
-        NextBootOutput { page_size, nr_hugepages, state, source, reason }
+        NextBootOutput {
+            page_size,
+            nr_hugepages,
+            state,
+            source,
+            reason,
+        }
     };
     sizes.map(output).collect()
 }
@@ -112,21 +119,18 @@ columns! {
         #[serde(flatten)]
         status: StatusRow = instance.row(sizings),
         processes: u64 = instance.memory.page_tables.processes,
-        /// The page tables of all its processes.
         page_tables_total: Option<Bytes> = instance.memory.page_tables.total,
-        /// The memlock limit; null if unlimited or unknown.
         memlock: Option<Bytes> = memlock.and_then(Rlimit::bytes),
         memlock_unlimited: Option<bool> = memlock.map(|limit| limit == Rlimit::Unlimited),
         version: Option<String> = instance.id.version.clone(),
         oracle_home: Option<String> = instance.id.oracle().and_then(|oracle| oracle.home.clone()),
-        data_directory: Option<String> = instance.id.postgresql().and_then(|server| server.directory.clone()),
+        data_directory: Option<String> = instance.id.postgresql().and_then(|server| server.directory.as_ref()).map(|_| instance.id.name.clone()),
         started: Option<String> = instance.id.started.map(time),
         notes: Vec<String> = instance.notes.clone(),
-        /// The shared memory by page size, ascending; empty if unknown.
         by_page_size: Vec<PageSizeShare> = instance.memory.shared.iter().flat_map(|mappings| by_page_size(mappings))
             .map(|(page_size, bytes)| PageSizeShare { page_size, bytes }).collect(),
-        /// The outlook of a crash restart; null for Oracle.
         crash_outlook: Option<Outlook> = instance.status.crash_outlook(),
+        pod: Option<String> = instance.id.pod.clone(),
     }
 }
 
@@ -139,22 +143,17 @@ columns! {
     } {
         kind: String = one.kind.to_string(),
         name: String = one.name.clone(),
-        /// `stopped`, or `failed`: its last start in the alert log ended with an error about memory.
         state: StoppedState = one.state,
-        /// Whether oratab has the instance start at boot.
         starts_at_boot: bool = one.starts_at_boot,
         verdict: Severity = one.severity(),
         message: String = one.message(),
-        hint: Option<String> = one.hint(sizings),
+        hint: Option<String> = host_advice::hint_of_stopped(survey, one, sizings),
         oracle_home: String = one.home.clone(),
         version: Option<String> = one.last_start.as_ref().and_then(|start| start.version.clone()),
-        /// `use_large_pages` of the parameter file or the alert log; null if neither shows it.
         use_large_pages: Option<String> = one.use_large_pages.clone(),
         memory_target: bool = one.memory_target.is_some(),
         huge_page_size: Option<PageSize> = size,
-        /// The huge pages that the next start needs; null if unknown, 0 if it asks for none.
         pages_needed: Option<Pages> = one.wants.pages(),
-        /// The pages that the next start needs and the pool could not give now; null if unknown.
         pages_missing: Option<Pages> = forecast.and_then(|forecast| forecast.missing),
         cause: Option<Cause> = forecast.and_then(|forecast| forecast.cause),
         restart_outlook: Outlook = one.outlook(),
@@ -175,17 +174,14 @@ columns! {
     /// A pool of the host or of a NUMA node.
     PoolOutput(row: &PoolRow, sizings: &[Sizing]) where {
         let sizing = Sizing::of_size(sizings, row.pool.page_size).filter(|_| row.node.is_none());
-        let held = |sizing: &Sizing| sizing.needs.iter().fold(Pages(0), |sum, need| sum.saturating_add(need.held));
+        let held = |sizing: &Sizing| sizing.needs.iter().map(|need| need.held).sum::<Pages>();
         // Without a number, somebody's pages are not known.
         let known = sizing.filter(|sizing| sizing.recommended.is_some());
     } {
         #[serde(flatten)]
         pool: PoolColumns = PoolColumns::new(row),
-        /// Pages that the instances hold; null for a node, and where one could not be inspected.
         held_by_instances: Option<Pages> = known.map(held),
-        /// Pages that other processes hold or have reserved; likewise.
         held_by_others: Option<Pages> = known.map(|sizing| sizing.others),
-        /// Those of them that no service account holds, which are no reason for more pages; null for a node.
         held_by_strangers: Option<Pages> = sizing.map(|sizing| sizing.strangers.pages),
         recommended_nr_hugepages: Option<Pages> = sizing.and_then(|sizing| sizing.recommended),
     }

@@ -11,8 +11,14 @@ const DEFAULT_WIDTH: u16 = 80;
 /// A table without borders; columns from `numbers_from` on are aligned to the right. Print it by `trim_fmt()`.
 pub fn table(header: &[&str], numbers_from: usize) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header).set_content_arrangement(ContentArrangement::Dynamic);
-    let width = table.width().filter(|&width| width > 0).unwrap_or(DEFAULT_WIDTH);
+    table
+        .load_style(presets::NOTHING)
+        .set_header(header)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    let width = table
+        .width()
+        .filter(|&width| width > 0)
+        .unwrap_or(DEFAULT_WIDTH);
     table.set_width(width);
     if std::env::var_os("NO_COLOR").is_some() {
         table.force_no_tty();
@@ -46,30 +52,59 @@ pub fn or_unknown<T: ToString>(value: Option<T>) -> String {
 pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
     const BLANK: &str = "\u{1}"; // No control character is left in what is shown.
     // Names may contain line breaks, which would look like lines of this program.
-    let shown = escape::line(&text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
-    let whole = |(at, part): (usize, &str)| if at % 2 == 1 { part.replace(' ', BLANK) } else { part.to_owned() };
-    let shown = shown.split('`').enumerate().map(whole).collect::<Vec<_>>().join("`");
-    let (first, rest) = (" ".repeat(first), " ".repeat(rest));
-    let options = textwrap::Options::new(usize::from(DEFAULT_WIDTH)).initial_indent(&first).subsequent_indent(&rest);
-    let options = options.break_words(false).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let shown =
+        escape::line(&text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
+    let whole = |(at, part): (usize, &str)| {
+        if at % 2 == 1 {
+            part.replace(' ', BLANK)
+        } else {
+            part.to_owned()
+        }
+    };
+    let shown = shown
+        .split('`')
+        .enumerate()
+        .map(whole)
+        .collect::<Vec<_>>()
+        .join("`");
+    let first = " ".repeat(first);
+    let rest = " ".repeat(rest);
+    let options = textwrap::Options::new(usize::from(DEFAULT_WIDTH))
+        .initial_indent(&first)
+        .subsequent_indent(&rest);
+    let options = options
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
     textwrap::fill(&shown, options).replace(BLANK, " ")
+}
+
+/// Prints a text as [`wrapped`].
+pub fn print_wrapped(text: &str, first: usize, rest: usize) {
+    say!("{}", wrapped(text, first, rest));
 }
 
 /// Prints notes, indented by `first` spaces.
 pub fn print_notes(notes: &[String], first: usize) {
-    notes.iter().for_each(|note| say!("{}", wrapped(&format!("note: {note}"), first, first + 2)));
+    for note in notes {
+        print_wrapped(&format!("note: {note}"), first, first + 2);
+    }
 }
 
 /// An instruction as [`wrapped`]; each of its commands stands alone on a line, as it is to be typed.
 pub fn wrapped_instruction(text: &str, first: usize, rest: usize) -> String {
-    let (shown, mut lines) = (escape::line(text), Vec::new());
+    let shown = escape::line(text);
+    let mut lines = Vec::new();
     let mut behind = &*shown;
     loop {
         let found = first_command(behind);
-        let said = found.map_or(behind, |(before, ..)| before).trim_start_matches([',', '.', ';', ' ']);
+        let said = found
+            .map_or(behind, |(before, ..)| before)
+            .trim_start_matches([',', '.', ';', ' ']);
         let indent = if lines.is_empty() { first } else { rest };
         lines.extend((!said.is_empty()).then(|| wrapped(said, indent, rest)));
-        let Some((_, command, after)) = found else { return lines.join("\n") };
+        let Some((_, command, after)) = found else {
+            return lines.join("\n");
+        };
         lines.push(format!("{}{command}", " ".repeat(rest + 2)));
         behind = after;
     }
@@ -77,7 +112,10 @@ pub fn wrapped_instruction(text: &str, first: usize, rest: usize) -> String {
 
 /// The first command, what is before it and what is behind it.
 fn first_command(text: &str) -> Option<(&str, &str, &str)> {
-    let start = ["run \"", "Run \"", "with \""].iter().filter_map(|word| Some(text.find(word)? + word.len())).min()?;
+    let start = ["run \"", "Run \"", "with \""]
+        .iter()
+        .filter_map(|word| Some(text.find(word)? + word.len()))
+        .min()?;
     let (command, after) = text[start..].split_once('"')?;
     Some((&text[..start - 1], command, after))
 }
@@ -97,13 +135,28 @@ mod tests {
             "  Free a\"b, stop it with\n      {command}\n    run\n      sysctl -w a=1\n    (`b c`) and set \"x\" = 2, as it finds then what it asks for."
         );
         assert_eq!(shown, expected);
-        assert_eq!(wrapped_instruction("Run \"sysctl -w a=1\".", 2, 4), "  Run\n      sysctl -w a=1");
+        assert_eq!(
+            wrapped_instruction("Run \"sysctl -w a=1\".", 2, 4),
+            "  Run\n      sysctl -w a=1"
+        );
         for plain in ["word ".repeat(40), "could not run \"a b".to_owned()] {
             assert_eq!(wrapped_instruction(&plain, 2, 4), wrapped(&plain, 2, 4));
         }
-        assert_eq!(wrapped_instruction("Set \"a\u{1}b\".", 0, 0), "Set \"a\\x01b\".");
-        let noted =
-            wrapped(&format!("{} `hugepage-sidecar size --sessions 100 --running-only`", "word ".repeat(14)), 0, 2);
-        assert!(noted.ends_with("\n  `hugepage-sidecar size --sessions 100 --running-only`"), "{noted}");
+        assert_eq!(
+            wrapped_instruction("Set \"a\u{1}b\".", 0, 0),
+            "Set \"a\\x01b\"."
+        );
+        let noted = wrapped(
+            &format!(
+                "{} `hugepage-sidecar size --sessions 100 --running-only`",
+                "word ".repeat(14)
+            ),
+            0,
+            2,
+        );
+        assert!(
+            noted.ends_with("\n  `hugepage-sidecar size --sessions 100 --running-only`"),
+            "{noted}"
+        );
     }
 }

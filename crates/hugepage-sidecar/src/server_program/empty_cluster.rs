@@ -57,11 +57,23 @@ impl EmptyCluster {
     pub fn new(program: &Path, major: u32, wal_segment_mb: u32) -> Result<Self, String> {
         let reset = check(&program.with_file_name("pg_resetwal"))?;
         let (directory, control) = create(major).map_err(|error| {
-            format!("could not create a data directory in {}: {error}", std::env::temp_dir().display())
+            format!(
+                "could not create a data directory in {}: {error}",
+                std::env::temp_dir().display()
+            )
         })?;
-        let cluster = Self { program: program.to_owned(), major, directory };
+        let cluster = Self {
+            program: program.to_owned(),
+            major,
+            directory,
+        };
         let wal_segment_size = format!("--wal-segsize={wal_segment_mb}").into();
-        let arguments = ["-f".into(), "-D".into(), cluster.directory.path().into(), wal_segment_size];
+        let arguments = [
+            "-f".into(),
+            "-D".into(),
+            cluster.directory.path().into(),
+            wal_segment_size,
+        ];
         let output = run(&reset, &arguments, ANSWER_TIMEOUT)?;
         // It goes on to clear pg_wal, where there is nothing; the control file is what counts.
         match control.metadata().is_ok_and(|found| found.len() > 0) {
@@ -72,19 +84,28 @@ impl EmptyCluster {
             },
             false => Err(format!(
                 "pg_resetwal failed: {}",
-                String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or(&output.status.to_string())
+                String::from_utf8_lossy(&output.stderr)
+                    .lines()
+                    .last()
+                    .unwrap_or(&output.status.to_string())
             )),
         }
     }
 
     /// The size of shared memory with these settings, of which the last one of a name is effective.
-    pub fn shared_memory<'a>(&self, settings: impl Iterator<Item = (&'a str, &'a str)>) -> StartAnswer<Bytes> {
+    pub fn shared_memory<'a>(
+        &self,
+        settings: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> StartAnswer<Bytes> {
         let no_file = [("config_file", "/dev/null")];
         let question = StartQuestion {
             major: self.major,
             arguments: &[],
             data: self.directory.path(),
-            settings: settings.chain(no_file).map(|(name, value)| (name, value.into())).collect(),
+            settings: settings
+                .chain(no_file)
+                .map(|(name, value)| (name, value.into()))
+                .collect(),
             stand_in: Some(self.directory.path()),
             default_page_size: None,
         };
@@ -95,7 +116,10 @@ impl EmptyCluster {
 /// The directory, and its control file.
 fn create(major: u32) -> io::Result<(TempDir, File)> {
     remove_left(&std::env::temp_dir());
-    let directory = tempfile::Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(0o700)).tempdir()?;
+    let directory = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()?;
     let mut made = data_directory::fill(directory.path(), format!("{major}\n").as_bytes(), &[])?;
     Ok((directory, made.pop().ok_or(io::ErrorKind::NotFound)?))
 }
@@ -109,7 +133,9 @@ fn remove_left(temporary: &Path) {
             found.is_dir() && found.uid() == geteuid().as_raw() && age.is_some_and(|age| age > LEFT)
         };
         // Not that of a link.
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) && entry.metadata().is_ok_and(is_left) {
+        if entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.metadata().is_ok_and(is_left)
+        {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -119,22 +145,35 @@ fn remove_left(temporary: &Path) {
 fn run(program: &Path, arguments: &[OsString], timeout: Duration) -> Result<Output, String> {
     let timeout = readers::time_for_one(timeout);
     let mut command = Command::new(program);
-    command.args(arguments).env_clear().env("LC_ALL", "C").current_dir("/");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .env_clear()
+        .env("LC_ALL", "C")
+        .current_dir("/");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     close_on_exec().map_err(|error| format!("could not close files: {error}"))?;
     // SAFETY: `confine` makes system calls only; it neither allocates nor takes a lock.
     #[allow(unsafe_code)]
     unsafe {
         command.pre_exec(|| Ok(confine(&LIMITS)?));
     }
-    let child = command.spawn().map_err(|error| format!("could not run {}: {error}", program.display()))?;
+    let child = command
+        .spawn()
+        .map_err(|error| format!("could not run {}: {error}", program.display()))?;
     answer(child, timeout)
 }
 
 /// How a server's program ended that was asked about a start. An end without the words of the server says nothing.
 fn ending(output: Result<Output, String>) -> Ending {
     const OF_THE_ACCOUNT: [&str; 2] = ["Permission denied", "Operation not permitted"];
-    let Output { status, stdout, stderr } = match output {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = match output {
         Ok(output) => output,
         Err(why) => return Ending::NoAnswer(why),
     };
@@ -144,8 +183,13 @@ fn ending(output: Result<Output, String>) -> Ending {
         ending => return ending,
     };
     // write_stderr begins with the name of the program where elog has a level.
-    let is_of_server = ["FATAL:  ", "ERROR:  "].iter().any(|level| stderr.contains(level))
-        || stderr.lines().last().is_some_and(|line| line.starts_with("postgres: "));
+    let is_of_server = ["FATAL:  ", "ERROR:  "]
+        .iter()
+        .any(|level| stderr.contains(level))
+        || stderr
+            .lines()
+            .last()
+            .is_some_and(|line| line.starts_with("postgres: "));
     let error = error_of(&stderr);
     if is_of_server && !OF_THE_ACCOUNT.iter().any(|text| error.contains(text)) {
         Ending::Failure(error)
@@ -156,8 +200,14 @@ fn ending(output: Result<Output, String>) -> Ending {
 
 /// The server's message: the line of the error, with its detail.
 fn error_of(stderr: &str) -> String {
-    let after = |level: &str| stderr.lines().find_map(|line| Some(line.split_once(level)?.1.trim().to_owned()));
-    let message = after("FATAL:").or_else(|| after("ERROR:")).or_else(|| stderr.lines().last().map(str::to_owned));
+    let after = |level: &str| {
+        stderr
+            .lines()
+            .find_map(|line| Some(line.split_once(level)?.1.trim().to_owned()))
+    };
+    let message = after("FATAL:")
+        .or_else(|| after("ERROR:"))
+        .or_else(|| stderr.lines().last().map(str::to_owned));
     let message = message.unwrap_or_default();
     match after("DETAIL:") {
         Some(detail) => format!("{message}: {detail}"),
@@ -172,8 +222,16 @@ fn confine(limits: &[(Resource, u64)]) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     for (resource, limit) in limits {
         // Only root may raise a limit.
-        let limit = getrlimit(*resource).maximum.map_or(*limit, |maximum| maximum.min(*limit));
-        setrlimit(*resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+        let limit = getrlimit(*resource)
+            .maximum
+            .map_or(*limit, |maximum| maximum.min(*limit));
+        setrlimit(
+            *resource,
+            Rlimit {
+                current: Some(limit),
+                maximum: Some(limit),
+            },
+        )?;
     }
     Ok(())
 }
@@ -181,8 +239,13 @@ fn confine(limits: &[(Resource, u64)]) -> Result<(), Errno> {
 /// Marks every file that this process inherited; those that Rust opened are marked.
 fn close_on_exec() -> io::Result<()> {
     for entry in std::fs::read_dir("/proc/self/fd")? {
-        let number = entry?.file_name().to_str().and_then(|name| name.parse().ok());
-        let Some(number) = number.filter(|number| *number > 2) else { continue };
+        let number = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(number) = number.filter(|number| *number > 2) else {
+            continue;
+        };
         // SAFETY: the number is used within this call only; a file that was closed meanwhile is an error.
         #[allow(unsafe_code)]
         let file = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
@@ -193,7 +256,8 @@ fn close_on_exec() -> io::Result<()> {
 
 /// Waits for the end of the child and ends every process of its session. A pipe holds 64 KiB: who prints more does not end.
 fn answer(mut child: Child, timeout: Duration) -> Result<Output, String> {
-    let (until, pid) = (Instant::now() + timeout, Pid::from_child(&child));
+    let until = Instant::now() + timeout;
+    let pid = Pid::from_child(&child);
     // It is not waited for before its group is killed, so that its number belongs to no other one.
     let flags = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let has_ended = || waitid(WaitId::Pid(pid), flags).map(|ended| ended.is_some());
@@ -205,10 +269,16 @@ fn answer(mut child: Child, timeout: Duration) -> Result<Output, String> {
     if kill_process_group(pid, Signal::KILL).is_err() {
         let _ = child.kill();
     }
-    let output = child.wait_with_output().map_err(|error| error.to_string())?;
-    match ended.map_err(|error| error.to_string())? {
-        true => Ok(output),
-        false => Err(format!("it did not end within {:.1} s", timeout.as_secs_f64())),
+    let output = child
+        .wait_with_output()
+        .map_err(|error| error.to_string())?;
+    if ended.map_err(|error| error.to_string())? {
+        Ok(output)
+    } else {
+        Err(format!(
+            "it did not end within {:.1} s",
+            timeout.as_secs_f64()
+        ))
     }
 }
 
@@ -229,8 +299,15 @@ mod tests {
     #[test]
     fn return_what_a_program_prints() {
         let output = shell("echo 17; echo oops >&2; exit 3", 10 * SECOND).unwrap();
-        assert_eq!((output.status.code(), &*output.stdout, &*output.stderr), (Some(3), &b"17\n"[..], &b"oops\n"[..]));
-        assert!(run(Path::new("/none"), &[], SECOND).unwrap_err().contains("could not run"));
+        assert_eq!(
+            (output.status.code(), &*output.stdout, &*output.stderr),
+            (Some(3), &b"17\n"[..], &b"oops\n"[..])
+        );
+        assert!(
+            run(Path::new("/none"), &[], SECOND)
+                .unwrap_err()
+                .contains("could not run")
+        );
     }
 
     #[test]
@@ -257,21 +334,34 @@ mod tests {
         let begun = Instant::now();
         // A process in the background keeps the pipe open. Root may have more processes than its limit.
         let output = shell("sleep 60 & echo 5", 10 * SECOND).unwrap();
-        assert!(begun.elapsed() < 5 * SECOND && output.stdout.len() < 10, "{output:?}");
+        assert!(
+            begun.elapsed() < 5 * SECOND && output.stdout.len() < 10,
+            "{output:?}"
+        );
         let error = shell("exec sleep 60", SECOND / 2).unwrap_err();
-        assert!(begun.elapsed() < 5 * SECOND && error.contains("did not end"), "{error}");
+        assert!(
+            begun.elapsed() < 5 * SECOND && error.contains("did not end"),
+            "{error}"
+        );
     }
 
     #[test]
     fn read_no_endless_output() {
-        let error = shell("while :; do echo 0123456789012345678901234567890123456789; done", SECOND / 2).unwrap_err();
+        let error = shell(
+            "while :; do echo 0123456789012345678901234567890123456789; done",
+            SECOND / 2,
+        )
+        .unwrap_err();
         assert!(error.contains("did not end"), "{error}");
     }
 
     #[test]
     fn the_servers_own_words() {
         for (stderr, message) in [
-            ("2026-01-01 GMT [1] LOG:  x\n2026-01-01 GMT [1] FATAL:  no \"a\"\n", "no \"a\""),
+            (
+                "2026-01-01 GMT [1] LOG:  x\n2026-01-01 GMT [1] FATAL:  no \"a\"\n",
+                "no \"a\"",
+            ),
             ("FATAL:  a\nDETAIL:  b\n", "a: b"),
             ("odd\n", "odd"),
         ] {
@@ -282,13 +372,27 @@ mod tests {
     #[test]
     fn what_is_no_refusal() {
         for (stderr, is_one) in [
-            ("2026-01-01 GMT [1] FATAL:  unrecognized configuration parameter \"a\"\n", true),
+            (
+                "2026-01-01 GMT [1] FATAL:  unrecognized configuration parameter \"a\"\n",
+                true,
+            ),
             ("LOG:  x\npostgres: a must be less than b\n", true),
-            ("FATAL:  could not access file \"a\": Permission denied\n", false),
+            (
+                "FATAL:  could not access file \"a\": Permission denied\n",
+                false,
+            ),
             ("Killed\n", false),
         ] {
-            let output = Output { status: ExitStatus::from_raw(1 << 8), stdout: Vec::new(), stderr: stderr.into() };
-            assert_eq!(matches!(ending(Ok(output)), Ending::Failure(_)), is_one, "{stderr}");
+            let output = Output {
+                status: ExitStatus::from_raw(1 << 8),
+                stdout: Vec::new(),
+                stderr: stderr.into(),
+            };
+            assert_eq!(
+                matches!(ending(Ok(output)), Ending::Failure(_)),
+                is_one,
+                "{stderr}"
+            );
         }
     }
 
@@ -301,7 +405,11 @@ mod tests {
             ("exit 1", "exit status: 1"),
         ] {
             let expected = format!("the check of the configuration ended with {end}");
-            assert_eq!(ending(shell(script, 10 * SECOND)), Ending::NoAnswer(expected), "{script}");
+            assert_eq!(
+                ending(shell(script, 10 * SECOND)),
+                Ending::NoAnswer(expected),
+                "{script}"
+            );
         }
     }
 
@@ -316,32 +424,60 @@ mod tests {
         }
         std::os::unix::fs::symlink("/", place.path().join(format!("{PREFIX}link"))).unwrap();
         remove_left(place.path());
-        let mut names: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut names: Vec<_> = fs::read_dir(place.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         names.sort();
-        assert_eq!(names, [format!("{PREFIX}in_use"), format!("{PREFIX}link")].map(std::ffi::OsString::from));
+        assert_eq!(
+            names,
+            [format!("{PREFIX}in_use"), format!("{PREFIX}link")].map(std::ffi::OsString::from)
+        );
     }
 
     /// Where a server is installed.
     #[test]
     fn ask_an_installed_server() {
-        let installed =
-            (15..30).find_map(|major| Some((major, super::super::packaged(major).find(|path| path.is_file())?)));
-        let Some((major, program)) = installed else { return };
+        let installed = (15..30).find_map(|major| {
+            Some((
+                major,
+                super::super::packaged(major).find(|path| path.is_file())?,
+            ))
+        });
+        let Some((major, program)) = installed else {
+            return;
+        };
         if rustix::process::geteuid().is_root() {
             // Its programs refuse root; the scenarios ask it as its user.
             return;
         }
         let cluster = EmptyCluster::new(&program, major, 16).unwrap();
         let place = cluster.directory.path().to_owned();
-        let size = |settings: &[(&'static str, &'static str)]| cluster.shared_memory(settings.iter().copied());
-        let answers = (size(&[("shared_buffers", "1GB")]), size(&[("shared_buffers", "2GB")]));
-        let (StartAnswer::Starts(small), StartAnswer::Starts(large)) = answers else { panic!("{answers:?}") };
-        assert!(small > Bytes(1 << 30) && large.0 - small.0 > 1 << 30, "{small} {large}");
-        for (name, value) in
-            [("max_connections", "x"), ("max_connections", "2"), ("nonesuch", "1"), ("wal_level", "minimal")]
-        {
+        let size = |settings: &[(&'static str, &'static str)]| {
+            cluster.shared_memory(settings.iter().copied())
+        };
+        let answers = (
+            size(&[("shared_buffers", "1GB")]),
+            size(&[("shared_buffers", "2GB")]),
+        );
+        let (StartAnswer::Starts(small), StartAnswer::Starts(large)) = answers else {
+            panic!("{answers:?}")
+        };
+        assert!(
+            small > Bytes(1 << 30) && large.0 - small.0 > 1 << 30,
+            "{small} {large}"
+        );
+        for (name, value) in [
+            ("max_connections", "x"),
+            ("max_connections", "2"),
+            ("nonesuch", "1"),
+            ("wal_level", "minimal"),
+        ] {
             let refused = size(&[(name, value)]);
-            assert!(matches!(&refused, StartAnswer::Refuses(error) if error.contains(name)), "{refused:?}");
+            assert!(
+                matches!(&refused, StartAnswer::Refuses(error) if error.contains(name)),
+                "{refused:?}"
+            );
         }
         drop(cluster);
         assert!(!place.exists());

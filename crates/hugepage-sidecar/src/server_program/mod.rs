@@ -9,8 +9,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hugepage_host::readers::Owner;
-use hugepage_host::{AskStart, ServerStart, StartProgram};
+use hugepage_host::{AskStart, ServerStart, StartProgram, readers};
 use hugepage_kernel::host::accounts;
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, Root};
@@ -40,39 +39,84 @@ const LEFT_OUT: &str = "\
 /// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
 const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
 
+/// A question, as one process sends it to another: the program, the major version, `wal_segment_size`, and the settings.
+type ProgramQuestion = (StartProgram, u32, Bytes, BTreeMap<String, String>);
+/// The error is why it is unknown.
+type ProgramAnswer = Result<StartAnswer<Bytes>, String>;
+
 /// Who may be asked about a start: nobody of a host that is not this one.
 pub fn asked(root: &Root) -> Option<&'static AskStart<'static>> {
-    root.is_live().then_some(&|start| answer(start).unwrap_or_else(StartAnswer::Unknown))
+    if !root.is_live() {
+        return None;
+    }
+    readers::answer_with(|question| {
+        let answer: ProgramAnswer = serde_json::from_str(question)
+            .map_err(|error| error.to_string())
+            .and_then(answer);
+        serde_json::to_string(&answer).unwrap_or_default()
+    });
+    Some(&|start| ask(start).unwrap_or_else(StartAnswer::Unknown))
+}
+
+/// The answer of the process that is the user of the server.
+fn ask(start: &ServerStart<'_>) -> ProgramAnswer {
+    let question = (
+        start.program,
+        start.major,
+        start.wal_segment,
+        &start.settings,
+    );
+    let text = |error: serde_json::Error| error.to_string();
+    let answer = readers::ask(&serde_json::to_string(&question).map_err(text)?)?;
+    serde_json::from_str(&answer).map_err(text)?
 }
 
 /// The answer for one start; the error is why there is none.
-fn answer(start: &ServerStart<'_>) -> Result<StartAnswer<Bytes>, String> {
-    // As nobody anybody's process could write to the program's files.
-    if geteuid().is_root() || Owner::is_nobody() {
+fn answer((program, major, wal_segment, settings): ProgramQuestion) -> ProgramAnswer {
+    if geteuid().is_root() {
         return Err("its program is started only as the user of the server".to_owned());
     }
-    let program = match start.program {
+    let settings: BTreeMap<_, _> = settings
+        .iter()
+        .map(|(name, value)| (&**name, &**value))
+        .collect();
+    let program = match program {
         StartProgram::Running(pid) => check_running(pid)?,
-        StartProgram::Packaged => check_installed(start.major)?,
+        StartProgram::Packaged => check_installed(major)?,
     };
-    let text = start.settings.get("shared_preload_libraries").copied().unwrap_or_default();
+    let text = settings
+        .get("shared_preload_libraries")
+        .copied()
+        .unwrap_or_default();
     let libraries = library_names(text)?;
-    let settings = passed(&start.settings, &libraries)?;
+    let settings = passed(&settings, &libraries)?;
     if let Some(name) = libraries.iter().find(|name| !is_known_library(name)) {
-        return Err(format!("the shared memory of the library {name} may depend on more than settings"));
+        return Err(format!(
+            "the shared memory of the library {name} may depend on more than settings"
+        ));
     }
-    let megabytes = u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
-    Ok(EmptyCluster::new(&program, start.major, megabytes)?.shared_memory(settings.into_iter()))
+    let megabytes =
+        u32::try_from(wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
+    let cluster = EmptyCluster::new(&program, major, megabytes)?;
+    Ok(cluster.shared_memory(settings.into_iter()))
 }
 
 /// The settings that the program gets. The error names one without which its answer says nothing.
-fn passed<'a>(settings: &BTreeMap<&'a str, &'a str>, libraries: &[&str]) -> Result<Vec<(&'a str, &'a str)>, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ' ' | '-' | '_' | '/' | ',' | '+' | ':');
+fn passed<'a>(
+    settings: &BTreeMap<&'a str, &'a str>,
+    libraries: &[&str],
+) -> Result<Vec<(&'a str, &'a str)>, String> {
+    let is_plain = |c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '.' | ' ' | '-' | '_' | '/' | ',' | '+' | ':')
+    };
     let mut passed = Vec::new();
     for (&name, &value) in settings {
         if let Some((prefix, _)) = name.split_once('.') {
-            let is_of_library =
-                || libraries.iter().any(|library| library.strip_suffix(".so").unwrap_or(library) == prefix);
+            let is_of_library = || {
+                libraries
+                    .iter()
+                    .any(|library| library.strip_suffix(".so").unwrap_or(library) == prefix)
+            };
             // The server warns of invalid values and takes the default; it never refuses a start for them.
             if is_scalar(value) && is_of_library() {
                 passed.push((name, value));
@@ -83,12 +127,17 @@ fn passed<'a>(settings: &BTreeMap<&'a str, &'a str>, libraries: &[&str]) -> Resu
             continue;
         }
         if OF_ITS_PROCESS.contains(&name) {
-            return Err(format!("{name} is set, which depends on the process of the server"));
+            return Err(format!(
+                "{name} is set, which depends on the process of the server"
+            ));
         }
         // Its names were checked.
-        let is_given = name == "shared_preload_libraries" || value.len() <= MAX_VALUE && value.chars().all(is_plain);
+        let is_given = name == "shared_preload_libraries"
+            || value.len() <= MAX_VALUE && value.chars().all(is_plain);
         if !is_given {
-            return Err(format!("the value of {name} is not given to another program"));
+            return Err(format!(
+                "the value of {name} is not given to another program"
+            ));
         }
         passed.push((name, value));
     }
@@ -102,9 +151,11 @@ fn passed<'a>(settings: &BTreeMap<&'a str, &'a str>, libraries: &[&str]) -> Resu
 fn is_scalar(value: &str) -> bool {
     let number = value.trim().trim_start_matches(['-', '+']);
     let unit = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let is_number = number.starts_with(|c: char| c.is_ascii_digit()) && unit.trim_start().len() <= 3;
+    let is_number =
+        number.starts_with(|c: char| c.is_ascii_digit()) && unit.trim_start().len() <= 3;
     is_number && unit.trim_start().chars().all(|c| c.is_ascii_alphabetic())
-        || ["on", "off", "true", "false", "yes", "no"].contains(&value.to_ascii_lowercase().as_str())
+        || ["on", "off", "true", "false", "yes", "no"]
+            .contains(&value.to_ascii_lowercase().as_str())
 }
 
 /// The names in the text of `shared_preload_libraries`, without `$libdir/`. The error is why they are not looked for, such as a path.
@@ -116,8 +167,14 @@ fn library_names(text: &str) -> Result<Vec<&str>, String> {
     let mut names = Vec::new();
     for listed in text.split(',').map(str::trim) {
         let name = listed.strip_prefix("$libdir/").unwrap_or(listed);
-        if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) || names.len() == MAX_LIBRARIES {
-            return Err(format!("shared_preload_libraries names \"{listed}\", which is not run"));
+        if name.is_empty()
+            || name.starts_with('.')
+            || !name.chars().all(is_plain)
+            || names.len() == MAX_LIBRARIES
+        {
+            return Err(format!(
+                "shared_preload_libraries names \"{listed}\", which is not run"
+            ));
         }
         names.push(name);
     }
@@ -126,8 +183,13 @@ fn library_names(text: &str) -> Result<Vec<&str>, String> {
 
 /// Where Debian's and Red Hat's packages have the server of a major version.
 fn packaged(major: u32) -> impl Iterator<Item = PathBuf> {
-    let paths = ["/usr/lib/postgresql/{}/bin/postgres", "/usr/pgsql-{}/bin/postgres"];
-    paths.into_iter().map(move |path| PathBuf::from(path.replace("{}", &major.to_string())))
+    let paths = [
+        "/usr/lib/postgresql/{}/bin/postgres",
+        "/usr/pgsql-{}/bin/postgres",
+    ];
+    paths
+        .into_iter()
+        .map(move |path| PathBuf::from(path.replace("{}", &major.to_string())))
 }
 
 /// The program of the running server `pid`, if it may be run, and if a start of it by anybody would come to
@@ -138,17 +200,33 @@ fn check_running(pid: i32) -> Result<PathBuf, String> {
     if namespace::container(&root, pid).is_some() {
         return Err("it runs in a mount namespace, or a root directory, of its own".to_owned());
     }
-    let environment = root.read(&format!("/proc/{pid}/environ")).map_err(|error| error.to_string())?;
-    let names = environment.split('\0').filter_map(|variable| Some(variable.split_once('=')?.0));
-    if let Some(name) = names.into_iter().find(|name| name.starts_with("LD_") || OTHER_FILES.contains(name)) {
+    let environment = root
+        .read(&format!("/proc/{pid}/environ"))
+        .map_err(|error| error.to_string())?;
+    let names = environment
+        .split('\0')
+        .filter_map(|variable| Some(variable.split_once('=')?.0));
+    if let Some(name) = names
+        .into_iter()
+        .find(|name| name.starts_with("LD_") || OTHER_FILES.contains(name))
+    {
         return Err(format!("its environment has {name}"));
     }
     let link = process::link(&root, pid, "exe").map_err(|error| error.to_string())?;
     let program = check(Path::new(&link.ok_or("it is ending")?))?;
-    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let identity = |path: &Path| {
+        fs::metadata(path)
+            .ok()
+            .map(|found| (found.dev(), found.ino()))
+    };
     match identity(&program) {
-        Some(found) if identity(&PathBuf::from(format!("/proc/{pid}/exe"))) == Some(found) => Ok(program),
-        _ => Err(format!("{} is not the program that it runs", program.display())),
+        Some(found) if identity(&PathBuf::from(format!("/proc/{pid}/exe"))) == Some(found) => {
+            Ok(program)
+        }
+        _ => Err(format!(
+            "{} is not the program that it runs",
+            program.display()
+        )),
     }
 }
 
@@ -163,16 +241,27 @@ fn check(program: &Path) -> Result<PathBuf, String> {
     let refused = |why: String| format!("{} is not run: {why}", program.display());
     let writer = other_writer(program, |uid| uid == 0 || uid == geteuid().as_raw());
     match writer.map_err(|error| refused(error.to_string()))? {
-        Some((at, Some(owner))) => Err(refused(format!("{} belongs to {}", at.display(), user(owner)))),
-        Some((at, None)) => Err(refused(format!("the group of {} or others can write to it", at.display()))),
+        Some((at, Some(owner))) => Err(refused(format!(
+            "{} belongs to {}",
+            at.display(),
+            user(owner)
+        ))),
+        Some((at, None)) => Err(refused(format!(
+            "the group of {} or others can write to it",
+            at.display()
+        ))),
         None => fs::canonicalize(program).map_err(|error| refused(error.to_string())),
     }
 }
 
 /// The name of the user `uid`, or `uid 1000` where /etc/passwd has none.
 pub fn user(uid: u32) -> String {
-    let accounts = accounts::accounts(&Root::live()).unwrap_or_default().into_iter();
-    let mut names = accounts.filter(|account| account.uid == uid).map(|account| account.name);
+    let accounts = accounts::accounts(&Root::live())
+        .unwrap_or_default()
+        .into_iter();
+    let mut names = accounts
+        .filter(|account| account.uid == uid)
+        .map(|account| account.name);
     names.next().unwrap_or_else(|| format!("uid {uid}"))
 }
 
@@ -217,14 +306,21 @@ mod tests {
             ("shared_buffers", "1GB"),
             ("timezone", "Europe/Berlin"),
         ];
-        assert_eq!(passed(&settings, &["pg_stat_statements"]).unwrap(), expected);
+        assert_eq!(
+            passed(&settings, &["pg_stat_statements"]).unwrap(),
+            expected
+        );
         for (name, value) in [
             ("dynamic_library_path", "/tmp"),
             ("max_stack_depth", "2MB"),
             ("some_text", "a=b"),
             ("shared_buffers", "1GB\n"),
         ] {
-            assert!(passed(&of(&[(name, value)]), &[]).unwrap_err().contains(name));
+            assert!(
+                passed(&of(&[(name, value)]), &[])
+                    .unwrap_err()
+                    .contains(name)
+            );
         }
         let long = "x".repeat(MAX_VALUE + 1);
         assert!(passed(&of(&[("wal_level", &long)]), &[]).is_err());
@@ -247,9 +343,26 @@ mod tests {
             library_names("pg_stat_statements, $libdir/auto_explain ,x.so").unwrap(),
             ["pg_stat_statements", "auto_explain", "x.so"]
         );
-        for text in ["/tmp/evil", "plugins/x", "../x", "$libdir/../x", "a,,b", "\"a\"", "a b", "..", "$libdir/"] {
-            assert!(library_names(text).unwrap_err().contains("not run"), "{text}");
+        for text in [
+            "/tmp/evil",
+            "plugins/x",
+            "../x",
+            "$libdir/../x",
+            "a,,b",
+            "\"a\"",
+            "a b",
+            "..",
+            "$libdir/",
+        ] {
+            assert!(
+                library_names(text).unwrap_err().contains("not run"),
+                "{text}"
+            );
         }
-        assert!(is_known_library("pg_prewarm") && is_known_library("auto_explain.so") && !is_known_library("evil"));
+        assert!(
+            is_known_library("pg_prewarm")
+                && is_known_library("auto_explain.so")
+                && !is_known_library("evil")
+        );
     }
 }

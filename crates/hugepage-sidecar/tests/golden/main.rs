@@ -10,6 +10,7 @@ mod agreement;
 #[allow(dead_code)]
 mod builder;
 mod busy;
+mod captures;
 mod faces;
 #[path = "../../../hugepage-host/tests/oracle_hosts/layouts.rs"]
 #[allow(dead_code)]
@@ -31,7 +32,10 @@ use crate::trees::{Tree, names};
 fn machines() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
     let mut snapshots = Snapshots::new("machines");
-    for name in names(&fixtures).iter().filter(|name| fixtures.join(name).is_dir()) {
+    for name in names(&fixtures)
+        .iter()
+        .filter(|name| fixtures.join(name).is_dir())
+    {
         let tree = Tree::copy(&fixtures.join(name));
         tree.add_server();
         faces::compare(&mut snapshots, name, tree, SURVEY);
@@ -59,18 +63,41 @@ fn hosts() {
 fn servers() {
     let (mut snapshots, all) = (Snapshots::new("servers"), [SURVEY, REST].concat());
     // The second kernel has another trait than the first; of the third it is not known which it has.
-    faces::compare(&mut snapshots, "busy", busy::host("6.12.40+deb13-amd64"), &all);
-    faces::compare(&mut snapshots, "busy-7.0", busy::host("7.0.0-14-generic"), SURVEY);
-    faces::compare(&mut snapshots, "busy-el10", busy::host("6.12.0-55.el10.x86_64"), SURVEY);
+    faces::compare(
+        &mut snapshots,
+        "busy",
+        busy::host("6.12.40+deb13-amd64"),
+        &all,
+    );
+    faces::compare(
+        &mut snapshots,
+        "busy-7.0",
+        busy::host("7.0.0-14-generic"),
+        SURVEY,
+    );
+    faces::compare(
+        &mut snapshots,
+        "busy-el10",
+        busy::host("6.12.0-55.el10.x86_64"),
+        SURVEY,
+    );
     for ((layout, kernel), faces) in layouts::LAYOUTS
         .iter()
         .zip(builder::KERNELS.iter().cycle())
         .zip(iter::once(&all[..]).chain(iter::repeat(SURVEY)))
     {
         let host = (layout.make)(kernel);
-        let words: Vec<_> =
-            layout.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-        faces::compare(&mut snapshots, &words.join("-"), Tree::copy(&host.path("/")), faces);
+        let words: Vec<_> = layout
+            .name
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .collect();
+        faces::compare(
+            &mut snapshots,
+            &words.join("-"),
+            Tree::copy(&host.path("/")),
+            faces,
+        );
     }
     snapshots.finish();
 }

@@ -17,8 +17,16 @@ pub struct Snapshots {
 
 impl Snapshots {
     pub fn new(group: &str) -> Self {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/snapshots").join(group);
-        Self { directory, compared: BTreeSet::new(), differences: Vec::new() }
+        let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/snapshots");
+        Self::in_directory(all.join(group))
+    }
+
+    pub fn in_directory(directory: PathBuf) -> Self {
+        Self {
+            directory,
+            compared: BTreeSet::new(),
+            differences: Vec::new(),
+        }
     }
 
     /// Compares a text with the file `name`; there is none for no text. A difference is told at the end, with all others.
@@ -32,17 +40,26 @@ impl Snapshots {
         // Snapbox takes all line ends for the same.
         let text = text.replace('\r', "\\r").into_data();
         let expected = Data::read_from(&path, Some(DataFormat::Text)).raw();
-        let compared = Assert::new().action_env(DEFAULT_ACTION_ENV).try_eq(Some(&name), text, expected);
-        self.differences.extend(compared.err().map(|difference| difference.to_string()));
+        let compared =
+            Assert::new()
+                .action_env(DEFAULT_ACTION_ENV)
+                .try_eq(Some(&name), text, expected);
+        self.differences
+            .extend(compared.err().map(|difference| difference.to_string()));
         self.compared.insert(path);
     }
 
     /// Panics if there was a difference, or if a file is left that nothing was compared with.
     pub fn finish(mut self) {
-        for file in files(&self.directory).into_iter().filter(|file| !self.compared.contains(file)) {
+        for file in files(&self.directory)
+            .into_iter()
+            .filter(|file| !self.compared.contains(file))
+        {
             match Action::with_env_var(DEFAULT_ACTION_ENV) {
                 Some(Action::Overwrite) => fs::remove_file(file).unwrap(),
-                _ => self.differences.push(format!("nothing says this any more: {}\n", file.display())),
+                _ => self
+                    .differences
+                    .push(format!("nothing says this any more: {}\n", file.display())),
             }
         }
         assert!(self.differences.is_empty(), "{}", self.differences.concat());
@@ -52,7 +69,11 @@ impl Snapshots {
 /// All files below a directory.
 pub fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(directory).into_iter().flatten().map(Result::unwrap) {
+    for entry in fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .map(Result::unwrap)
+    {
         match entry.file_type().unwrap().is_dir() {
             true => found.extend(files(&entry.path())),
             false => found.push(entry.path()),

@@ -20,7 +20,10 @@ impl Tree {
         let above = tempfile::tempdir().unwrap();
         let path = above.path().join("host");
         fs::create_dir(&path).unwrap();
-        Self { path, _above: above }
+        Self {
+            path,
+            _above: above,
+        }
     }
 
     /// What passes for a host, for calls that read none.
@@ -40,8 +43,15 @@ impl Tree {
     pub fn unpacked(archive: &Path) -> Self {
         let tree = Self::empty();
         let mut tar = Command::new("tar");
-        tar.arg("-xf").arg(archive).args(["--no-same-owner", "-C"]).arg(&tree.path);
-        assert!(tar.status().unwrap().success(), "could not unpack {}", archive.display());
+        tar.arg("-xf")
+            .arg(archive)
+            .args(["--no-same-owner", "-C"])
+            .arg(&tree.path);
+        assert!(
+            tar.status().unwrap().success(),
+            "could not unpack {}",
+            archive.display()
+        );
         tree
     }
 
@@ -54,8 +64,14 @@ impl Tree {
     /// Makes the backend that `/proc/self` is the postmaster of a server.
     pub fn add_server(&self) {
         copy(&self.path.join("proc/self"), &self.path.join("proc/1000"));
-        self.write("proc/1000/cmdline", "/usr/lib/postgresql/15/bin/postgres\0-D\0/data\0");
-        self.write("proc/1000/stat", format!("1000 (postgres) S 1 {}100000 0 0\n", "0 ".repeat(17)));
+        self.write(
+            "proc/1000/cmdline",
+            "/usr/lib/postgresql/15/bin/postgres\0-D\0/data\0",
+        );
+        self.write(
+            "proc/1000/stat",
+            format!("1000 (postgres) S 1 {}100000 0 0\n", "0 ".repeat(17)),
+        );
         self.write(
             "proc/1000/status",
             "Name:\tpostgres\nPPid:\t1\nUid:\t26\t26\t26\t26\nGid:\t26\t26\t26\t26\nVmPTE:\t120 kB\n",
@@ -77,14 +93,19 @@ impl Tree {
             }
         }
         let readme = fs::read_to_string(self.path.join("README")).unwrap_or_default();
-        let told =
-            readme.split_once(" at ").and_then(|(_, rest)| humantime::parse_rfc3339(rest.split(' ').next()?).ok());
+        let told = readme
+            .split_once(" at ")
+            .and_then(|(_, rest)| humantime::parse_rfc3339(rest.split(' ').next()?).ok());
         let now = told.unwrap_or(SystemTime::UNIX_EPOCH + NOW);
         // A link may lead out of the tree.
         let is_plain = |file: &PathBuf| file.symlink_metadata().unwrap().is_file();
         for file in files(&self.path).into_iter().filter(is_plain) {
             // What is configured was so when the servers started.
-            let written = if file.ends_with("proc/uptime") { now } else { SystemTime::UNIX_EPOCH };
+            let written = if file.ends_with("proc/uptime") {
+                now
+            } else {
+                SystemTime::UNIX_EPOCH
+            };
             File::open(file).unwrap().set_modified(written).unwrap();
         }
     }
@@ -97,7 +118,9 @@ fn copy(from: &Path, to: &Path) {
         let target = to.join(entry.file_name());
         match entry.file_type().unwrap() {
             kind if kind.is_dir() => copy(&entry.path(), &target),
-            kind if kind.is_symlink() => symlink(fs::read_link(entry.path()).unwrap(), target).unwrap(),
+            kind if kind.is_symlink() => {
+                symlink(fs::read_link(entry.path()).unwrap(), target).unwrap()
+            }
             _ => drop(fs::copy(entry.path(), target).unwrap()),
         }
     }
@@ -105,7 +128,9 @@ fn copy(from: &Path, to: &Path) {
 
 /// The names in a directory.
 pub fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let entries = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = entries.collect();
     names.sort();
     names

@@ -5,13 +5,14 @@ pub mod product;
 mod reason;
 pub(super) mod status_text;
 
-pub use status_text::{is_of_pool, shortfall};
+pub use product::ProductTerms;
+pub use status_text::{OF_RINGS, is_of_pool, obstacle, of_permission, shortfall};
 
 use crate::advice::message::status_text::StatusText;
-use crate::advice::plan::{Plan, Start, UNLESS};
+use crate::advice::plan::{Plan, UNLESS};
 use crate::advice::pool;
 use crate::assessment::{Finding, Outlook, Severity, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, NodePools, Pending, PoolFact};
+use crate::model::{Cause, CrashRecovery, HugePages, Pending, PoolFact, Product};
 
 /// One finding with all that is said of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,16 +45,21 @@ pub fn message(status: &Status) -> String {
 
 /// The state, by `finding`: a table with a sentence for each.
 pub fn of_finding(status: &Status, finding: &Finding) -> String {
-    let text = StatusText(status);
+    let text = StatusText::new(status);
     let (memory, pages) = (text.memory(), text.current_pages());
     match finding {
         Finding::AsRequested if status.facts.requested.is_automatic_asm() => {
-            format!("{memory} is in files of /dev/shm, the default of ASM, which huge pages would not improve.")
+            format!(
+                "{memory} is in files of /dev/shm, the default of ASM, which huge pages would not improve."
+            )
         }
-        Finding::AsRequested => format!("{memory} is in {}, and a restart keeps them.", text.huge_pages()),
+        Finding::AsRequested => format!(
+            "{memory} is in {}, and a restart keeps them.",
+            text.huge_pages()
+        ),
         Finding::CgroupBelowSegment | Finding::SharedLimit => text.exceeds(finding),
         Finding::NodeLimit => format!("{memory} is in {pages}{}.", text.reason(Cause::NodeLimit)),
-        Finding::OutlookUnknown if status.outlook != Outlook::Unknown => format!(
+        Finding::OutlookUnknown if status.forecast.outlook != Outlook::Unknown => format!(
             "{memory} is in huge pages, but whether a crash of one process keeps them is unknown: {}.",
             text.crash_shortfall()
         ),
@@ -62,21 +68,40 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
                 Outlook::Fails => "the restart after a crash of one process would fail",
                 _ => "a crash of one process would lose them",
             };
-            format!("{memory} is in huge pages, but {what}: {}.", text.crash_shortfall())
+            format!(
+                "{memory} is in huge pages, but {what}: {}.",
+                text.crash_shortfall()
+            )
         }
         Finding::RestartFails => pending::fails(status),
-        Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => pending::message(status),
+        Finding::RestartLoses | Finding::OutlookUnknown if status.of_pending => {
+            pending::message(status)
+        }
         Finding::RestartLoses => {
-            let them = if status.outlook == Outlook::Mixed { "a part of them" } else { "them" };
+            let them = if status.forecast.outlook == Outlook::Mixed {
+                "a part of them"
+            } else {
+                "them"
+            };
             // The restart alone where a crash does not lose them, or may not.
-            let restart = if status.crash.outlook == status.outlook { text.terms().restart } else { "a restart" };
-            format!("{memory} is in huge pages, but {restart} would lose {them}: {}.", text.shortfall())
+            let restart = if status.crash.outlook == status.forecast.outlook {
+                text.terms.restart
+            } else {
+                "a restart"
+            };
+            format!(
+                "{memory} is in huge pages, but {restart} would lose {them}: {}.",
+                text.shortfall()
+            )
         }
         Finding::Regressed(loss) => text.regressed(loss),
-        Finding::BasePages(cause) => format!("{memory} is in {}{}.", text.base_pages(), text.reason(*cause)),
+        Finding::BasePages(cause) => format!(
+            "{memory} is in {}{}.",
+            text.base_pages(),
+            text.reason(*cause)
+        ),
         Finding::TransparentHugePages => format!(
-            "{memory} is in transparent huge pages, which are not reserved: they can be split and swapped, and a restart may \
-             not get them."
+            "{memory} is in transparent huge pages, which are not reserved: swap may split them, and they are gone after a restart."
         ),
         Finding::PageTables => text.page_tables(),
         Finding::PoolWasted { needed } => pool::waste(status, *needed),
@@ -87,7 +112,7 @@ pub fn of_finding(status: &Status, finding: &Finding) -> String {
             "{memory} is in {pages}, but a limit has refused huge pages to processes of its control group ({path}: {}{count}).",
             if path.ends_with("events") { "max " } else { "" }
         ),
-        Finding::BootLoses => text.at_boot(),
+        Finding::BootLoses | Finding::BootUnknown => text.at_boot(),
         Finding::LandingUnknown => "The pages of shared memory could not be determined.".to_owned(),
         Finding::OutlookUnknown => format!("{memory} is in {pages}, but {}.", text.uncertainty()),
     }
@@ -100,25 +125,41 @@ pub fn hint(status: &Status) -> Option<String> {
 
 /// What to do about `finding`, as of [`hint`].
 pub fn hint_of_finding(status: &Status, finding: &Finding) -> Option<String> {
-    match Plan::of_finding(status, finding) {
-        Some(plan) => Some(plan.sentence(status, finding)),
-        None => StatusText(status).without_plan(finding),
-    }
+    let hint = match Plan::of_finding(status, finding) {
+        Some(plan) => plan.sentence(status, finding),
+        None => StatusText::new(status).without_plan(finding)?,
+    };
+    let facts = &status.facts;
+    let given_fewer = match (facts.requested.product, &facts.next_boot, facts.pool()) {
+        (Product::Oracle { .. }, Some(at_boot), Some(pool)) => {
+            pool::given_fewer(at_boot, pool.persistent())
+        }
+        _ => None,
+    };
+    Some(pool::hint(hint, given_fewer))
 }
 
 impl StatusText<'_> {
     /// What else can be done about `finding`; `None` if nothing needs to be done.
     pub fn without_plan(&self, finding: &Finding) -> Option<String> {
-        let (status, terms) = (self.0, self.terms());
+        let (status, terms) = (self.status, self.terms);
         let facts = &status.facts;
         let is_warning = status.severity_of(finding.name()) >= Severity::Warning;
         let is_of_crash = *finding == Finding::CrashLoses
-            || *finding == Finding::OutlookUnknown && status.outlook != Outlook::Unknown;
-        let nodes = Start::of_restart(status).and_then(|start| start.pool_state.nodes);
-        let has_few_nodes = nodes.as_ref().is_some_and(NodePools::is_restricted);
+            || *finding == Finding::OutlookUnknown && status.forecast.outlook != Outlook::Unknown;
+        let has_few_nodes = facts
+            .start_next()
+            .is_some_and(|start| start.pool_state.is_kept_from_nodes());
         // In huge pages, what a restart would lack is the cause.
-        let of_restart = status.forecast.cause.filter(|_| status.outlook != Outlook::Hugetlb);
-        let cause = if status.of_pending { of_restart } else { status.cause.or(of_restart) };
+        let of_restart = status
+            .forecast
+            .cause
+            .filter(|_| status.forecast.outlook != Outlook::Hugetlb);
+        let cause = if status.of_pending {
+            of_restart
+        } else {
+            status.cause.or(of_restart)
+        };
         let is_known = status.share.is_some()
             && status.capacity.is_some()
             && status.cause != Some(Cause::Unknown)
@@ -127,6 +168,7 @@ impl StatusText<'_> {
         Some(match (finding, cause) {
             (Finding::AsRequested | Finding::LandingUnknown | Finding::HostMemoryUnknown, _)
             | (Finding::LimitHit { .. }, _) => return None,
+            (Finding::RestartFails, _) if status.forecast.obstacle().is_some() => return None,
             (Finding::PoolWasted { .. }, _) if !is_warning => return None,
             (Finding::PoolWasted { .. }, _) => format!("Reduce the pool{UNLESS}."),
             _ if is_of_crash && matches!(facts.crash_recovery, CrashRecovery::Refused(_)) => {
@@ -148,6 +190,11 @@ impl StatusText<'_> {
             {
                 format!("Set {off}, or boot a kernel that has huge pages.")
             }
+            (_, Some(Cause::PageSizeUnsupported))
+                if facts.requested_next().huge_page_size.is_some() =>
+            {
+                "Set huge_page_size = 0, the kernel's default size.".to_owned()
+            }
             (_, Some(cause)) if is_of_pool(cause) && status.does_not_fit() => {
                 let place = if status.of_pending { " in the configuration" } else { "" };
                 match status.by_others.zip(status.capacity).is_some_and(|(others, capacity)| others >= capacity.most) {
@@ -166,7 +213,7 @@ impl StatusText<'_> {
                     .to_owned()
             }
             _ if is_known => format!("Let other processes give up huge pages or limits that they share, or set {off}."),
-            _ => "What helps depends on what could not be determined.".to_owned(),
+            _ => "Read the notes, which name what could not be determined.".to_owned(),
         })
     }
 }

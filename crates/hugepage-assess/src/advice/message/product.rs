@@ -46,7 +46,11 @@ const ORACLE: ProductTerms = ProductTerms {
     server: "instance",
     restart: "a restart",
     next_start: "",
-    settings: ["use_large_pages = FALSE", "use_large_pages = ONLY", "use_large_pages = TRUE"],
+    settings: [
+        "use_large_pages = FALSE",
+        "use_large_pages = ONLY",
+        "use_large_pages = TRUE",
+    ],
     reduce: "SGA_MAX_SIZE until the SGA takes",
     compare: Some("Compare the parameter file with the running instance (SHOW SPPARAMETER)."),
     area: Area::Oracle,
@@ -65,8 +69,14 @@ impl ProductTerms {
     /// The setting in effect, as written in the configuration; where it is unknown, the one that is assumed.
     pub const fn current(requested: &Requested) -> &'static str {
         match requested.product {
-            Product::Oracle { use_large_pages: Some(UseLargePages::Auto), .. } => "use_large_pages = AUTO",
-            Product::Oracle { use_large_pages: Some(UseLargePages::AutoOnly), .. } => "use_large_pages = AUTO_ONLY",
+            Product::Oracle {
+                use_large_pages: Some(UseLargePages::Auto),
+                ..
+            } => "use_large_pages = AUTO",
+            Product::Oracle {
+                use_large_pages: Some(UseLargePages::AutoOnly),
+                ..
+            } => "use_large_pages = AUTO_ONLY",
             product => Self::of_product(product).setting(requested.huge_pages),
         }
     }
@@ -74,7 +84,10 @@ impl ProductTerms {
     /// The name and the value of the setting in effect; `None` where neither a log nor a file shows it.
     pub fn known(requested: &Requested) -> Option<(&'static str, &'static str)> {
         match requested.product {
-            Product::Oracle { use_large_pages: None, .. } => None,
+            Product::Oracle {
+                use_large_pages: None,
+                ..
+            } => None,
             _ => Self::current(requested).split_once(" = "),
         }
     }

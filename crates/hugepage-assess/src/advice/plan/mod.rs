@@ -1,15 +1,15 @@
 //! What to do, as steps that follow from the status: each has a sentence, a row and a command.
 
-mod other_pool;
 pub mod rows;
 mod sentence;
 mod start;
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-pub(super) use self::start::Start;
-use crate::assessment::{Finding, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Landing, NodePools, PagesOfStrangers, Pending};
+use crate::assessment::{Finding, Outlook, Start, Status};
+use crate::model::{
+    Cause, CrashRecovery, HugePages, Landing, NodePools, PagesOfStrangers, Pending,
+};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,18 @@ pub enum Step {
     RaiseLimit {
         /// The file.
         path: String,
+        /// The least that does.
+        to: Bytes,
+    },
+    /// Sets what the kernel allows of System V shared memory: the group that may have huge pages, or how much.
+    SetShmLimit {
+        /// The kernel parameter.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// Lets the owner lock so much.
+    RaiseMemlock {
         /// The least that does.
         to: Bytes,
     },
@@ -48,33 +60,10 @@ pub enum Step {
         /// What remains for base pages, where that is less than `reserve_percent`.
         leaves: Option<(Bytes, u32)>,
     },
-    /// Sets what the kernel allows of System V shared memory: the group that may have huge pages, or how much.
-    SetShmLimit {
-        /// The kernel parameter.
-        name: &'static str,
-        /// Its value.
-        value: u64,
-    },
-    /// Lets the owner lock so much.
-    RaiseMemlock {
-        /// The least that does.
-        to: Bytes,
-    },
     /// `huge_pages = try`, `use_large_pages = TRUE`.
     SetHugePagesTry,
     /// `shared_memory_type = mmap`.
     SetMmap,
-    /// `huge_page_size = 0`.
-    SetDefaultPageSize,
-    /// `huge_page_size` of a pool that has enough pages.
-    SetHugePageSize {
-        /// The size.
-        size: PageSize,
-        /// The pages of that pool that the server could have.
-        available: Pages,
-        /// The pages of that size that it needs.
-        needed: Pages,
-    },
     /// SGA_TARGET in place of MEMORY_TARGET.
     ReplaceMemoryTarget,
     /// Starts the server again.
@@ -95,15 +84,16 @@ pub enum Step {
 impl Step {
     /// Whether it changes the server's configuration.
     const fn is_setting(&self) -> bool {
-        match self {
-            Self::SetHugePagesTry | Self::SetMmap | Self::SetDefaultPageSize | Self::ReplaceMemoryTarget => true,
-            step => matches!(step, Self::SetHugePageSize { .. }),
-        }
+        matches!(
+            self,
+            Self::SetHugePagesTry | Self::SetMmap | Self::ReplaceMemoryTarget
+        )
     }
 }
 
 /// Who may use a pool that is too large.
-pub const UNLESS: &str = ", unless a stopped server needs these pages, or one in base pages is to have them";
+pub const UNLESS: &str =
+    ", unless a stopped server needs these pages, or one in base pages is to have them";
 
 /// Steps in their order, all of which are necessary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,53 +105,89 @@ pub struct Plan {
 impl Plan {
     /// The plan that fixes `finding` in `status`; `None` if nothing known helps. Every output prints these steps.
     pub fn of_finding(status: &Status, finding: &Finding) -> Option<Self> {
-        let restart = || Start::of_restart(status).and_then(|start| Self::of_start(status, start, true));
-        let crash = || Start::after_crash(status).and_then(|start| Self::of_start(status, start, false));
+        let (facts, of_start) = (&status.facts, |start, is_restart| {
+            Self::of_start(status, start, is_restart)
+        });
+        let restart = || of_start(facts.start_next()?, true);
+        let crash = || of_start(facts.start_again(), false);
         let steps = match finding {
             Finding::AsRequested | Finding::LandingUnknown => return None,
             Finding::HostMemoryUnknown | Finding::LimitHit { .. } => return None,
-            Finding::BootLoses => return Self::of_boot(status),
+            Finding::BootLoses | Finding::BootUnknown => return Self::of_boot(status),
             Finding::PoolWasted { needed } => return Self::of_waste(status, *needed),
-            Finding::PageTables if matches!(status.facts.landing(), Landing::Hugetlb | Landing::Unknown) => {
+            Finding::PageTables
+                if matches!(status.facts.landing(), Landing::Hugetlb | Landing::Unknown) =>
+            {
                 return None;
             }
-            Finding::CrashLoses if status.facts.crash_recovery != CrashRecovery::Possible => return None,
+            Finding::CrashLoses if status.facts.crash_recovery != CrashRecovery::Possible => {
+                return None;
+            }
             Finding::CrashLoses => crash(),
             // Such as cgroups that are not visible from here.
-            Finding::OutlookUnknown if status.facts.landing() == Landing::Hugetlb && status.hides_more_than_pages() => {
+            Finding::OutlookUnknown
+                if status.facts.is_in_huge_pages() && status.hides_more_than_pages() =>
+            {
                 None
             }
             // What only the next start would lose needs no restart.
             Finding::RestartFails | Finding::RestartLoses => {
-                restart().map(|steps| steps.into_iter().filter(|step| *step != Step::Restart).collect())
+                let steps = restart().map(|mut steps| {
+                    steps.retain(|step| *step != Step::Restart);
+                    steps
+                });
+                let is_gain =
+                    |step: &Step| !step.is_setting() && !matches!(step, Step::Reduce { .. });
+                let gains = steps
+                    .as_ref()
+                    .is_some_and(|steps| steps.iter().all(is_gain));
+                let refusal = status
+                    .forecast
+                    .obstacle()
+                    .filter(|danger| !danger.is_signal);
+                match refusal {
+                    Some(danger) if !gains && danger.allowed > Bytes(0) => {
+                        Some(vec![Step::Reduce { to: danger.allowed }])
+                    }
+                    _ => steps,
+                }
             }
             // What it runs with needs these pages, whatever its files ask for by now.
             _ if status.facts.pending == Pending::Unknown => crash(),
             _ => restart(),
         };
         // Limits that harm the server are raised, where something else is in the way that no step removes.
-        let steps = steps.unwrap_or_else(|| start::raise(&status.excesses()));
+        let steps = steps.unwrap_or_else(|| start::raise(start::needs(status.excesses())));
         (!steps.is_empty()).then_some(Self { steps })
     }
 
     /// The steps for `start` in their order; `None` if they do not lead to huge pages.
-    fn of_start(status: &Status, start: Start, is_restart: bool) -> Option<Vec<Step>> {
-        let by_choice = status.cause == Some(Cause::Disabled);
-        let mut steps = match start.pool_state.lock_limit.filter(|limit| limit.prevents_start()) {
+    fn of_start(status: &Status, start: Start<'_>, is_restart: bool) -> Option<Vec<Step>> {
+        // What the files ask for by now is the choice of a restart.
+        let asks = is_restart && start.requested.huge_pages != HugePages::Off;
+        let by_choice = status.cause == Some(Cause::Disabled) && !asks;
+        let mut steps = match start
+            .pool_state
+            .lock_limit
+            .filter(|limit| limit.prevents_start())
+        {
             // Base pages by choice are no reason for more than a start needs.
-            Some(limit) if by_choice => return Some(Vec::from_iter(start::permission(limit, Bytes(0)))),
-            _ => start.clone().steps(status, is_restart).or_else(|| start.steps(status, false))?,
+            Some(limit) if by_choice => {
+                return Some(Vec::from_iter(start::permission(limit, Bytes(0))));
+            }
+            _ => start.steps(status)?,
         };
         // A crash reads no configuration.
         let is_able = is_restart || !steps.iter().any(Step::is_setting);
         // Base pages by choice are no reason to reduce anything, nor to depend on what can't be seen.
-        let is_sure = !status.hides_more_than_pages() && !steps.iter().any(|step| matches!(step, Step::Reduce { .. }));
+        let is_sure = !status.hides_more_than_pages()
+            && !steps.iter().any(|step| matches!(step, Step::Reduce { .. }));
         if !is_able || by_choice && !is_sure {
             return None;
         }
         if !matches!(status.facts.landing(), Landing::Hugetlb | Landing::Unknown) {
             // A start that depends on what can't be seen is no advice.
-            if steps.is_empty() && status.outlook != Outlook::Hugetlb {
+            if steps.is_empty() && status.forecast.outlook != Outlook::Hugetlb {
                 return None;
             }
             steps.push(Step::Restart);
@@ -173,24 +199,44 @@ impl Plan {
     /// users is there for one that is stopped. Whoever can't be seen may need these pages.
     pub fn of_waste(status: &Status, pages: Pages) -> Option<Self> {
         let facts = &status.facts;
-        let (size, in_use) = (facts.pool_state.huge_page_size?, facts.pool_state.pool.known()?.in_use()?);
+        let (size, in_use) = (facts.pool_state.huge_page_size?, facts.pool()?.in_use()?);
         // What goes may be of the nodes that it may use.
-        let is_free = !facts.pool_state.nodes.as_ref().is_some_and(NodePools::is_restricted);
+        let is_free = !facts.pool_state.is_kept_from_nodes();
         let is_for_sure = facts.knows_all_needs() && pages >= in_use && pages > Pages(0) && is_free;
-        let step = Step::SetPool { size, is_default: facts.is_default(size), pages, after_stop: false, leaves: None };
+        let step = Step::SetPool {
+            size,
+            is_default: facts.is_default(size),
+            pages,
+            after_stop: false,
+            leaves: None,
+        };
         is_for_sure.then(|| Self { steps: vec![step] })
     }
 
     fn of_boot(status: &Status) -> Option<Self> {
-        let restart = Start::of_restart(status).and_then(|start| Self::of_start(status, start, true));
-        let is_of_pool = |step: &Step| !matches!(step, Step::SetHugePageSize { .. });
-        if status.does_not_fit() || !restart.iter().flatten().all(is_of_pool) {
+        if status.does_not_fit() {
             return None;
         }
         let (boot, size) = (status.at_boot()?, status.facts.pool_state.huge_page_size?);
-        let pages = boot.needed.max(status.recommended?);
+        let wasted = status
+            .findings
+            .iter()
+            .find_map(|(_, finding)| match finding {
+                Finding::PoolWasted { needed } => {
+                    Self::of_waste(status, *needed).and(Some(*needed))
+                }
+                _ => None,
+            });
+        let pages = boot.needed.max(wasted.or(status.recommended)?);
         let is_default = status.facts.is_default(size);
-        Some(Self { steps: vec![Step::SetPoolAtBoot { size, is_default, pages, file: boot.file }] })
+        Some(Self {
+            steps: vec![Step::SetPoolAtBoot {
+                size,
+                is_default,
+                pages,
+                file: boot.smaller.map_or(boot.file, |(_, file)| Some(file)),
+            }],
+        })
     }
 }
 
@@ -199,40 +245,31 @@ impl Status {
     fn hides_more_than_pages(&self) -> bool {
         let facts = &self.facts;
         let pool_state = facts.next_pool_state();
-        pool_state.limits.as_ref().is_none_or(|limits| limits.hidden_levels)
-            || pool_state.nodes.as_ref().is_some_and(NodePools::may_be_fewer)
+        !pool_state.sees_limits()
+            || pool_state
+                .nodes
+                .as_ref()
+                .is_some_and(NodePools::may_be_fewer)
     }
 }
 
-impl Start {
+impl Start<'_> {
     /// The steps in their order but for the restart; `None` if something is in the way that no step
-    /// removes. `others`: whether a pool of another size will do.
-    fn steps(mut self, status: &Status, others: bool) -> Option<Vec<Step>> {
-        let mut settings = self.ask_for_huge_pages();
-        let cause = self.forecast().cause;
-        let other = || other_pool::enough(status, &self).filter(|_| others);
-        match cause {
-            Some(Cause::PageSizeUnsupported) => {
-                let (step, start) = other().or_else(|| other_pool::default_size(status, &self))?;
-                settings.push(step);
-                self = start;
-            }
-            // A pool that lacks a few pages is easier to enlarge.
-            _ if cause == Some(Cause::NodeLimit) || self.lacks_most() || !self.may_fit(status) => {
-                if let Some((step, start)) = other() {
-                    settings.push(step);
-                    self = start;
-                }
-            }
-            _ => {}
-        }
-        let (size, needed) = (self.pool_state.huge_page_size?, self.forecast().needed?);
+    /// removes.
+    fn steps(mut self, status: &Status) -> Option<Vec<Step>> {
+        let settings = self.ask_for_huge_pages();
+        let (size, needed) = (self.pool_state.huge_page_size?, self.needed()?);
         let bytes = size.times(needed);
         let mut steps = self.limits(status, needed, size);
-        steps.extend(self.pages(status)?);
-        if let Some(lock) = self.pool_state.lock_limit.filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes)) {
+        // The kernel asks for permission first, then for pages.
+        if let Some(lock) = self
+            .pool_state
+            .lock_limit
+            .filter(|lock| lock.refuses(bytes) || lock.may_refuse(bytes))
+        {
             steps.push(start::permission(lock, bytes)?);
         }
+        steps.extend(self.pages(status)?);
         steps.extend(settings);
         Some(steps)
     }

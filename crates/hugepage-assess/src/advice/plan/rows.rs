@@ -1,74 +1,31 @@
-//! The recommendations for one server as rows: the steps that its findings lead to, and the limit of its container.
-
-use std::cmp::Reverse;
+//! The recommendations for one server as rows: the steps that its findings lead to.
 
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::{Plan, Step};
-use crate::advice::message::product::ProductTerms;
+use crate::advice::message::ProductTerms;
 use crate::advice::recommendation::{Area, Effect, Recommendation, setting};
 use crate::advice::{message, pool};
 use crate::assessment::page_tables::PageTables;
 use crate::assessment::{Finding, Severity, Status};
-use crate::model::{Cause, HugePages, Landing};
+use crate::model::{Cause, HugePages};
 
-/// One server on its host.
-#[derive(Clone, Debug)]
-pub struct AdviceContext {
-    /// The assessment.
-    pub status: Status,
-    /// The page tables of its processes.
-    pub page_tables: PageTables,
-    /// Whether the server is in a container.
-    pub is_in_container: bool,
-}
-
-/// All recommendations, the most severe first.
-pub fn recommendations(context: &AdviceContext) -> Vec<Recommendation> {
-    let steps = of_findings(&context.status).into_iter();
-    let steps = steps.map(|row| Recommendation { saving: row.saving.or_else(|| context.saving()), ..row });
-    let mut all: Vec<_> = steps.chain(context.limit_of_container()).collect();
-    // The sort is stable, so among equals the order above holds.
-    all.sort_by_key(|recommendation| Reverse(recommendation.severity));
-    all
-}
-
-impl AdviceContext {
-    /// Page tables that huge pages would save now; `None` if the server has huge pages, or if unknown.
-    fn saving(&self) -> Option<Bytes> {
-        self.page_tables.of_shared_memory.filter(|_| self.status.facts.landing() != Landing::Hugetlb)
+/// All recommendations, the most severe first. `page_tables`: those of the server's processes.
+pub fn recommendations(status: &Status, page_tables: &PageTables) -> Vec<Recommendation> {
+    // What huge pages would save now.
+    let saving = page_tables
+        .of_shared_memory
+        .filter(|_| !status.facts.is_in_huge_pages());
+    let mut rows = of_findings(status);
+    for row in &mut rows {
+        row.saving = row.saving.or(saving);
     }
-
-    /// The limit that Kubernetes and engines set from outside. Silent where the server has its huge pages, and where a limit that is
-    /// seen lets it have them.
-    fn limit_of_container(&self) -> Option<Recommendation> {
-        let facts = &self.status.facts;
-        let (size, needed) = (facts.pool_state.huge_page_size?, self.status.needed?);
-        let limits = facts.pool_state.limits.as_ref();
-        let seen = limits.and_then(|limits| limits.fault.iter().map(|level| level.limit).min());
-        let wanted = size.times(needed);
-        let has_them = facts.landing() == Landing::Hugetlb && seen.is_none_or(|limit| limit >= wanted);
-        if !self.is_in_container || has_them || facts.requested.huge_pages == HugePages::Off {
-            return None;
-        }
-        let resource = format!("hugepages-{}i", size.kernel_parameter());
-        let reason = format!(
-            "In a container the limit {resource} has to hold all of shared memory, not only shared_buffers: {needed} pages of {size}."
-        );
-        (seen.is_none_or(|limit| limit < wanted)).then(|| Recommendation {
-            current: seen.map(|limit| quantity(limit, size)),
-            recommended: Some(quantity(wanted, size)),
-            command: Some(format!("{resource}: {}", quantity(wanted, size))),
-            takes_effect: Effect::ServerRestart,
-            ..Recommendation::new(Severity::Notice, Area::Cgroup, resource.as_str(), reason)
-        })
-    }
+    rows
 }
 
-/// What a limit allows, in whole pages, as Kubernetes accepts it.
-fn quantity(limit: Bytes, size: PageSize) -> String {
-    let whole = limit.0 / size.bytes().0 * size.bytes().0;
-    if whole.is_multiple_of(1 << 20) { format!("{}Mi", whole >> 20) } else { format!("{}Ki", whole >> 10) }
+/// Whether the name of a limit is that of a resource in the manifest of a pod, and not of a file.
+pub(super) fn is_of_pod(name: &str) -> bool {
+    !name.starts_with('/')
 }
 
 /// The rows of all findings, the most severe first, and those of one finding in the order of its steps. What two findings lead to
@@ -76,11 +33,27 @@ fn quantity(limit: Bytes, size: PageSize) -> String {
 pub fn of_findings(status: &Status) -> Vec<Recommendation> {
     let mut rows: Vec<Recommendation> = Vec::new();
     for (severity, finding) in &status.findings {
-        let Some(plan) = Plan::of_finding(status, finding) else { continue };
+        let Some(plan) = Plan::of_finding(status, finding) else {
+            continue;
+        };
         // If the server has to be made smaller first, a pool for it does not help the present one.
-        let steps = plan.steps.iter().filter(|step| !(plan.reduces() && matches!(step, Step::SetPool { .. })));
-        for row in steps.filter_map(|step| PlannedStep { status, severity: *severity, finding, step }.row()) {
-            if !rows.iter().any(|known| (known.area, &known.setting) == (row.area, &row.setting)) {
+        let steps = plan
+            .steps
+            .iter()
+            .filter(|step| !(plan.reduces() && matches!(step, Step::SetPool { .. })));
+        for row in steps.filter_map(|step| {
+            PlannedStep {
+                status,
+                severity: *severity,
+                finding,
+                step,
+            }
+            .row()
+        }) {
+            if !rows
+                .iter()
+                .any(|known| (known.area, &known.setting) == (row.area, &row.setting))
+            {
                 rows.push(row.counting(&plan.counted(status)));
             }
         }
@@ -102,27 +75,75 @@ impl PlannedStep<'_> {
         Some(match self.step {
             Step::RaiseLimit { path, to } => {
                 let limits = self.status.facts.pool_state.limits.as_ref();
-                let level =
-                    limits.and_then(|all| all.fault.iter().chain(&all.reservation).find(|level| level.path == *path));
-                let current = level.map(|level| level.limit.0.to_string());
-                let row = self.setting(Area::Cgroup, path, current, to.0.to_string());
-                Recommendation { takes_effect: Effect::Now, ..row }
+                let level = limits.and_then(|all| {
+                    all.fault
+                        .iter()
+                        .chain(&all.reservation)
+                        .find(|level| level.path == *path)
+                });
+                let (text, takes_effect): (fn(Bytes) -> String, _) = if is_of_pod(path) {
+                    (Bytes::kubernetes_quantity, Effect::ServerRestart)
+                } else {
+                    (|bytes| bytes.0.to_string(), Effect::Now)
+                };
+                let current = level.map(|level| text(level.limit));
+                Recommendation {
+                    takes_effect,
+                    ..self.setting(Area::Cgroup, path, current, text(*to))
+                }
             }
-            Step::SetPool { size, is_default, pages, .. } => {
+            Step::SetPool {
+                size,
+                is_default,
+                pages,
+                ..
+            } => {
                 let now = known_pool(self.status, *size)?;
                 let name = pool::setting(*size, *is_default);
-                let row = self.setting(Area::Kernel, &name, Some(now.to_string()), pages.to_string());
-                let saving = Some(size.times(now.saturating_sub(*pages))).filter(|saved| *saved > Bytes(0));
-                let reason = shortfall(self.status, *size, now, *pages).unwrap_or_else(|| row.reason.clone());
-                Recommendation { reason, saving, ..row }
+                let row = self.setting(
+                    Area::Kernel,
+                    &name,
+                    Some(now.to_string()),
+                    pages.to_string(),
+                );
+                let saving =
+                    Some(size.times(now.saturating_sub(*pages))).filter(|saved| *saved > Bytes(0));
+                let reason = shortfall(self.status, *size, now, *pages)
+                    .unwrap_or_else(|| row.reason.clone());
+                Recommendation {
+                    reason,
+                    saving,
+                    ..row
+                }
             }
-            Step::SetPoolAtBoot { size, is_default, pages, file } => {
-                let current = self.status.at_boot().filter(|_| file.is_some()).map(|boot| boot.pages.to_string());
-                let row = self.setting(Area::Boot, &pool::setting(*size, *is_default), current, pages.to_string());
-                Recommendation { takes_effect: Effect::Reboot, ..row }
+            Step::SetPoolAtBoot {
+                size,
+                is_default,
+                pages,
+                file,
+            } => {
+                let current = self
+                    .status
+                    .at_boot()
+                    .filter(|_| file.is_some())
+                    .map(|boot| boot.pages.to_string());
+                let row = self.setting(
+                    Area::Boot,
+                    &pool::setting(*size, *is_default),
+                    current,
+                    pages.to_string(),
+                );
+                Recommendation {
+                    takes_effect: Effect::Reboot,
+                    ..row
+                }
             }
-            Step::SetShmLimit { name, value } => self.setting(Area::Kernel, name, None, value.to_string()),
-            Step::RaiseMemlock { to } => self.setting(Area::Limits, "memlock", None, to.0.to_string()),
+            Step::SetShmLimit { name, value } => {
+                self.setting(Area::Kernel, name, None, value.to_string())
+            }
+            Step::RaiseMemlock { to } => {
+                self.setting(Area::Limits, "memlock", None, to.0.to_string())
+            }
             Step::FreePages { .. } | Step::Restart => return None,
             of_server => return self.row_of_server(of_server),
         })
@@ -148,14 +169,6 @@ impl PlannedStep<'_> {
                 row(name, off.to_owned(), terms.setting(HugePages::Try).split_once(" = ")?.1)
             }
             Step::SetMmap => row("shared_memory_type", "sysv".to_owned(), "mmap"),
-            Step::SetDefaultPageSize => row("huge_page_size", asked.huge_page_size?.setting(), "0"),
-            Step::SetHugePageSize { size, available, needed } => {
-                let current = asked.huge_page_size.map_or("0".to_owned(), PageSize::setting);
-                let row = row("huge_page_size", current, &size.setting());
-                let reason =
-                    format!("{} {available} pages of {size} are available, and the server needs {needed}.", row.reason);
-                Recommendation { reason, ..row }
-            }
             Step::ReplaceMemoryTarget => Recommendation {
                 command: Some(
                     "ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE; \
@@ -170,15 +183,30 @@ impl PlannedStep<'_> {
     }
 
     /// A row that sets `name`.
-    fn setting(&self, area: Area, name: &str, current: Option<String>, value: String) -> Recommendation {
-        let is_landed = self.status.facts.landing() == Landing::Hugetlb;
+    fn setting(
+        &self,
+        area: Area,
+        name: &str,
+        current: Option<String>,
+        value: String,
+    ) -> Recommendation {
+        let is_landed = self.status.facts.is_in_huge_pages();
         Recommendation {
             current,
             recommended: Some(value),
             command: self.step.command(),
-            takes_effect: if is_landed { Effect::Now } else { Effect::ServerRestart },
+            takes_effect: if is_landed {
+                Effect::Now
+            } else {
+                Effect::ServerRestart
+            },
             finding: Some(self.finding.name()),
-            ..Recommendation::new(self.severity, area, name, message::of_finding(self.status, self.finding))
+            ..Recommendation::new(
+                self.severity,
+                area,
+                name,
+                message::of_finding(self.status, self.finding),
+            )
         }
     }
 }
@@ -187,18 +215,39 @@ impl PlannedStep<'_> {
 fn shortfall(status: &Status, size: PageSize, now: Pages, pages: Pages) -> Option<String> {
     let facts = &status.facts;
     // Beside surplus pages, the pages of the pool are not those that it keeps.
-    let has_surplus = now < facts.pool_state.pool.known().map_or(now, |pool| pool.nr);
+    let has_surplus = now < facts.pool().map_or(now, |pool| pool.nr);
     let is_said = pages <= now || has_surplus || status.cause == Some(Cause::Disabled);
-    let share = status.share.filter(|_| facts.pool_state.huge_page_size == Some(size) && !is_said)?;
+    let share = status
+        .share
+        .filter(|_| facts.pool_state.huge_page_size == Some(size) && !is_said)?;
     let others = share.others.saturating_sub(facts.strangers.pages);
     let is_alone = facts.others_lack.is_none_or(|lack| lack == Pages(0));
-    let who = if is_alone { "This server needs" } else { "The servers of this host need" };
-    let text = pool::shortfall(who, (pages.saturating_sub(others), ""), others, (now, pages), size);
-    Some(format!("{text}{}{}.", facts.strangers.clause(), pool::caution(pages, size, status.capacity)))
+    let who = if is_alone {
+        "This server needs"
+    } else {
+        "The servers of this host need"
+    };
+    let text = pool::shortfall(
+        who,
+        (pages.saturating_sub(others), ""),
+        others,
+        (now, pages),
+        size,
+    );
+    Some(format!(
+        "{text}{}{}.",
+        facts.strangers.clause(),
+        pool::caution(pages, size, status.capacity)
+    ))
 }
 
 /// What the pool of `size` keeps now; `None` if unknown.
 fn known_pool(status: &Status, size: PageSize) -> Option<Pages> {
-    let pools = [&status.facts.pool_state, status.facts.next_pool_state()].map(|found| found.pool.known());
-    pools.into_iter().flatten().find(|pool| pool.page_size == size).map(|pool| pool.persistent())
+    let pools =
+        [&status.facts.pool_state, status.facts.next_pool_state()].map(|found| found.pool.known());
+    pools
+        .into_iter()
+        .flatten()
+        .find(|pool| pool.page_size == size)
+        .map(|pool| pool.persistent())
 }

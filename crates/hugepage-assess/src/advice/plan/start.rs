@@ -4,50 +4,12 @@ use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::Step;
 use crate::assessment::limits::Excess;
-use crate::assessment::{Capacity, Forecast, NodeRoom, Share, Status};
-use crate::model::{HugePages, LockLimit, NodePools, Pending, PoolState, Requested};
+use crate::assessment::{Capacity, NodeRoom, Share, Start, Status};
+use crate::model::{HugePages, LockLimit};
 
-/// A start of the server: what it asks for, and what it finds.
-#[derive(Clone, Debug)]
-pub struct Start {
-    pub requested: Requested,
-    /// The segment, before it is rounded up to whole pages.
-    pub size: Bytes,
-    /// What its mappings take, each of them in whole pages of the pool.
-    pub to_reserve: Bytes,
-    pub pool_state: PoolState,
-    /// What the running server has of that pool.
-    pub own: Pages,
-}
-
-impl Start {
-    /// The restart with the configuration on disk; `None` if that is refused or unknown.
-    pub fn of_restart(status: &Status) -> Option<Self> {
-        match &status.facts.pending {
-            Pending::Unchanged => Self::after_crash(status),
-            Pending::Changed(demand, pool_state) => {
-                let is_same = pool_state.huge_page_size == status.facts.pool_state.huge_page_size;
-                let (size, pool_state) = (demand.shared_memory, pool_state.clone());
-                let own = if is_same { status.own } else { Pages(0) };
-                Some(Self { requested: demand.requested, size, to_reserve: size, pool_state, own })
-            }
-            Pending::Refused(_) | Pending::Unknown => None,
-        }
-    }
-
-    /// The restart after a crash: with the running settings, whatever is on disk.
-    pub fn after_crash(status: &Status) -> Option<Self> {
-        let (facts, segment) = (&status.facts, status.facts.segment.as_ref()?);
-        let (size, to_reserve, pool_state) = (segment.size, segment.to_reserve, facts.pool_state.clone());
-        Some(Self { requested: facts.requested, size, to_reserve, pool_state, own: status.own })
-    }
-
-    pub fn forecast(&self) -> Forecast {
-        Forecast::of_start(&self.requested, Some(self.to_reserve), &self.pool_state, self.own)
-    }
-
+impl Start<'_> {
     /// Changes the settings that rule out huge pages, whatever the pool has.
-    pub fn ask_for_huge_pages(&mut self) -> Vec<Step> {
+    pub(super) fn ask_for_huge_pages(&mut self) -> Vec<Step> {
         let mut steps = Vec::new();
         if self.requested.huge_pages == HugePages::Off {
             self.requested.huge_pages = HugePages::Try;
@@ -64,52 +26,57 @@ impl Start {
         steps
     }
 
-    fn share(&self) -> Option<Share> {
-        self.pool_state.pool.known().and_then(|pool| Share::of_server(pool, self.own))
-    }
-
-    /// Whether its pool has less than half of what it needs.
-    pub fn lacks_most(&self) -> bool {
-        let half = self.share().map(|share| share.guaranteed.saturating_add(share.guaranteed));
-        half.zip(self.forecast().needed).is_some_and(|(half, needed)| half < needed)
-    }
-
-    /// Whether its pool has the pages, or can have them.
-    pub fn may_fit(&self, status: &Status) -> bool {
-        let (Some(share), Some(needed)) = (self.share(), self.forecast().needed) else { return true };
-        let most = self.capacity(status).map(|capacity| capacity.most);
-        share.guaranteed >= needed || most.is_none_or(|most| self.pool_for_all(status, needed, share) <= most)
-    }
-
     /// The limits that are too low for `needed` pages of `size`, and those that the running segment exceeds, the most severe first.
-    pub fn limits(&self, status: &Status, needed: Pages, size: PageSize) -> Vec<Step> {
+    pub(super) fn limits(&self, status: &Status, needed: Pages, size: PageSize) -> Vec<Step> {
         let (bytes, own) = (size.times(needed), size.times(self.own));
-        let mut found: Vec<_> = status.excesses().into_iter().filter(|excess| excess.is_now).collect();
-        found.extend(self.pool_state.excesses(needed, self.own));
-        let reservations = self.pool_state.limits.iter().flat_map(|limits| &limits.reservation);
-        let mut tight: Vec<_> = reservations.filter(|limit| limit.room_without(own) < bytes).collect();
+        let mut found: Vec<_> = status
+            .excesses()
+            .into_iter()
+            .filter(|excess| excess.is_now)
+            .collect();
+        found.extend(self.excesses());
+        let reservations = self
+            .pool_state
+            .limits
+            .iter()
+            .flat_map(|limits| &limits.reservation);
+        let mut tight: Vec<_> = reservations
+            .filter(|limit| limit.room_without(own) < bytes)
+            .collect();
         tight.sort_by_key(|limit| limit.room_without(own));
-        let on_reservations = tight.into_iter().map(|limit| Step::RaiseLimit {
-            path: limit.path.clone(),
-            to: limit.usage_without(own).saturating_add(bytes),
+        let on_reservations = tight.into_iter().map(|limit| {
+            let to = limit.usage_without(own).saturating_add(bytes);
+            (limit.path.clone(), to)
         });
-        raise(&found).into_iter().chain(on_reservations).collect()
+        raise(needs(found).chain(on_reservations))
     }
 
     /// The pages that the start lacks; `None` if no number of them is certain to help.
-    pub fn pages(&self, status: &Status) -> Option<Vec<Step>> {
-        let (pool, share, needed) = (self.pool_state.pool.known()?, self.share()?, self.forecast().needed?);
+    pub(super) fn pages(&self, status: &Status) -> Option<Vec<Step>> {
+        let (pool, share, needed) = (self.pool_state.pool.known()?, self.share()?, self.needed()?);
         let (facts, size) = (&status.facts, pool.page_size);
         // More pages of the host would be spread over nodes that the server may not use.
-        let is_restricted = self.pool_state.nodes.as_ref().is_some_and(NodePools::is_restricted);
-        if is_restricted && self.pool_state.node_room(needed, self.own) != NodeRoom::Enough {
+        if self.pool_state.is_kept_from_nodes() && self.node_room() != NodeRoom::Enough {
             return None;
         }
         let is_own = facts.pool_state.huge_page_size == Some(size);
-        let strangers = if is_own { facts.strangers.clone() } else { Default::default() };
-        let lacks = |needed: Pages| share.others.saturating_add(needed).saturating_sub(share.persistent);
+        let strangers = if is_own {
+            facts.strangers.clone()
+        } else {
+            Default::default()
+        };
+        let lacks = |needed: Pages| {
+            share
+                .others
+                .saturating_add(needed)
+                .saturating_sub(share.persistent)
+        };
         let freed = strangers.pages.min(lacks(needed));
-        let free = (freed > Pages(0)).then_some(Step::FreePages { size, pages: freed, strangers });
+        let free = (freed > Pages(0)).then_some(Step::FreePages {
+            size,
+            pages: freed,
+            strangers,
+        });
         if lacks(needed) <= freed {
             return Some(Vec::from_iter(free));
         }
@@ -126,10 +93,19 @@ impl Start {
         }
         steps.extend(free);
         // Never fewer than are in use or promised now, even if the server is to need fewer.
-        let in_use = pool.in_use().unwrap_or_default().saturating_sub(facts.strangers.pages);
+        let in_use = pool
+            .in_use()
+            .unwrap_or_default()
+            .saturating_sub(facts.strangers.pages);
         let pages = if is_own { pages.max(in_use) } else { pages };
         let (after_stop, leaves) = (pages > capacity.now, capacity.leaves_less(pages, size));
-        steps.push(Step::SetPool { size, is_default: facts.is_default(size), pages, after_stop, leaves });
+        steps.push(Step::SetPool {
+            size,
+            is_default: facts.is_default(size),
+            pages,
+            after_stop,
+            leaves,
+        });
         Some(steps)
     }
 
@@ -139,38 +115,58 @@ impl Start {
         let by_others = status.by_others.filter(|_| is_own).unwrap_or(share.others);
         let alone = by_others.saturating_add(needed);
         let most = self.capacity(status).map(|capacity| capacity.most);
-        status.to_land.filter(|pages| is_own && Some(*pages) <= most).unwrap_or(alone).max(alone)
+        status
+            .to_land
+            .filter(|pages| is_own && Some(*pages) <= most)
+            .unwrap_or(alone)
+            .max(alone)
     }
 
     fn capacity(&self, status: &Status) -> Option<Capacity> {
         let pool = self.pool_state.pool.known()?;
         let is_own = status.facts.pool_state.huge_page_size == Some(pool.page_size);
-        if is_own { status.capacity } else { status.facts.capacity(pool) }
+        if is_own {
+            status.capacity
+        } else {
+            status.facts.capacity(pool)
+        }
     }
 }
 
 /// What lifts `lock` for a segment of `bytes`; `None` if nothing does for certain.
 pub fn permission(lock: LockLimit, bytes: Bytes) -> Option<Step> {
     let lock = match lock {
-        LockLimit::Memlock { others, .. } => return Some(Step::RaiseMemlock { to: bytes.saturating_add(others) }),
+        LockLimit::Memlock { others, .. } => {
+            return Some(Step::RaiseMemlock {
+                to: bytes.saturating_add(others),
+            });
+        }
         // Kernels of both kinds let the group have them.
         LockLimit::Either { gid, .. } => LockLimit::ShmGroup { gid },
         other => other,
     };
-    lock.sysctl().map(|(name, value)| Step::SetShmLimit { name, value })
+    lock.sysctl()
+        .map(|(name, value)| Step::SetShmLimit { name, value })
 }
 
-/// Raises each of these limits to all that they need of it, with room to grow.
-pub fn raise(excesses: &[Excess]) -> Vec<Step> {
+/// What must be raised, and to what.
+pub fn needs(excesses: Vec<Excess>) -> impl Iterator<Item = (String, Bytes)> {
+    excesses
+        .into_iter()
+        .map(|excess| (excess.path, excess.need))
+}
+
+/// Raises each of these limits to the most that is needed of it.
+pub fn raise(needs: impl Iterator<Item = (String, Bytes)>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    for Excess { path, need, .. } in excesses {
+    for (path, need) in needs {
         let known = steps.iter_mut().find_map(|step| match step {
-            Step::RaiseLimit { path: of, to } if of == path => Some(to),
+            Step::RaiseLimit { path: of, to } if *of == path => Some(to),
             _ => None,
         });
         match known {
-            Some(to) => *to = (*to).max(*need),
-            None => steps.push(Step::RaiseLimit { path: path.clone(), to: *need }),
+            Some(to) => *to = (*to).max(need),
+            None => steps.push(Step::RaiseLimit { path, to: need }),
         }
     }
     steps

@@ -48,7 +48,9 @@ fn put(path: &Path, uid: u32, gid: u32, mode: u32) {
 
 #[test]
 fn what_is_no_plain_file_is_never_opened() {
-    let Some((directory, files)) = server() else { return };
+    let Some((directory, files)) = server() else {
+        return;
+    };
     let path = |name: &str| directory.path().join(name);
     let make = |name: &str, kind, device| {
         mknodat(CWD, path(name), kind, Mode::from(0o666), device)
@@ -62,15 +64,29 @@ fn what_is_no_plain_file_is_never_opened() {
     symlink("/proc/self/environ", path("environment")).unwrap();
     OPENED.take();
     for name in ["fifo", "zero", "socket", "to_zero", "environment", "none"] {
-        assert!(files.read(path(name).to_str().unwrap(), 100).is_err(), "{name}");
+        assert!(
+            files.read(path(name).to_str().unwrap(), 100).is_err(),
+            "{name}"
+        );
     }
-    for path in ["/dev/zero", "/dev/tty", "/proc/kmsg", "/proc/self/mem", "/proc/cpuinfo", "/sys/kernel/mm", "/"] {
+    for path in [
+        "/dev/zero",
+        "/dev/tty",
+        "/proc/kmsg",
+        "/proc/self/mem",
+        "/proc/cpuinfo",
+        "/sys/kernel/mm",
+        "/",
+    ] {
         assert!(files.read(path, 100).is_err(), "{path}");
     }
     assert!(OPENED.take().is_empty());
     // A link to /dev/null keeps ALTER SYSTEM from its file.
     symlink("/dev/null", path("nothing")).unwrap();
-    assert_eq!(files.read(path("nothing").to_str().unwrap(), 100).unwrap(), b"");
+    assert_eq!(
+        files.read(path("nothing").to_str().unwrap(), 100).unwrap(),
+        b""
+    );
     assert!(OPENED.take().is_empty());
 }
 
@@ -78,11 +94,19 @@ fn what_is_no_plain_file_is_never_opened() {
 fn versions_are_numbers() {
     let directory = tempfile::tempdir().unwrap();
     let files = InstanceFiles::own(&Root::at(directory.path()));
-    for (text, version) in
-        [("15\n", Some("15")), ("9.6\n", Some("9.6")), ("root:$6$x\n", None), ("", None), ("12345678901234567\n", None)]
-    {
+    for (text, version) in [
+        ("15\n", Some("15")),
+        ("9.6\n", Some("9.6")),
+        ("root:$6$x\n", None),
+        ("", None),
+        ("12345678901234567\n", None),
+    ] {
         fs::write(directory.path().join("PG_VERSION"), text).unwrap();
-        assert_eq!(files.version("/PG_VERSION").ok().as_deref(), version, "{text:?}");
+        assert_eq!(
+            files.version("/PG_VERSION").ok().as_deref(),
+            version,
+            "{text:?}"
+        );
     }
 }
 
@@ -103,7 +127,12 @@ fn a_tree_of_another_user() {
     symlink("../secret", tree.join("soft")).unwrap();
     let root = Root::at(&tree);
     let files = InstanceFiles::of_process(&root, 7);
-    for (name, is_read) in [("/own", true), ("/of_root", true), ("/hard", false), ("/soft", false)] {
+    for (name, is_read) in [
+        ("/own", true),
+        ("/of_root", true),
+        ("/hard", false),
+        ("/soft", false),
+    ] {
         assert_eq!(files.read(name, 100).is_ok(), is_read, "{name}");
         assert_eq!(root.read(name).is_ok(), is_read, "{name}");
     }
@@ -112,7 +141,12 @@ fn a_tree_of_another_user() {
 /// One entry of a tree that its owner made to do harm.
 #[derive(Clone, Debug)]
 enum Entry {
-    File { uid: u32, mode: u32, length: u64, text: String },
+    File {
+        uid: u32,
+        mode: u32,
+        length: u64,
+        text: String,
+    },
     HardLink(usize),
     Link(String),
     Fifo,
@@ -163,9 +197,19 @@ fn target() -> impl Strategy<Value = String> {
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
-    let line =
-        (prop_oneof![Just("include"), Just("include_dir"), Just("include_if_exists"), Just("huge_pages")], target());
-    let text = proptest::collection::vec(line.prop_map(|(name, value)| format!("{name} = '{value}'\n")), 0..20);
+    let line = (
+        prop_oneof![
+            Just("include"),
+            Just("include_dir"),
+            Just("include_if_exists"),
+            Just("huge_pages")
+        ],
+        target(),
+    );
+    let text = proptest::collection::vec(
+        line.prop_map(|(name, value)| format!("{name} = '{value}'\n")),
+        0..20,
+    );
     let length = prop_oneof![Just(0u64), Just(100 << 10), Just(1 << 30), Just(4 << 40)];
     let uid = prop_oneof![4 => Just(SERVER), 1 => Just(OTHER), 1 => Just(0)];
     prop_oneof![
@@ -185,10 +229,17 @@ fn make(top: &Path, entries: &[(usize, Vec<u8>, Entry)]) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for (within, name, entry) in entries {
         let path = directories[within % directories.len()].join(std::ffi::OsStr::from_bytes(name));
-        let special = |kind, device| mknodat(CWD, &path, kind, Mode::from(0o666), device).map_err(io::Error::from);
+        let special = |kind, device| {
+            mknodat(CWD, &path, kind, Mode::from(0o666), device).map_err(io::Error::from)
+        };
         let made = match entry {
             // Never through a link that is there already: those lead out of the tree.
-            Entry::File { uid, mode, length, text } => File::create_new(&path).and_then(|mut file| {
+            Entry::File {
+                uid,
+                mode,
+                length,
+                text,
+            } => File::create_new(&path).and_then(|mut file| {
                 file.write_all(text.as_bytes())?;
                 file.set_len((*length).max(u64::try_from(text.len()).unwrap()))?;
                 std::os::unix::fs::fchown(&file, Some(*uid), Some(0))?;
@@ -204,7 +255,10 @@ fn make(top: &Path, entries: &[(usize, Vec<u8>, Entry)]) -> Vec<PathBuf> {
             Entry::Directory => fs::create_dir(&path).map(|()| directories.push(path.clone())),
         };
         if made.is_ok() {
-            if matches!(entry, Entry::Link(_) | Entry::Fifo | Entry::Device | Entry::Directory) {
+            if matches!(
+                entry,
+                Entry::Link(_) | Entry::Fifo | Entry::Device | Entry::Directory
+            ) {
                 std::os::unix::fs::lchown(&path, Some(SERVER), None).unwrap();
             }
             paths.push(path);
@@ -216,8 +270,16 @@ fn make(top: &Path, entries: &[(usize, Vec<u8>, Entry)]) -> Vec<PathBuf> {
 /// The most that this process has had in memory (VmHWM, proc(5)), in bytes.
 fn most_resident() -> u64 {
     let text = fs::read_to_string("/proc/self/status").unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.split_ascii_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.split_ascii_whitespace()
+        .next()
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        << 10
 }
 
 /// As many as `PROPTEST_CASES` says, 200 without it.
@@ -226,10 +288,17 @@ fn hostile_trees() {
     if server().is_none() {
         return;
     }
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200);
+    let cases = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(200);
     let before = most_resident();
     let entries = proptest::collection::vec((0usize..8, name(), entry()), 1..30);
-    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     proptest!(config, |(entries in entries)| {
         let (directory, files) = server().unwrap();
         let top = directory.path().to_str().unwrap();
@@ -262,7 +331,10 @@ fn changes_that_the_time_of_writing_hides() {
     let files = InstanceFiles::own(&Root::live());
     let changed = |path: &str| files.last_change(Path::new(path)).unwrap().0;
     fs::write(&old, "").unwrap();
-    File::open(&old).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    File::open(&old)
+        .unwrap()
+        .set_modified(SystemTime::UNIX_EPOCH)
+        .unwrap();
     let written = changed(&old);
     assert_eq!(files.root().modified(&old), Some(SystemTime::UNIX_EPOCH));
     assert!(written > SystemTime::UNIX_EPOCH);
@@ -294,7 +366,10 @@ fn changes_that_leave_nothing_behind() {
     symlink("loop.conf", path("conf/loop.conf")).unwrap();
     assert_eq!(of("conf/a.conf").1, path("conf/a.conf"));
     let (written, at) = of("conf/b.conf");
-    assert_eq!((at, of("conf/link.d/b.conf").1), (path("conf"), path("conf")));
+    assert_eq!(
+        (at, of("conf/link.d/b.conf").1),
+        (path("conf"), path("conf"))
+    );
     assert_eq!(of("conf/link.conf").1, path("conf/../elsewhere"));
     assert_eq!(of("conf/none/d/b.conf").1, path("conf"));
     assert_eq!(files.last_change(&path("conf/loop.conf")), None);
@@ -315,5 +390,8 @@ fn changes_that_a_tree_tells() {
     let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
     file.set_modified(then).unwrap();
     let files = InstanceFiles::own(&Root::at(tree.path()));
-    assert_eq!(files.last_change(Path::new("/a.conf")).unwrap(), (then, "/a.conf".into()));
+    assert_eq!(
+        files.last_change(Path::new("/a.conf")).unwrap(),
+        (then, "/a.conf".into())
+    );
 }

@@ -2,10 +2,7 @@
 
 use anyhow::Context;
 use hugepage_assess::advice::command::SYSCTL_FILE;
-use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::next_boot::{NextBoot, PoolAtBoot};
-use hugepage_kernel::source::root::if_there;
-use hugepage_kernel::{PageSize, Pages, Root};
+use hugepage_kernel::{Meminfo, NextBoot, PageSize, Pages, PoolAtBoot, Root, if_there};
 
 use crate::privileges;
 
@@ -13,7 +10,8 @@ use crate::privileges;
 const TMPFILES_FILE: &str = "/etc/tmpfiles.d/postgresql-hugepages.conf";
 /// The files that this module writes.
 pub const FILES: [&str; 2] = [SYSCTL_FILE, TMPFILES_FILE];
-const FILE_HEADER: &str = "# Huge pages of this host. Maintained by hugepage-sidecar apply --persist.\n";
+const FILE_HEADER: &str =
+    "# Huge pages of this host. Maintained by hugepage-sidecar apply --persist.\n";
 
 /// The line that sets a pool at boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,22 +29,38 @@ impl BootSetting {
     fn for_pool(size: PageSize, is_default: bool, pages: Pages) -> Self {
         if is_default {
             let name = "vm.nr_hugepages".to_owned();
-            return Self { file: SYSCTL_FILE, line: format!("{name} = {pages}"), name };
+            return Self {
+                file: SYSCTL_FILE,
+                line: format!("{name} = {pages}"),
+                name,
+            };
         }
-        let name = format!("w /sys/kernel/mm/hugepages/{}/nr_hugepages", size.sysfs_name());
-        Self { file: TMPFILES_FILE, line: format!("{name} - - - - {pages}"), name }
+        let name = format!(
+            "w /sys/kernel/mm/hugepages/{}/nr_hugepages",
+            size.sysfs_name()
+        );
+        Self {
+            file: TMPFILES_FILE,
+            line: format!("{name} - - - - {pages}"),
+            name,
+        }
     }
 
     /// The line for the pool of `size` of this host.
     pub fn new(root: &Root, size: PageSize, pages: Pages) -> anyhow::Result<Self> {
-        Ok(Self::for_pool(size, Meminfo::read(root)?.huge_page_size == Some(size), pages))
+        Ok(Self::for_pool(
+            size,
+            Meminfo::read(root)?.huge_page_size == Some(size),
+            pages,
+        ))
     }
 
     /// Writes the line and keeps the other lines of the file. On an error the old file is unchanged.
     pub fn write(&self, root: &Root) -> anyhow::Result<()> {
         let old = if_there(root.read(self.file))?;
         let path = root.path(self.file);
-        let written = privileges::replace_file(&path, self.inserted_into(old.as_deref()).as_bytes());
+        let written =
+            privileges::replace_file(&path, self.inserted_into(old.as_deref()).as_bytes());
         written.with_context(|| format!("could not write {}; it is unchanged", path.display()))
     }
 
@@ -61,7 +75,11 @@ impl BootSetting {
 
     /// Whether a line of a file sets the same pool: `vm.nr_hugepages=1`, `-vm/nr_hugepages = 1`, `w  /sys/... - - - - 1`.
     fn matches_line(&self, line: &str) -> bool {
-        let words = |text: &str| text.split_ascii_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let words = |text: &str| {
+            text.split_ascii_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         match self.name.split_once(' ') {
             Some(_) => words(line).starts_with(&words(&self.name)),
             None => {
@@ -74,12 +92,13 @@ impl BootSetting {
 
 /// A warning if the next boot sets another number than `pages`, or may do so.
 pub fn override_warning(root: &Root, size: PageSize, pages: Pages) -> Option<String> {
-    match NextBoot::read(root).pool(size) {
-        PoolAtBoot::Set(other, file) if other != pages => {
-            Some(format!("At the next boot {file} sets {other} pages of {size}."))
-        }
-        PoolAtBoot::Unknown(why) => Some(format!("The pool of {size} pages after the next boot is unknown: {why}.")),
-        PoolAtBoot::Set(..) | PoolAtBoot::Unset => None,
+    let pool = NextBoot::read(root).pool(size);
+    match &pool {
+        PoolAtBoot::Set(other, by) | PoolAtBoot::Told(other, by) => (*other != pages)
+            .then(|| format!("At the next boot {by} sets {other} pages of {size}.")),
+        pool => pool
+            .unknown()
+            .map(|why| format!("The pool of {size} pages after the next boot is unknown: {why}.")),
     }
 }
 
@@ -129,16 +148,28 @@ mod tests {
         write("proc/uptime", "9.00 9.00\n");
         write("run/systemd/system/own.conf", "");
         let found = || override_warning(&root, size, Pages(10));
-        write("proc/meminfo", "MemTotal: 8388608 kB\nHugePages_Total: 10\nHugepagesize: 2048 kB\n");
+        write(
+            "proc/meminfo",
+            "MemTotal: 8388608 kB\nHugePages_Total: 10\nHugepagesize: 2048 kB\n",
+        );
         write("etc/sysctl.d/README", "");
-        BootSetting::for_pool(size, true, Pages(10)).write(&root).unwrap();
+        BootSetting::for_pool(size, true, Pages(10))
+            .write(&root)
+            .unwrap();
         assert_eq!(found(), None);
         write("etc/sysctl.d/99-other.conf", "vm.nr_hugepages = 7\n");
-        assert_eq!(found().unwrap(), "At the next boot /etc/sysctl.d/99-other.conf sets 7 pages of 2 MB.");
-        write("etc/tmpfiles.d/own.conf", "w /proc/sys/vm/nr_hugepages - - - - %b\n");
         assert_eq!(
             found().unwrap(),
-            "The pool of 2 MB pages after the next boot is unknown: /etc/tmpfiles.d/own.conf mentions huge pages."
+            "At the next boot /etc/sysctl.d/99-other.conf sets 7 pages of 2 MB."
+        );
+        write(
+            "etc/sysctl.d/99-other.conf",
+            "vm.nr_overcommit_hugepages = 7\n",
+        );
+        assert_eq!(
+            found().unwrap(),
+            "The pool of 2 MB pages after the next boot is unknown: /etc/sysctl.d/99-other.conf sets \
+             vm.nr_overcommit_hugepages = 7."
         );
     }
 }

@@ -58,7 +58,8 @@ pub fn resize<K: PoolOperations>(
 ) -> Result<ResizeOutcome, K::Error> {
     let Resize { from, to, size } = request;
     let shortest = size.pages_to_hold(MIN_STEP);
-    let (mut at, mut step) = (from, shortest);
+    let mut at = from;
+    let mut step = shortest;
     while at != to {
         if interrupted() {
             return Ok(ResizeOutcome::Interrupted);
@@ -72,7 +73,11 @@ pub fn resize<K: PoolOperations>(
             let got = grow(kernel, next, interrupted)?;
             // A signal also makes the kernel stop early.
             if got < next {
-                return Ok(if interrupted() { ResizeOutcome::Interrupted } else { ResizeOutcome::Incomplete(got) });
+                return Ok(if interrupted() {
+                    ResizeOutcome::Interrupted
+                } else {
+                    ResizeOutcome::Incomplete(got)
+                });
             }
             at = next;
         } else {
@@ -93,7 +98,11 @@ pub fn resize<K: PoolOperations>(
 }
 
 /// Requests `target` pages, and compacts memory and requests them again while that gives more of them.
-fn grow<K: PoolOperations>(kernel: &mut K, target: Pages, interrupted: &dyn Fn() -> bool) -> Result<Pages, K::Error> {
+fn grow<K: PoolOperations>(
+    kernel: &mut K,
+    target: Pages,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Pages, K::Error> {
     let mut got = kernel.set(target)?;
     while got < target && !interrupted() {
         kernel.compact()?;
@@ -134,7 +143,11 @@ mod tests {
         fn set(&mut self, pages: Pages) -> Result<Pages, ()> {
             let grown = pages.0.saturating_sub(self.pool).min(self.ready);
             self.ready -= grown;
-            self.pool = if pages.0 < self.pool { pages.0 } else { self.pool + grown };
+            self.pool = if pages.0 < self.pool {
+                pages.0
+            } else {
+                self.pool + grown
+            };
             Ok(Pages(self.pool))
         }
 
@@ -154,11 +167,22 @@ mod tests {
     }
 
     fn fake(pool: u64, ready: u64, compaction: u64) -> Fake {
-        Fake { pool, ready, compaction, in_use: 0, memory_until: u64::MAX, compacted: 0 }
+        Fake {
+            pool,
+            ready,
+            compaction,
+            in_use: 0,
+            memory_until: u64::MAX,
+            compacted: 0,
+        }
     }
 
     fn request(from: Pages, to: u64) -> Resize {
-        Resize { from, to: Pages(to), size: PageSize::from_kib(2048).unwrap() }
+        Resize {
+            from,
+            to: Pages(to),
+            size: PageSize::from_kib(2048).unwrap(),
+        }
     }
 
     fn go(kernel: &mut Fake, to: u64) -> ResizeOutcome {
@@ -172,12 +196,41 @@ mod tests {
             (fake(0, 5000, 0), 5000, ResizeOutcome::Reached),
             (fake(5000, 0, 0), 0, ResizeOutcome::Reached),
             (fake(7, 0, 0), 7, ResizeOutcome::Reached),
-            (fake(0, 3000, 0), 5000, ResizeOutcome::Incomplete(Pages(3000))),
+            (
+                fake(0, 3000, 0),
+                5000,
+                ResizeOutcome::Incomplete(Pages(3000)),
+            ),
             (fake(0, 3000, 2000), 5000, ResizeOutcome::Reached),
-            (fake(0, 3000, 1000), 5000, ResizeOutcome::Incomplete(Pages(4000))),
-            (Fake { memory_until: 100, ..fake(90, 5000, 0) }, 1000, ResizeOutcome::LowMemory(Pages(122))),
-            (Fake { in_use: 200, ..fake(1000, 0, 0) }, 100, ResizeOutcome::InUse(Pages(200))),
-            (Fake { in_use: 100, ..fake(1000, 0, 0) }, 100, ResizeOutcome::Reached),
+            (
+                fake(0, 3000, 1000),
+                5000,
+                ResizeOutcome::Incomplete(Pages(4000)),
+            ),
+            (
+                Fake {
+                    memory_until: 100,
+                    ..fake(90, 5000, 0)
+                },
+                1000,
+                ResizeOutcome::LowMemory(Pages(122)),
+            ),
+            (
+                Fake {
+                    in_use: 200,
+                    ..fake(1000, 0, 0)
+                },
+                100,
+                ResizeOutcome::InUse(Pages(200)),
+            ),
+            (
+                Fake {
+                    in_use: 100,
+                    ..fake(1000, 0, 0)
+                },
+                100,
+                ResizeOutcome::Reached,
+            ),
         ] {
             let from = kernel.pool;
             assert_eq!(go(&mut kernel, to), outcome, "{from} to {to}");
@@ -188,7 +241,10 @@ mod tests {
     fn compact_only_when_needed() {
         for (ready, compacted) in [(5000, 0), (4900, 1)] {
             let mut kernel = fake(0, ready, 100);
-            assert_eq!((go(&mut kernel, 5000), kernel.compacted), (ResizeOutcome::Reached, compacted));
+            assert_eq!(
+                (go(&mut kernel, 5000), kernel.compacted),
+                (ResizeOutcome::Reached, compacted)
+            );
         }
     }
 
@@ -205,7 +261,10 @@ mod tests {
     #[test]
     fn adapt_the_step() {
         for (step, milliseconds, next) in [(32, 1, 64), (32, 50, 32), (32, 200, 16)] {
-            assert_eq!(next_step(Pages(step), Duration::from_millis(milliseconds)), Pages(next));
+            assert_eq!(
+                next_step(Pages(step), Duration::from_millis(milliseconds)),
+                Pages(next)
+            );
         }
         assert_eq!(next_step(Pages(u64::MAX), Duration::ZERO), Pages(u64::MAX));
     }

@@ -1,10 +1,12 @@
 //! The size that a pool is to have: the recommended number of pages, and whether the change to a number is safe.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, anyhow, bail};
 use hugepage_assess::assessment::Capacity;
 use hugepage_assess::assessment::capacity::{HostMemory, KEPT_AVAILABLE};
-use hugepage_kernel::memory::pool::Pool;
-use hugepage_kernel::{Bytes, PageSize, Pages, Root};
+
+use hugepage_kernel::{Bytes, PageSize, Pages, Pool, Root};
 use hugepage_sizing::Sizing;
 
 use super::resize::Resize;
@@ -15,17 +17,26 @@ use crate::server_program::asked;
 use crate::state::DIRECTORY;
 
 /// The needs of all servers of this host, running or stopped.
-pub fn host(root: &Root, reserve_percent: u32, accounts: &AccountOptions) -> anyhow::Result<HostSizing> {
-    let options = SurveyOptions { reserve_percent, state_dir: DIRECTORY.into(), accounts: accounts.clone() };
-    let ask = asked(root);
-    let mut snapshot = survey::snapshot(root, &options, ask)?;
-    snapshot.find_stopped_clusters(root, &[], ask);
+pub fn host(
+    root: &Root,
+    reserve_percent: u32,
+    accounts: &AccountOptions,
+    given: &[PathBuf],
+) -> anyhow::Result<HostSizing> {
+    let options = SurveyOptions {
+        reserve_percent,
+        state_dir: DIRECTORY.into(),
+        accounts: accounts.clone(),
+    };
+    let snapshot = survey::snapshot(root, &options, asked(root), Some(given))?;
     Ok(HostSizing::new(snapshot.assess(reserve_percent), true))
 }
 
 /// The recommended number, which never reduces the pool: a server that is stopped for an hour would not get its pages back.
 pub fn recommended(sizing: Option<&Sizing>, size: PageSize) -> anyhow::Result<Pages> {
-    let Some(sizing) = sizing else { bail!("no server on this host needs huge pages of {size}") };
+    let Some(sizing) = sizing else {
+        bail!("no server on this host needs huge pages of {size}")
+    };
     if let Some(misfit) = sizing.misfits.first() {
         bail!(
             "{} needs {} pages of {size}, {} more than this host can provide. Run \"size\" to see all needs; use --pages to \
@@ -35,14 +46,20 @@ pub fn recommended(sizing: Option<&Sizing>, size: PageSize) -> anyhow::Result<Pa
             misfit.over
         );
     }
-    let pages = sizing
-        .recommended
-        .ok_or_else(|| anyhow!("the need of an instance is unknown: run \"status\" for the reason"))?;
+    let pages = sizing.recommended.ok_or_else(|| {
+        anyhow!("the need of an instance is unknown: run \"status\" for the reason")
+    })?;
     let strangers = &sizing.strangers;
     if strangers.pages > Pages(0) {
         let with = pages.max(sizing.total.saturating_add(strangers.pages));
+        let remedy = match strangers.removal() {
+            Some(removal) => format!("To free them {removal}."),
+            None => format!(
+                "With them it is --pages {with}; --service-account USER counts those of a user."
+            ),
+        };
         complain!(
-            "hugepage-sidecar: {} pages are not counted, because {} holds them. With them it is --pages {with}; --service-account USER counts those of a user.",
+            "hugepage-sidecar: {} pages are not counted, because {} holds them. {remedy}",
             strangers.pages,
             strangers.holder()
         );
@@ -56,7 +73,10 @@ pub fn lacking(sizing: &Sizing) -> Vec<String> {
     lacking
         .map(|need| {
             let missing = need.pages.saturating_sub(need.held);
-            format!("{missing} pages are missing for {}.", escape::line(&need.name))
+            format!(
+                "{missing} pages are missing for {}.",
+                escape::line(&need.name)
+            )
         })
         .collect()
 }
@@ -88,14 +108,36 @@ impl HostState {
         } else if requested < from {
             self.check_reduction(requested, from)?;
         }
-        Ok(Resize { size: self.pool.page_size, from, to: requested })
+        Ok(Resize {
+            size: self.pool.page_size,
+            from,
+            to: requested,
+        })
     }
 
-    fn check_growth(&self, requested: Pages, new_pages: Pages, size: PageSize) -> anyhow::Result<()> {
+    fn check_growth(
+        &self,
+        requested: Pages,
+        new_pages: Pages,
+        size: PageSize,
+    ) -> anyhow::Result<()> {
         let min_available = self.min_available();
-        let memory = HostMemory { available: Some(self.available.max(min_available)), ..self.memory };
-        let HostMemory { mem_total, elsewhere, reserve_percent, commit_left, .. } = memory;
-        let Capacity { within_reserve, now, .. } = Capacity::of_pool(&memory, &self.pool);
+        let memory = HostMemory {
+            available: Some(self.available.max(min_available)),
+            ..self.memory
+        };
+        let HostMemory {
+            mem_total,
+            elsewhere,
+            reserve_percent,
+            commit_left,
+            ..
+        } = memory;
+        let Capacity {
+            within_reserve,
+            now,
+            ..
+        } = Capacity::of_pool(&memory, &self.pool);
         // The pool keeps what it has, surplus pages as well: that takes no memory.
         let allowed = within_reserve.max(self.pool.nr);
         let maximum = allowed.min(now);
@@ -129,10 +171,9 @@ impl HostState {
     }
 
     fn check_reduction(&self, requested: Pages, from: Pages) -> anyhow::Result<()> {
-        let in_use = self
-            .pool
-            .in_use()
-            .context("this kernel does not report reserved huge pages, so the pool cannot be reduced safely")?;
+        let in_use = self.pool.in_use().context(
+            "this kernel does not report reserved huge pages, so the pool cannot be reduced safely",
+        )?;
         let minimum = in_use.min(from);
         if requested >= minimum {
             return Ok(());
@@ -164,8 +205,8 @@ mod tests {
             pages: Pages(*pages),
             held: Pages(*held),
             running: Pages(*pages),
-            movable: Bytes(0),
             is_running: true,
+            ..PoolNeed::default()
         });
         let (mem_total, elsewhere) = (Bytes(10 << 30), Bytes(0));
         let memory = HostMemory {
@@ -185,7 +226,11 @@ mod tests {
             overcommit: None,
         };
         let capacity = Capacity::of_pool(&memory, &pool);
-        let strangers = PagesOfStrangers { pages: Pages(strangers), largest: None };
+        let strangers = PagesOfStrangers {
+            pages: Pages(strangers),
+            largest: None,
+            ..PagesOfStrangers::default()
+        };
         Sizing::new(&pool, needs.collect(), strangers, Some(capacity))
     }
 
@@ -222,10 +267,20 @@ mod tests {
 
     #[test]
     fn name_who_lacks_pages() {
-        let sizing = sized(&[("a", 100, 60), ("b", 200, 200), ("c\n", 5, 0)], 260, 260, 0);
-        let [of_a, of_c] = &super::lacking(&sizing)[..] else { panic!("two servers lack pages") };
+        let sizing = sized(
+            &[("a", 100, 60), ("b", 200, 200), ("c\n", 5, 0)],
+            260,
+            260,
+            0,
+        );
+        let [of_a, of_c] = &super::lacking(&sizing)[..] else {
+            panic!("two servers lack pages")
+        };
         assert_eq!(of_a, "40 pages are missing for a.");
-        assert!(of_c.starts_with("5 pages are missing for c") && !of_c.contains('\n'), "{of_c:?}");
+        assert!(
+            of_c.starts_with("5 pages are missing for c") && !of_c.contains('\n'),
+            "{of_c:?}"
+        );
     }
 
     const GIB: u64 = 1 << 30;
@@ -265,7 +320,10 @@ mod tests {
         state.memory.commit_left = Some(Bytes(GIB));
         assert!(state.plan(Pages(612)).is_ok());
         let refusal = refused(&state, 613);
-        assert!(refusal.starts_with("513 more huge pages of 2 MB may take 1026 MB of what"), "{refusal}");
+        assert!(
+            refusal.starts_with("513 more huge pages of 2 MB may take 1026 MB of what"),
+            "{refusal}"
+        );
     }
 
     #[test]
@@ -289,8 +347,16 @@ mod tests {
             // A pool that is too large already may get smaller, and stay too large.
             ([22000, 22000, 0, 0], 21000, 22000),
         ] {
-            let expected = Resize { size: SIZE, from: Pages(from), to: Pages(requested) };
-            assert_eq!(state(pool).plan(Pages(requested)).unwrap(), expected, "{pool:?} {requested}");
+            let expected = Resize {
+                size: SIZE,
+                from: Pages(from),
+                to: Pages(requested),
+            };
+            assert_eq!(
+                state(pool).plan(Pages(requested)).unwrap(),
+                expected,
+                "{pool:?} {requested}"
+            );
         }
     }
 
@@ -304,7 +370,10 @@ mod tests {
             ([22000, 22000, 0, 0], 22001, 22000),
         ] {
             let refusal = refused(&state(pool), requested);
-            assert!(refusal.contains(&format!(" stay for base pages; at most {maximum} fit;")), "{pool:?} {refusal}");
+            assert!(
+                refusal.contains(&format!(" stay for base pages; at most {maximum} fit;")),
+                "{pool:?} {refusal}"
+            );
         }
         for (pool, requested, lowest) in [
             ([500, 200, 100, 0], 399, 400),
@@ -314,22 +383,32 @@ mod tests {
             ([100, 60, 0, 20], 39, 40),
         ] {
             let refusal = refused(&state(pool), requested);
-            assert!(refusal.ends_with(&format!("can be reduced to {lowest}")), "{refusal}");
+            assert!(
+                refusal.ends_with(&format!("can be reduced to {lowest}")),
+                "{refusal}"
+            );
         }
     }
 
     #[test]
     fn refuse_memory_in_use() {
-        let busy = |pool| HostState { available: Bytes(3 * GIB), ..state(pool) };
+        let busy = |pool| HostState {
+            available: Bytes(3 * GIB),
+            ..state(pool)
+        };
         // 2% of 48 GB stay: 983 MB of 3 GB, which leaves 2088 MB.
         assert!(busy([100, 0, 0, 0]).plan(Pages(1144)).is_ok());
         let refusal = refused(&busy([100, 0, 0, 0]), 1145);
         assert!(
-            refusal.starts_with("1045 more huge pages") && refusal.ends_with("at most 1144 pages fit now"),
+            refusal.starts_with("1045 more huge pages")
+                && refusal.ends_with("at most 1144 pages fit now"),
             "{refusal}"
         );
         // A change that allocates nothing needs no available memory.
-        let full = HostState { available: Bytes(0), ..state([100, 0, 0, 20]) };
+        let full = HostState {
+            available: Bytes(0),
+            ..state([100, 0, 0, 20])
+        };
         assert!(full.plan(Pages(100)).is_ok());
         assert!(full.plan(Pages(101)).is_err());
     }
@@ -337,10 +416,16 @@ mod tests {
     #[test]
     fn name_what_fits_now() {
         // 2088 MB beyond what stays available.
-        let busy = || HostState { available: Bytes(3 * GIB), ..state([0, 0, 0, 0]) };
+        let busy = || HostState {
+            available: Bytes(3 * GIB),
+            ..state([0, 0, 0, 0])
+        };
         let assert_at_most = |state: &HostState, maximum: u64| {
             let refusal = refused(state, 19_000);
-            assert!(refusal.contains(&format!("at most {maximum} ")), "{refusal}");
+            assert!(
+                refusal.contains(&format!("at most {maximum} ")),
+                "{refusal}"
+            );
         };
         assert_at_most(&busy(), 1044);
         assert!(busy().plan(Pages(1060)).is_err());
@@ -357,8 +442,20 @@ mod tests {
             "5000 huge pages of 2 MB (10000 MB) do not fit: 20% of 48 GB stay for base pages, 30 GB are in huge pages of other \
              sizes; at most 4300 fit; --reserve-percent allows more"
         );
-        let unknown = Pool { resv: None, ..state([10, 10, 0, 0]).pool };
-        let refusal = refused(&HostState { pool: unknown, ..state([0; 4]) }, 5);
-        assert!(refusal.starts_with("this kernel does not report reserved"), "{refusal}");
+        let unknown = Pool {
+            resv: None,
+            ..state([10, 10, 0, 0]).pool
+        };
+        let refusal = refused(
+            &HostState {
+                pool: unknown,
+                ..state([0; 4])
+            },
+            5,
+        );
+        assert!(
+            refusal.starts_with("this kernel does not report reserved"),
+            "{refusal}"
+        );
     }
 }

@@ -1,5 +1,16 @@
 //! `report`: an HTML page about the host, one file that loads no other file and runs no script.
 //!
+//! ```text
+//! $ hugepage-sidecar report --html -
+//! <main id="main">
+//! <section class="verdict ok" aria-labelledby="verdict">
+//!   <h2 id="verdict"><span class="badge ok"><span aria-hidden="true">✓</span> <span data-field="verdict">ok</span></span></h2>
+//!   <p class="message" data-field="message">The one instance is in huge pages.</p>
+//!   <dl class="tiles">
+//!     <div>
+//! ...
+//! ```
+//!
 //! It shows the numbers of [`HostOutput`], which `status --format json` prints, of the survey, and of the histories. Templates escape
 //! all values (askama, by the extension .html), because directories and process titles are not trusted.
 
@@ -12,12 +23,11 @@ use clap::Args;
 use hugepage_assess::assessment::Severity;
 use hugepage_assess::history::Record;
 use hugepage_assess::model::Landing;
-use hugepage_host::host_advice::verdict::HostVerdict;
-use hugepage_host::{Instance, Survey, escape};
+use hugepage_host::{HostVerdict, Instance, Survey, escape};
 use hugepage_kernel::{Bytes, PageSize, Root};
 
 use crate::commands::survey::{ShowOptions, within};
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 use crate::history::HostHistory;
 use crate::history::stored::StoredHistory;
 use crate::output::rows::{HostOutput, InstanceRow, time};
@@ -28,7 +38,7 @@ use crate::privileges::{self, Needs};
 const MAX_ENTRIES: usize = 25;
 
 /// Options of `report`.
-#[derive(Clone, Debug, Args)]
+#[derive(Debug, Args)]
 pub struct ReportOptions {
     #[command(flatten)]
     show: ShowOptions,
@@ -44,7 +54,11 @@ impl ReportOptions {
     /// The privileges that the command needs.
     pub fn needs(&self) -> Needs {
         let needs = Needs::default();
-        if self.html == Path::new("-") { needs } else { needs.file(&self.html) }
+        if self.html == Path::new("-") {
+            needs
+        } else {
+            needs.file(&self.html)
+        }
     }
 }
 
@@ -52,20 +66,24 @@ pub fn run(root: &Root, options: &ReportOptions) -> anyhow::Result<Exit> {
     let (survey, sizings) = options.show.survey_with_sizings(root)?;
     let output = HostOutput::new(&survey, &sizings);
     let history = HostHistory::open(root, &options.show.survey.state_dir);
-    let histories = survey.instances.iter().zip(&output.instances).map(|(instance, row)| {
-        let (stored, notes) = match &options.show.snapshot {
-            None => history.stored(&instance.id),
-            Some(_) => (Vec::new(), vec!["a capture has no history".to_owned()]),
-        };
-        InstanceHistory::new(row, stored, notes)
-    });
+    let histories = survey
+        .instances
+        .iter()
+        .zip(&output.instances)
+        .map(|(instance, row)| {
+            let (stored, notes) = match &options.show.snapshot {
+                None => history.stored(&instance.id),
+                Some(_) => (Vec::new(), vec!["a capture has no history".to_owned()]),
+            };
+            InstanceHistory::new(row, stored, notes)
+        });
     let html = render(&survey, &output, options.connections, histories.collect())?;
     let written = match &*options.html {
         path if path == Path::new("-") => stdout().write_all(html.as_bytes()),
         path => privileges::replace_file(path, html.as_bytes()),
     };
     written.with_context(|| format!("could not write \"{}\"", options.html.display()))?;
-    Ok(exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings)))
+    Ok(Exit::of_verdict(&HostVerdict::of_survey(&survey, &sizings)))
 }
 
 #[derive(Template)]
@@ -92,8 +110,10 @@ fn render(
         host: output,
         name: output.host_name.as_deref().unwrap_or("an unknown host"),
         version: env!("CARGO_PKG_VERSION"),
-        in_huge_pages: survey.instances.iter().filter(|one| one.landed_in() == Landing::Hugetlb).count(),
-        page_tables: instances.map(|(instance, row)| PageTablesOf::new(instance, row, base, connections)).collect(),
+        in_huge_pages: survey.landed_in(Landing::Hugetlb),
+        page_tables: instances
+            .map(|(instance, row)| PageTablesOf::new(instance, row, base, connections))
+            .collect(),
         histories,
     };
     Ok(escape::lines(&page.render()?) + "\n")
@@ -109,14 +129,24 @@ struct PageTablesOf<'a> {
 }
 
 impl<'a> PageTablesOf<'a> {
-    fn new(instance: &Instance, row: &'a InstanceRow, base: Option<PageSize>, connections: u64) -> Self {
+    fn new(
+        instance: &Instance,
+        row: &'a InstanceRow,
+        base: Option<PageSize>,
+        connections: u64,
+    ) -> Self {
         let connections = connections.max(row.processes);
         let at_most = |page_size: Option<PageSize>| {
             let segment = instance.status.facts.segment_size()?;
-            Some((page_size?, instance.memory.page_tables.at(connections, segment, page_size?)?))
+            let tables = &instance.memory.page_tables;
+            Some((page_size?, tables.at(connections, segment, page_size?)?))
         };
-        let (on_base, on_huge) = (at_most(base), at_most(instance.status.facts.pool_state.huge_page_size));
-        Self { row, connections, on_base, on_huge }
+        Self {
+            row,
+            connections,
+            on_base: at_most(base),
+            on_huge: at_most(instance.status.facts.pool_state.huge_page_size),
+        }
     }
 }
 
@@ -137,23 +167,43 @@ impl<'a> InstanceHistory<'a> {
         let is_hidden = !notes.is_empty();
         for stored in &stored {
             if stored.foreign > 0 {
-                notes.push(format!("{} records in \"{}\" belong to other instances", stored.foreign, stored.path));
+                notes.push(format!(
+                    "{} records in \"{}\" belong to other instances",
+                    stored.foreign, stored.path
+                ));
             }
             if stored.damaged > 0 {
-                notes.push(format!("{} lines in \"{}\" are damaged", stored.damaged, stored.path));
+                notes.push(format!(
+                    "{} lines in \"{}\" are damaged",
+                    stored.damaged, stored.path
+                ));
             }
         }
-        let recorded = stored.into_iter().filter(|stored| !stored.records.is_empty()).collect();
-        Self { row, recorded, is_hidden, notes }
+        let recorded = stored
+            .into_iter()
+            .filter(|stored| !stored.records.is_empty())
+            .collect();
+        Self {
+            row,
+            recorded,
+            is_hidden,
+            notes,
+        }
     }
 }
 
 fn starts(records: &[Record]) -> usize {
-    records.iter().filter(|record| record.event.is_start()).count()
+    records
+        .iter()
+        .filter(|record| record.event.is_start())
+        .count()
 }
 
 fn losses(records: &[Record]) -> usize {
-    records.iter().filter(|record| record.lost.is_some()).count()
+    records
+        .iter()
+        .filter(|record| record.lost.is_some())
+        .count()
 }
 
 /// The time of a record, as in RFC 3339 if it can be read.

@@ -1,30 +1,51 @@
 //! `size`: the recommended size of every pool, for running and for stopped servers.
+//!
+//! ```text
+//! $ hugepage-sidecar size --sessions 1024
+//! Counted: 1 running, 0 stopped. For others: --postgresql-data DIR
+//! vm.nr_hugepages = 4100   (pages of 2 MB, now 4100; all of the host)
+//!   INSTANCE STATE   NEEDED HELD
+//!   orcl     running   4100 4100
+//!   55.9 GB remain for base pages
+//!
+//! page tables of 1024 sessions, as if each had touched all shared memory, with OWN
+//!   for other memory of each:
+//!   INSTANCE  SHARED    OWN 4 KB PAGES HUGE PAGES
+//!   orcl     8200 MB 100 kB    16.1 GB     108 MB
+//! ```
 
 mod planned;
 pub mod sizing;
 
 use std::path::PathBuf;
 
-use clap::Args;
+use anyhow::bail;
+use clap::{Args, ValueEnum};
 use hugepage_kernel::{Pages, Root};
+use hugepage_sizing::PoolNeed;
 
 use self::planned::PlannedOptions;
 use self::sizing::{HostSizing, PoolSizing, SessionsOutput, SizeOutput};
 use super::survey::{ShowOptions, within};
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
+use crate::history::remembered::forget;
 use crate::output::rows::NO_POOLS;
-use crate::output::table::{or_unknown, print_notes, table, wrapped};
-use crate::output::{Format, escape, json, say};
+use crate::output::table::{or_unknown, print_notes, print_wrapped, table};
+use crate::output::{escape, json, say};
+use crate::privileges::Needs;
 use crate::server_program::asked;
 
 /// Options of `size`.
-#[derive(Clone, Debug, Args)]
+#[derive(Debug, Args)]
 pub struct SizeOptions {
     #[command(flatten)]
     show: ShowOptions,
-    /// Data directory of a stopped PostgreSQL server, in addition to those in the directories of packages
+    /// Data directory of a stopped PostgreSQL server; see also /etc/hugepage-sidecar/postgresql-data
     #[arg(long, value_name = "DIR", conflicts_with = "snapshot")]
     postgresql_data: Vec<PathBuf>,
+    /// Count the server in DIR, or of this SID, no more, which was seen here and is gone
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["snapshot", "root"])]
+    forget: Vec<String>,
     /// Count running servers only
     #[arg(long)]
     running_only: bool,
@@ -35,38 +56,72 @@ pub struct SizeOptions {
     planned: PlannedOptions,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: SizeFormat,
+}
+
+/// An output format of `size`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SizeFormat {
+    /// A table for people, 80 columns wide; colour on a terminal only.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+    /// The limits of a pod, for a manifest, of a server that is only planned.
+    Kubernetes,
+}
+
+impl SizeOptions {
+    /// The privileges that the command needs.
+    pub fn needs(&self) -> Needs {
+        if self.forget.is_empty() {
+            Needs::default()
+        } else {
+            Needs::default().directory(&self.show.survey.state_dir)
+        }
+    }
 }
 
 pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
     if let Some(planned) = options.planned.run(root, options.format) {
         return planned;
     }
-    let counts_stopped = !options.running_only;
-    let ask = asked(root);
-    let survey = options.show.survey(root, ask, |snapshot| {
-        if counts_stopped {
-            snapshot.find_stopped_clusters(root, &options.postgresql_data, ask);
+    for name in &options.forget {
+        if let Some(error) = forget(root, &options.show.survey.state_dir, name)?.pop() {
+            bail!("{name} could not be forgotten: {error}");
         }
-    })?;
-    let sizing = HostSizing::new(survey, counts_stopped);
+    }
+    let stopped = (!options.running_only).then_some(&*options.postgresql_data);
+    let survey = options.show.survey(root, asked(root), stopped)?;
+    let sizing = HostSizing::new(survey, stopped.is_some());
     let output = SizeOutput::new(&sizing, options.sessions);
     match options.format {
-        Format::Json => json(&output)?,
-        Format::Table => print(&output),
+        SizeFormat::Json => json(&output)?,
+        SizeFormat::Table | SizeFormat::Kubernetes => print(&output),
     }
     let survey = &sizing.survey;
-    let sees_all = survey.host.meminfo.is_some() && !survey.host.processes_are_hidden && survey.host.unread.is_empty();
-    let known = sees_all && output.not_counted.iter().all(|one| one.is_known);
-    let complete = known && output.pools.iter().all(|pool| pool.recommended_nr_hugepages.is_some());
-    Ok(match output.pools.iter().any(|pool| !pool.does_not_fit.is_empty()) {
-        true => exit::WARNING,
-        false if complete => exit::OK,
-        false => exit::UNKNOWN,
+    let sees_all = survey.host.meminfo.is_some()
+        && !survey.host.processes_are_hidden
+        && !survey.host.is_in_container
+        && survey.host.unread.is_empty();
+    let is_complete = sees_all
+        && output.not_counted.iter().all(|one| one.is_known)
+        && output
+            .pools
+            .iter()
+            .all(|pool| pool.recommended_nr_hugepages.is_some());
+    let mut pools = output.pools.iter();
+    Ok(if pools.any(|pool| !pool.does_not_fit.is_empty()) {
+        Exit::Warning
+    } else if is_complete {
+        Exit::Ok
+    } else {
+        Exit::Unknown
     })
 }
 
 fn print(output: &SizeOutput) {
+    say!("{}", output.counted);
     for pool in &output.pools {
         print_pool(pool);
     }
@@ -77,7 +132,11 @@ fn print(output: &SizeOutput) {
         print_sessions(sessions);
     }
     for one in &output.not_counted {
-        say!("{}", wrapped(&format!("not counted: {} {}: {}", one.kind, one.instance, one.reason), 0, 2));
+        print_wrapped(
+            &format!("not counted: {} {}: {}", one.kind, one.instance, one.reason),
+            0,
+            2,
+        );
     }
     print_notes(&output.notes, 0);
 }
@@ -86,12 +145,17 @@ fn print_pool(pool: &PoolSizing) {
     print_recommended(pool);
     print_needs(pool);
     if pool.held_by_strangers > Pages(0) {
-        let (pages, beside) = (pool.held_by_strangers, pool.needed_in_all.saturating_add(pool.held_by_strangers));
+        let pages = pool.held_by_strangers;
+        let beside = pool.needed_in_all.saturating_add(pool.held_by_strangers);
+        let remedy = match &pool.removal {
+            Some(removal) => format!(": to free them {removal}"),
+            None => format!(" (--service-account counts them); beside them {beside} are needed"),
+        };
         let text = format!(
-            "not counted: {pages} pages that {} holds (--service-account counts them); beside them {beside} are needed",
+            "not counted: {pages} pages that {} holds{remedy}",
             pool.strangers
         );
-        say!("{}", wrapped(&text, 2, 4));
+        print_wrapped(&text, 2, 4);
     }
     for misfit in &pool.does_not_fit {
         let capacity = or_unknown(pool.capacity);
@@ -99,7 +163,7 @@ fn print_pool(pool: &PoolSizing) {
             "{} does not fit: its {} pages are {} more than this host can provide beside the others; the capacity is {capacity} pages; it counts with {}",
             misfit.name, misfit.pages, misfit.over, misfit.counted
         );
-        say!("{}", wrapped(&text, 2, 4));
+        print_wrapped(&text, 2, 4);
     }
     if let Some(remains) = pool.remains_for_base_pages {
         say!("  {remains} remain for base pages");
@@ -121,20 +185,40 @@ fn print_recommended(pool: &PoolSizing) {
         Some(pages) if pages > pool.needed_in_all => format!("{} needed by ", pool.needed_in_all),
         _ => String::new(),
     };
-    let of = pool.by_stopped.as_ref().map_or(String::new(), |clause| format!(", {clause}"));
-    let more = format!("; {needed}all of the host{}{of}", if pool.does_not_fit.is_empty() { "" } else { " that fits" });
+    let of = pool
+        .by_stopped
+        .as_ref()
+        .map_or(String::new(), |clause| format!(", {clause}"));
+    let more = format!(
+        "; {needed}all of the host{}{of}",
+        if pool.does_not_fit.is_empty() {
+            ""
+        } else {
+            " that fits"
+        }
+    );
     // The kernel's parameter is without surplus pages.
     let now = match pool.surplus {
         Pages(0) => pool.nr_hugepages.to_string(),
-        surplus => format!("{} and {surplus} surplus", pool.nr_hugepages.saturating_sub(surplus)),
+        surplus => format!(
+            "{} and {surplus} surplus",
+            pool.nr_hugepages.saturating_sub(surplus)
+        ),
     };
     match pool.recommended_nr_hugepages {
         Some(Pages(0)) if pool.needed_in_all == Pages(0) => {
-            say!("pages of {size}: no server is known to need any, and the pool has none")
+            say!("pages of {size}: none of those that are counted needs any, and the pool has none")
         }
-        Some(pages) if pool.is_default => say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})"),
-        Some(pages) => say!("{pages} page{} of {size}   (now {now}{more})", if pages == Pages(1) { "" } else { "s" }),
-        None => say!("pages of {size}: no recommendation, the need of an instance is unknown (now {now})"),
+        Some(pages) if pool.is_default => {
+            say!("vm.nr_hugepages = {pages}   (pages of {size}, now {now}{more})")
+        }
+        Some(pages) => say!(
+            "{pages} page{} of {size}   (now {now}{more})",
+            if pages == Pages(1) { "" } else { "s" }
+        ),
+        None => say!(
+            "pages of {size}: no recommendation, the need of an instance is unknown (now {now})"
+        ),
     }
 }
 
@@ -142,21 +226,35 @@ fn print_recommended(pool: &PoolSizing) {
 fn print_needs(pool: &PoolSizing) {
     let mut rows = table(&["  INSTANCE", "STATE", "NEEDED", "HELD"], 2);
     for need in &pool.needs {
-        rows.add_row(vec![
+        rows.add_row([
             format!("  {}", escape::line(&need.name)),
-            if need.is_running { "running" } else { "down" }.to_owned(),
+            state(need),
             need.pages.to_string(),
             need.held.to_string(),
         ]);
     }
     if pool.held_by_others > pool.held_by_strangers {
-        let held = pool.held_by_others.saturating_sub(pool.held_by_strangers).to_string();
-        let is_known = pool.recommended_nr_hugepages.is_some();
-        let who = if is_known { "  (others)" } else { "  (others, or not inspected)" };
-        rows.add_row(vec![who.to_owned(), String::new(), held.clone(), held]);
+        let held = pool
+            .held_by_others
+            .saturating_sub(pool.held_by_strangers)
+            .to_string();
+        let who = match pool.recommended_nr_hugepages {
+            Some(_) => "  (others)",
+            None => "  (others, or not inspected)",
+        };
+        rows.add_row([who, "", &held, &held]);
     }
     if rows.row_count() > 0 {
         say!("{}", rows.trim_fmt());
+    }
+}
+
+/// Whether it runs, and if not what is said beside it.
+fn state(need: &PoolNeed) -> String {
+    match (need.is_running, &need.remark) {
+        (true, _) => "running".to_owned(),
+        (false, Some(remark)) => format!("down, {remark}"),
+        (false, None) => "down".to_owned(),
     }
 }
 
@@ -165,10 +263,13 @@ fn print_sessions(sessions: &SessionsOutput) {
         "page tables of {} sessions, as if each had touched all shared memory, with OWN for other memory of each:",
         sessions.sessions
     );
-    say!("{}", wrapped(&title, 0, 2));
-    let mut rows = table(&["  INSTANCE", "SHARED", "OWN", "4 KB PAGES", "HUGE PAGES"], 1);
+    print_wrapped(&title, 0, 2);
+    let mut rows = table(
+        &["  INSTANCE", "SHARED", "OWN", "4 KB PAGES", "HUGE PAGES"],
+        1,
+    );
     for row in &sessions.instances {
-        rows.add_row(vec![
+        rows.add_row([
             format!("  {}", escape::line(&row.instance)),
             row.shared_memory.to_string(),
             or_unknown(row.own_per_session),

@@ -17,41 +17,63 @@ pub struct HostSizing {
     pub survey: Survey,
     pub down: Vec<StoppedDatabase>,
     pub sizings: Vec<Sizing>,
-    /// Which servers only people start, and what is enough without them.
-    pub by_hand: Vec<String>,
     pub notes: Vec<String>,
 }
 
 impl HostSizing {
     /// Sizes the pools of a host. `counts_stopped`: whether servers count that do not run.
     pub fn new(mut survey: Survey, counts_stopped: bool) -> Self {
-        let (mut down, mut notes) = (Vec::new(), Vec::new());
+        let mut down = Vec::new();
+        let mut notes = Vec::new();
         if counts_stopped {
-            let clusters = &survey.host.stopped_clusters;
-            down.extend(survey.host.stopped.iter().map(StoppedOracle::database).chain(clusters.found.iter().cloned()));
+            let clusters = &survey.stopped_clusters;
+            down.extend(
+                survey
+                    .stopped
+                    .iter()
+                    .map(StoppedOracle::database)
+                    .chain(clusters.found.iter().cloned()),
+            );
             notes.extend(clusters.notes.iter().cloned());
-            clusters.unread.iter().cloned().for_each(|unread| unread.add_to(&mut survey.host.unread));
+            clusters
+                .unread
+                .iter()
+                .cloned()
+                .for_each(|unread| unread.add_to(&mut survey.host.unread));
         }
         let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
         let sizings = survey.sizings_beside(&needs);
-        let at_boot: Vec<_> = down.iter().filter(|one| !one.is_manual).filter_map(StoppedDatabase::need).collect();
-        let at_boot = survey.sizings_beside(&at_boot);
-        let enough = |all: &Sizing| {
-            let recommended = Sizing::of_size(&at_boot, all.page_size)?.recommended;
-            let without = recommended.filter(|without| Some(*without) < all.recommended)?;
-            Some(format!("{without} pages of {} are enough without what is manual", all.page_size))
+        Self {
+            survey,
+            down,
+            sizings,
+            notes,
+        }
+    }
+}
+
+impl HostSizing {
+    /// Whom the numbers count, and how others are told: what nobody has seen or told is not known.
+    pub fn counted(&self) -> String {
+        let unknown = |one: &&StoppedDatabase| one.wants.pages().is_none();
+        let unknown = self.down.iter().filter(unknown).count();
+        let running = self.survey.instances.len();
+        let stopped = self.down.len() - unknown;
+        let unknown = match unknown {
+            0 => String::new(),
+            _ => format!(", {unknown} unknown"),
         };
-        let by_hand = down.iter().filter(|one| one.is_manual && one.wants.pages() != Some(Pages(0)));
-        let by_hand = by_hand
-            .map(|one| format!("{} is manual in its start.conf: postgresql.service does not start it", one.name));
-        let by_hand = by_hand.chain(sizings.iter().filter_map(enough)).collect();
-        Self { survey, down, sizings, by_hand, notes }
+        format!(
+            "Counted: {running} running, {stopped} stopped{unknown}. For others: --postgresql-data DIR"
+        )
     }
 }
 
 /// The output of the command.
 #[derive(Debug, Serialize)]
 pub struct SizeOutput {
+    /// Whom the numbers count, and how others are told.
+    pub counted: String,
     pub pools: Vec<PoolSizing>,
     /// Servers that need no huge pages, or whose need is unknown, and why.
     pub not_counted: Vec<UncountedServer>,
@@ -69,32 +91,26 @@ columns! {
         page_size: PageSize = size,
         is_default: bool = survey.host.default_page_size() == Some(size),
         nr_hugepages: Pages = pool.map_or(Pages(0), |pool| pool.nr),
-        /// Those of them that are surplus.
-        #[serde(skip)]
-        surplus: Pages = pool.and_then(|pool| pool.surplus).unwrap_or_default(),
-        /// The recommended size of the pool; null if the need of an instance is unknown: any number may be too small.
         recommended_nr_hugepages: Option<Pages> = sizing.recommended,
         needed_in_all: Pages = sizing.total,
-        /// The most that the host can hold, as measured.
         capacity: Option<Pages> = sizing.capacity.map(|capacity| capacity.most),
-        /// The most that leaves --reserve-percent of memory to base pages.
         capacity_within_reserve: Option<Pages> = sizing.capacity.map(|capacity| capacity.within_reserve),
-        /// A clause on a recommended number beyond `capacity_within_reserve`; null for others.
         caution: Option<String> = caution(sizing),
         remains_for_base_pages: Option<Bytes> = sizing.remains,
         held_by_others: Pages = sizing.others,
-        /// Those of them that no service account holds, which are not in `needed_in_all`.
         held_by_strangers: Pages = sizing.strangers.pages,
-        /// Whose those are.
-        #[serde(skip)]
-        strangers: String = sizing.strangers.holder(),
         needs: Vec<PoolNeed> = sizing.needs.clone(),
         does_not_fit: Vec<Misfit> = sizing.misfits.clone(),
-        /// A clause on servers that do not run, which other outputs may not count.
-        #[serde(skip)]
-        by_stopped: Option<String> = sizing.by_stopped(),
-        /// The command that gives the pool the pages that servers lack.
         command: Option<String> = pool_step(survey, sizing).and_then(|step| step.command()),
+    } shown {
+        /// Those of them that are surplus.
+        surplus: Pages = pool.and_then(|pool| pool.surplus).unwrap_or_default(),
+        /// Whose those are.
+        strangers: String = sizing.strangers.holder(),
+        /// What frees them.
+        removal: Option<String> = sizing.strangers.removal(),
+        /// A clause on servers that do not run, which other outputs may not count.
+        by_stopped: Option<String> = sizing.by_stopped(),
     }
 }
 
@@ -108,18 +124,30 @@ pub struct UncountedServer {
 
 impl SizeOutput {
     pub fn new(host: &HostSizing, sessions: Option<u64>) -> Self {
-        let HostSizing { survey, down, sizings, .. } = host;
-        let mut notes = [&host.by_hand[..], &host.notes].concat();
-        notes.extend(survey.instances.iter().filter_map(Instance::note_on_size));
+        let HostSizing {
+            survey,
+            down,
+            sizings,
+            ..
+        } = host;
         let of_instances = survey.instances.iter().flat_map(|instance| &instance.notes);
-        let of_stopped = survey.host.stopped.iter().flat_map(|stopped| &stopped.notes);
-        notes.extend(survey.host.notes.iter().chain(of_instances).chain(of_stopped).cloned());
-        let (not_counted, mut said) = (not_counted(survey, down), Notes::default());
+        let of_stopped = survey.stopped.iter().flat_map(|stopped| &stopped.notes);
+        let notes = host.notes.iter().chain(&survey.notes);
+        let not_counted = not_counted(survey, down);
+        let mut said = Notes::default();
         // Why a need is unknown is said where it is not counted.
         let is_reason = |note: &str| not_counted.iter().any(|one| one.reason.contains(note));
-        notes.into_iter().filter(|note| !is_reason(note)).for_each(|note| said.add(note));
+        notes
+            .chain(of_instances)
+            .chain(of_stopped)
+            .filter(|note| !is_reason(note))
+            .for_each(|note| said.add(note));
         Self {
-            pools: sizings.iter().map(|sizing| PoolSizing::new(survey, sizing)).collect(),
+            counted: host.counted(),
+            pools: sizings
+                .iter()
+                .map(|sizing| PoolSizing::new(survey, sizing))
+                .collect(),
             not_counted,
             sessions: sessions.and_then(|sessions| SessionsOutput::new(host, sessions)),
             notes: said.into_vec(),
@@ -128,47 +156,85 @@ impl SizeOutput {
 }
 
 fn caution(sizing: &Sizing) -> Option<String> {
-    let (left, percent) = sizing.capacity?.leaves_less(sizing.recommended?, sizing.page_size)?;
-    Some(format!("it leaves {left} to base pages, less than {percent}% of memory"))
+    let (left, percent) = sizing
+        .capacity?
+        .leaves_less(sizing.recommended?, sizing.page_size)?;
+    Some(format!(
+        "it leaves {left} to base pages, less than {percent}% of memory"
+    ))
 }
 
 fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer> {
     let running = survey.instances.iter().filter_map(|instance| {
         let facts = &instance.status.facts;
-        let (reason, is_known) = match &facts.segment {
-            None => ("its shared memory could not be inspected: run this as root".into(), false),
-            Some(_) if let Pending::Refused(error) = &facts.pending => {
-                (format!("what its next start needs: its next start would fail: {error}"), false)
+        let (reason, is_known) = match &facts.pending {
+            _ if facts.segment.is_none() => (
+                "its shared memory could not be inspected: run this as root".into(),
+                false,
+            ),
+            Pending::Refused(error) => (
+                format!("what its next start needs: its next start would fail: {error}"),
+                false,
+            ),
+            Pending::Unknown => (
+                format!(
+                    "what its next start needs, which is unknown: {}",
+                    instance.notes.join("; ")
+                ),
+                false,
+            ),
+            _ if instance.need().pages > Pages(0) => return None,
+            _ if facts.requested.never_in_huge_pages() => (
+                "its kind of shared memory cannot be in huge pages".into(),
+                true,
+            ),
+            _ if facts.may_request_next() && facts.pool_state.pool.known().is_none() => {
+                (NO_POOL.into(), false)
             }
-            Some(_) if facts.pending == Pending::Unknown => {
-                (format!("what its next start needs, which is unknown: {}", instance.notes.join("; ")), false)
-            }
-            Some(_) if instance.need().pages > Pages(0) => return None,
-            Some(_) if facts.requested.never_in_huge_pages() => {
-                ("its kind of shared memory cannot be in huge pages".into(), true)
-            }
-            Some(_) if facts.may_request_next() && facts.pool_state.pool.known().is_none() => (NO_POOL.into(), false),
-            Some(_) => ("huge pages are turned off in its configuration".into(), true),
+            _ => (
+                "huge pages are turned off in its configuration".into(),
+                true,
+            ),
         };
-        Some(UncountedServer { instance: instance.id.name.clone(), kind: instance.id.kind(), reason, is_known })
+        Some(UncountedServer {
+            instance: instance.id.key().to_string(),
+            kind: instance.id.kind(),
+            reason,
+            is_known,
+        })
     });
     let down = down.iter().filter_map(|down| {
         let size = down.page_size.or(survey.host.default_page_size());
         let (why, is_known) = match &down.wants {
             // A pool that is not seen has no recommendation.
-            Wants::Pages(..) if size.is_none_or(|size| survey.host.pool(size).is_none()) => (NO_POOL.to_owned(), false),
+            Wants::Pages(..) if size.is_none_or(|size| survey.host.pool(size).is_none()) => {
+                (NO_POOL.to_owned(), false)
+            }
             Wants::Pages(..) => return None,
             Wants::None(why) => (why.to_string(), true),
             Wants::Unknown(why) => (why.clone(), false),
         };
-        Some(UncountedServer { instance: down.name.clone(), kind: down.kind.to_string(), reason: why, is_known })
+        Some(UncountedServer {
+            instance: down.key.to_string(),
+            kind: down.key.kind.clone(),
+            reason: match &down.remark {
+                Some(remark) => format!("{why} ({remark})"),
+                None => why,
+            },
+            is_known,
+        })
     });
-    let strangers = survey.host.strangers.first.iter().map(|one| UncountedServer {
-        instance: format!("{} (process {})", one.name, one.pid),
-        kind: "stranger".to_owned(),
-        reason: one.reason.clone(),
-        is_known: true,
-    });
+    let strangers = survey
+        .host
+        .strangers
+        .first
+        .iter()
+        .map(|one| UncountedServer {
+            instance: format!("{} (process {})", one.name, one.pid),
+            kind: "stranger".to_owned(),
+            reason: one.reason.clone(),
+            is_known: true,
+        });
     running.chain(down).chain(strangers).collect()
 }
 
@@ -194,19 +260,43 @@ pub struct SessionRow {
 impl SessionsOutput {
     fn new(host: &HostSizing, sessions: u64) -> Option<Self> {
         let survey = &host.survey;
-        let (base, huge) = (survey.host.base_page_size?, survey.host.default_page_size());
+        let base = survey.host.base_page_size?;
+        let huge = survey.host.default_page_size();
         let row = |instance: &String, shared_memory, own_per_session: Option<Bytes>| {
-            let own = Bytes(own_per_session.unwrap_or_default().0.saturating_mul(sessions));
+            let own = Bytes(
+                own_per_session
+                    .unwrap_or_default()
+                    .0
+                    .saturating_mul(sessions),
+            );
             let at = |size| own.saturating_add(tables(sessions, shared_memory, size));
-            let (instance, page_tables_base, page_tables_huge) = (instance.clone(), at(base), huge.map(at));
-            SessionRow { instance, shared_memory, own_per_session, page_tables_base, page_tables_huge }
+            SessionRow {
+                instance: instance.clone(),
+                shared_memory,
+                own_per_session,
+                page_tables_base: at(base),
+                page_tables_huge: huge.map(at),
+            }
         };
-        let of = |one: &Instance| Some(row(&one.id.name, one.status.facts.segment_size()?, one.memory.page_tables.min));
+        let of = |one: &Instance| {
+            Some(row(
+                &one.id.key().to_string(),
+                one.status.facts.segment_size()?,
+                one.memory.page_tables.min,
+            ))
+        };
         let running = survey.instances.iter().filter_map(of);
         let down = host.down.iter().filter_map(|down| match down.wants {
-            Wants::Pages(pages, _) => Some(row(&down.name, down.page_size.or(huge)?.times(pages), None)),
+            Wants::Pages(pages) => Some(row(
+                &down.key.to_string(),
+                down.page_size.or(huge)?.times(pages),
+                None,
+            )),
             _ => None,
         });
-        Some(Self { sessions, instances: running.chain(down).collect() })
+        Some(Self {
+            sessions,
+            instances: running.chain(down).collect(),
+        })
     }
 }

@@ -8,7 +8,7 @@
 -- PATH_PREFIX refuses an absolute path: use a directory below that prefix.
 -- It goes on from an installation or upgrade that ended early, and creates nothing if a name is in use by something else. An
 -- upgrade, with the same names and options, keeps the user, role, directory, synonyms and grants on the views. Grants on the
--- package to grantees other than HUGEPAGE_READER are removed.
+-- package are removed.
 -- At its end SQL*Plus has the default settings of SERVEROUTPUT, FEEDBACK, DEFINE and WHENEVER. uninstall-sql prints the
 -- script that removes everything.
 SET DEFINE OFF
@@ -59,14 +59,11 @@ BEGIN
        'HUGEPAGE_POOLS',
        'HUGEPAGE_INSTANCES',
        'HUGEPAGE_FINDINGS',
-       'HUGEPAGE_HISTORY',
        'HUGEPAGE_HOSTS',
        'HP_POOL', 'HP_POOL_T', 'HP_POOL_C',
        'HP_INSTANCE', 'HP_INSTANCE_T', 'HP_INSTANCE_C',
        'HP_FINDING', 'HP_FINDING_T', 'HP_FINDING_C',
-       'HP_START', 'HP_START_T', 'HP_START_C',
-       'HP_HOST', 'HP_HOST_T', 'HP_HOST_C',
-       'HUGEPAGE_CLUSTER'
+       'HP_HOST', 'HP_HOST_T', 'HP_HOST_C'
      );
   IF l_found > 0 THEN
     RAISE_APPLICATION_ERROR(-20700, 'The schema HUGEPAGE contains other objects: move or drop them first.');
@@ -86,15 +83,6 @@ BEGIN
      AND RTRIM(directory_path, '/') <> '/var/lib/hugepage-sidecar/oracle';
   IF l_found > 0 THEN
     RAISE_APPLICATION_ERROR(-20700, 'The directory HUGEPAGE_DIR is not /var/lib/hugepage-sidecar/oracle.');
-  END IF;
-  SELECT COUNT(*)
-    INTO l_found
-    FROM dba_synonyms
-   WHERE owner = 'PUBLIC'
-     AND table_owner <> 'HUGEPAGE'
-     AND synonym_name IN ('HUGEPAGE_ADVISOR', 'HUGEPAGE_STATUS', 'HUGEPAGE_POOLS', 'HUGEPAGE_INSTANCES', 'HUGEPAGE_FINDINGS', 'HUGEPAGE_HISTORY', 'HUGEPAGE_HOSTS');
-  IF l_found > 0 THEN
-    RAISE_APPLICATION_ERROR(-20700, 'Public synonyms with these names already exist: print the script with --no-synonyms.');
   END IF;
   SELECT COUNT(*) INTO l_found FROM dba_users WHERE username = 'HUGEPAGE';
   IF l_found = 0 THEN
@@ -116,6 +104,8 @@ PROMPT Creating the user HUGEPAGE, the role HUGEPAGE_READER and the directory HU
 DECLARE
   l_found PLS_INTEGER;
   l_identified VARCHAR2(100);
+  e_refused EXCEPTION;
+  PRAGMA EXCEPTION_INIT(e_refused, -1031);
 BEGIN
   SELECT COUNT(*) INTO l_found FROM dba_users WHERE username = 'HUGEPAGE';
   IF l_found = 0 THEN
@@ -134,6 +124,34 @@ BEGIN
   IF l_found = 0 THEN
     EXECUTE IMMEDIATE 'CREATE DIRECTORY HUGEPAGE_DIR AS ''/var/lib/hugepage-sidecar/oracle''';
   END IF;
+EXCEPTION
+  WHEN e_refused THEN
+    RAISE_APPLICATION_ERROR(
+      -20700, 'ORA-01031: let those who may (with Database Vault: DV_ACCTMGR) create the user, the role and the directory, see docs/oracle.md.'
+    );
+END;
+/
+
+PROMPT Taking WRITE on the directory from its creator
+
+DECLARE
+  l_by VARCHAR2(128) := USER;
+BEGIN
+  FOR l_privilege IN (
+    SELECT grantee, privilege
+      FROM dba_tab_privs
+     WHERE table_name = 'HUGEPAGE_DIR'
+       AND owner = 'SYS'
+       AND privilege IN ('EXECUTE', 'WRITE')
+       AND grantee <> 'SYS'
+  ) LOOP
+    -- Nobody can take a privilege from himself (ORA-01749).
+    IF l_privilege.grantee = l_by THEN
+      DBMS_OUTPUT.PUT_LINE('As SYS: REVOKE ' || l_privilege.privilege || ' ON DIRECTORY HUGEPAGE_DIR FROM ' || l_by || ';');
+    ELSE
+      EXECUTE IMMEDIATE 'REVOKE ' || l_privilege.privilege || ' ON DIRECTORY HUGEPAGE_DIR FROM "' || l_privilege.grantee || '"';
+    END IF;
+  END LOOP;
 END;
 /
 
@@ -176,7 +194,6 @@ BEGIN
          'HP_POOL', 'HP_POOL_T', 'HP_POOL_C',
          'HP_INSTANCE', 'HP_INSTANCE_T', 'HP_INSTANCE_C',
          'HP_FINDING', 'HP_FINDING_T', 'HP_FINDING_C',
-         'HP_START', 'HP_START_T', 'HP_START_C',
          'HP_HOST', 'HP_HOST_T', 'HP_HOST_C'
        )
      ORDER BY object_type
@@ -239,17 +256,17 @@ COMMENT ON COLUMN HUGEPAGE.hp_pool.format_version IS 'Version of the file format
 COMMENT ON COLUMN HUGEPAGE.hp_pool.snapshot_id IS 'ID of the snapshot: the same in all files.';
 COMMENT ON COLUMN HUGEPAGE.hp_pool.snapshot_utc IS 'When the snapshot was taken, UTC.';
 COMMENT ON COLUMN HUGEPAGE.hp_pool.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HUGEPAGE.hp_pool.page_size IS 'Page size in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.page_size IS 'Page size of the pool, in bytes.';
 COMMENT ON COLUMN HUGEPAGE.hp_pool.node IS 'NUMA node; NULL for the pool of the whole host.';
-COMMENT ON COLUMN HUGEPAGE.hp_pool.is_default IS 'Whether it is the pool of the default page size.';
-COMMENT ON COLUMN HUGEPAGE.hp_pool.nr_hugepages IS 'Pages in the pool, including surplus pages.';
-COMMENT ON COLUMN HUGEPAGE.hp_pool.free_hugepages IS 'Free pages, including reserved pages.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.is_default IS 'Whether mappings that ask for no size get this size.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.nr_hugepages IS 'Pages in the pool, surplus included.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.free_hugepages IS 'Free pages, reserved ones included.';
 COMMENT ON COLUMN HUGEPAGE.hp_pool.resv_hugepages IS 'Free pages that are reserved; NULL for a NUMA node, where the kernel does not count them.';
-COMMENT ON COLUMN HUGEPAGE.hp_pool.surplus_hugepages IS 'Surplus pages; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_pool.nr_overcommit_hugepages IS 'Maximum number of surplus pages; NULL for a NUMA node.';
-COMMENT ON COLUMN HUGEPAGE.hp_pool.available_hugepages IS 'Free pages that are not reserved; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_pool.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
-COMMENT ON COLUMN HUGEPAGE.hp_pool.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.surplus_hugepages IS 'Pages beyond the configured size, which the kernel frees after use.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.nr_overcommit_hugepages IS 'Surplus pages that the kernel may allocate; NULL for a NUMA node.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.available_hugepages IS 'Free pages that are not reserved.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.cgroup_limit IS 'The cgroup limit that leaves the least, in bytes; NULL if none is visible.';
+COMMENT ON COLUMN HUGEPAGE.hp_pool.cgroup_usage IS 'Usage that counts against cgroup_limit, in bytes.';
 
 CREATE TABLE HUGEPAGE.hp_instance (
   format_version NUMBER(20),
@@ -373,48 +390,48 @@ COMMENT ON COLUMN HUGEPAGE.hp_instance.snapshot_utc IS 'When the snapshot was ta
 COMMENT ON COLUMN HUGEPAGE.hp_instance.host_name IS 'Name of the host, from uname(2).';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.sid IS 'ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.verdict IS 'ok (as configured, also after a restart), notice, warning or critical.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.message IS 'The state in one sentence.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.hint IS 'What to do, in one sentence; NULL if nothing. If it does not fit, a sentence on where it is.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.verdict IS 'Ok (as configured, also after a restart), notice, warning or critical; unknown if the snapshot is older than three intervals.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.message IS 'The state, one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.hint IS 'What to do, and whom its number counts; NULL if nothing, and without the role DBA. If it does not fit, a sentence on where it is.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.landed_in IS 'Kind of pages that shared memory is in: hugetlb, thp, partial thp, base or unknown; of Oracle also mixed.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.mapping IS 'Name of the mapping in the kernel: anon_hugepage, zero, SYSV...; of Oracle that of the largest segment.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.page_size IS 'Page size of the mapping, in bytes; of a mixed SGA the huge page size.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit or unknown; NULL if it is as configured.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.shared_memory IS 'Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.base_page_bytes IS 'Part of the SGA in base pages, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.use_large_pages IS 'Parameter use_large_pages (PostgreSQL: huge_pages), as far as visible from outside; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.huge_page_size IS 'Huge page size that the instance uses, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.shared_memory IS 'Size of the main segment, in bytes; of Oracle of the whole SGA.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.huge_page_bytes IS 'Part of shared memory in huge pages, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.base_page_bytes IS 'Part of shared memory in base pages, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.use_large_pages IS 'Parameter use_large_pages (PostgreSQL: huge_pages), as far as visible from outside.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.huge_page_size IS 'The huge page size in effect, in bytes.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.memlock IS 'Max locked memory of the running instance (memlock), in bytes; NULL if unknown or unlimited.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.memlock_unlimited IS 'Whether memlock is unlimited; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.pages_needed IS 'Huge pages that the SGA needs; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.pages_missing IS 'Needed pages that are unavailable now; 0 if the whole SGA is in huge pages; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.nr_hugepages IS 'Pages in the pool of huge_page_size; NULL if unknown, also in the next four columns.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.free_hugepages IS 'Free pages of that pool, including reserved pages.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.resv_hugepages IS 'Free pages of that pool that are reserved.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.surplus_hugepages IS 'Surplus pages of that pool.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.available_hugepages IS 'Free pages of that pool that are not reserved.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.page_tables_host IS 'PageTables of the host, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.memlock_unlimited IS 'Whether memlock is unlimited.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.pages_needed IS 'Huge pages that the running segment has or would need.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.pages_missing IS 'Needed pages that are not available now; 0 in huge pages.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.nr_hugepages IS 'Pages in the pool of that page size, surplus included.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.free_hugepages IS 'Free pages, reserved ones included.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.resv_hugepages IS 'Free pages that are reserved.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.surplus_hugepages IS 'Pages beyond the configured size, which the kernel frees after use.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.available_hugepages IS 'Free pages that are not reserved.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.page_tables_host IS 'Page tables of the whole host, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if the kernel has none.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.restart_outlook IS 'What a start with the configuration on disk would get: hugetlb, base, fails or unknown; of Oracle also mixed.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.recommended_nr_hugepages IS 'Recommended size of the pool, in pages: what the server needs and all others that are seen have, never less than it has.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.pid IS 'Process ID of PMON (PostgreSQL: postmaster); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.started_utc IS 'When the instance started, UTC; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.processes IS 'Number of processes of the instance; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.pid IS 'Process id of PMON (PostgreSQL: postmaster).';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.home IS 'ORACLE_HOME (PostgreSQL: data directory).';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.started_utc IS 'When the instance started, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.processes IS 'Processes of the instance.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.page_tables_total IS 'Page tables of all processes of the server, in bytes.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.regression IS 'Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.version IS 'Version from the alert log or PG_VERSION.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.regression IS 'Whether the last start lost huge pages, which are still lost; N if no history of the server or of `watch` shows it.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.state IS 'running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.state IS 'State of the instance: running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_expected IS 'EXPECTED_PAGES of that start; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_allocated IS 'ALLOCATED_PAGES of that start; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1).';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_expected IS 'EXPECTED_PAGES of that start.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_allocated IS 'ALLOCATED_PAGES of that start.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.instance_host IS 'Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.';
 
@@ -472,123 +489,19 @@ COMMENT ON COLUMN HUGEPAGE.hp_finding.format_version IS 'Version of the file for
 COMMENT ON COLUMN HUGEPAGE.hp_finding.snapshot_id IS 'ID of the snapshot: the same in all files.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.snapshot_utc IS 'When the snapshot was taken, UTC.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.priority IS 'Priority; 1 is the most urgent.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.priority IS 'Order of the recommendations; 1 is the most urgent.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.kind IS 'Kind of the instance, as in hp_instance.dat; NULL for the host.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.sid IS 'SID of the instance, as in hp_instance.dat; NULL for the host.';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.severity IS 'Severity: ok, notice, warning or critical.';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits or cgroup.';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.setting IS 'Name of the setting, as in the file or command that sets it.';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.current_value IS 'Current value; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.recommended IS 'Recommended value; NULL if no possible value suffices.';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.command IS 'The complete command; NULL if there is none, or if it does not fit: hugepage-sidecar status has it.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.severity IS 'Severity of the recommendation: ok, notice, warning or critical.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.area IS 'Where the setting belongs: postgresql, kernel, boot, limits, cgroup or oracle.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.setting IS 'The setting to change, as in the file or command that sets it.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.current_value IS 'Its current value; NULL if none or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.recommended IS 'The recommended value; NULL if no possible value suffices.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.command IS 'The complete command; NULL if there is none, without the role DBA, or if it does not fit: hugepage-sidecar status has it.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
-COMMENT ON COLUMN HUGEPAGE.hp_finding.reason IS 'The reason in one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.saving IS 'Memory that it frees, in bytes; NULL if none or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_finding.reason IS 'The reason, with the numbers of this host.';
 COMMENT ON COLUMN HUGEPAGE.hp_finding.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
-
-CREATE TABLE HUGEPAGE.hp_start (
-  format_version NUMBER(20),
-  snapshot_id VARCHAR2(16),
-  snapshot_utc VARCHAR2(19),
-  host_name VARCHAR2(64),
-  kind VARCHAR2(10),
-  sid VARCHAR2(64),
-  home VARCHAR2(160),
-  started_utc VARCHAR2(19),
-  started_in_log VARCHAR2(40),
-  is_current VARCHAR2(1),
-  landed_in VARCHAR2(11),
-  page_size NUMBER(20),
-  huge_page_bytes NUMBER(20),
-  landed_since VARCHAR2(40),
-  regression VARCHAR2(1),
-  regression_detail VARCHAR2(120),
-  failed VARCHAR2(1),
-  version VARCHAR2(20),
-  use_large_pages VARCHAR2(10),
-  sga_max_size NUMBER(20),
-  memory_target NUMBER(20),
-  pga_aggregate_target NUMBER(20),
-  pga_aggregate_limit NUMBER(20),
-  available_pages NUMBER(20),
-  expected_pages NUMBER(20),
-  allocated_pages NUMBER(20),
-  memlock NUMBER(20),
-  errors VARCHAR2(200),
-  instance_host VARCHAR2(64)
-)
-ORGANIZATION EXTERNAL (
-  TYPE ORACLE_LOADER
-  DEFAULT DIRECTORY HUGEPAGE_DIR
-  ACCESS PARAMETERS (
-    RECORDS DELIMITED BY NEWLINE CHARACTERSET US7ASCII SKIP 1 NOBADFILE NODISCARDFILE NOLOGFILE
-    FIELDS TERMINATED BY '|' MISSING FIELD VALUES ARE NULL (
-      format_version CHAR(20),
-      snapshot_id CHAR(16),
-      snapshot_utc CHAR(19),
-      host_name CHAR(64),
-      kind CHAR(10),
-      sid CHAR(64),
-      home CHAR(160),
-      started_utc CHAR(19),
-      started_in_log CHAR(40),
-      is_current CHAR(1),
-      landed_in CHAR(11),
-      page_size CHAR(20),
-      huge_page_bytes CHAR(20),
-      landed_since CHAR(40),
-      regression CHAR(1),
-      regression_detail CHAR(120),
-      failed CHAR(1),
-      version CHAR(20),
-      use_large_pages CHAR(10),
-      sga_max_size CHAR(20),
-      memory_target CHAR(20),
-      pga_aggregate_target CHAR(20),
-      pga_aggregate_limit CHAR(20),
-      available_pages CHAR(20),
-      expected_pages CHAR(20),
-      allocated_pages CHAR(20),
-      memlock CHAR(20),
-      errors CHAR(200),
-      instance_host CHAR(64)
-    )
-  )
-  LOCATION ('hp_start.dat')
-)
-REJECT LIMIT 0
-NOPARALLEL;
-
-COMMENT ON TABLE HUGEPAGE.hp_start IS 'Starts of the Oracle instances in their alert logs, the oldest first: one row per start.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.format_version IS 'Version of the file format: 1.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.snapshot_id IS 'ID of the snapshot: the same in all files.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.snapshot_utc IS 'When the snapshot was taken, UTC.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HUGEPAGE.hp_start.kind IS 'Kind of the instance, as in hp_instance.dat.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.sid IS 'SID of the instance, as in hp_instance.dat.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.home IS 'ORACLE_HOME of the instance.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.started_utc IS 'When the instance started, UTC; NULL if the log does not show the time zone (up to 12.1 the text does not).';
-COMMENT ON COLUMN HUGEPAGE.hp_start.started_in_log IS 'The same as the log has it.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.is_current IS 'Whether it is the start of what runs now.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.landed_in IS 'hugetlb (all in huge pages), mixed, base, or unknown: what the log shows of the SGA.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.landed_since IS 'The first of the starts without interruption that landed in the same pages, as the log has its time.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.regression IS 'Whether the start lost huge pages against the last one before it whose pages are known.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if nothing.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.failed IS 'Whether the start failed.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.version IS 'Version from the log; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.use_large_pages IS 'use_large_pages of that start; NULL if the log does not show it.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.sga_max_size IS 'SGA_MAX_SIZE or SGA_TARGET of that start, the larger one; NULL if the log does not show it, also in the next three columns.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.memory_target IS 'MEMORY_TARGET of that start.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.pga_aggregate_target IS 'PGA_AGGREGATE_TARGET of that start.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.pga_aggregate_limit IS 'PGA_AGGREGATE_LIMIT of that start.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.available_pages IS 'AVAILABLE_PAGES of page_size, or of the only huge page size; NULL if the log does not show it, also in the next two columns.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.expected_pages IS 'EXPECTED_PAGES.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.allocated_pages IS 'ALLOCATED_PAGES.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.memlock IS 'Memlock limit in the log, in bytes; NULL if unknown or unlimited.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.errors IS 'ERROR(s) of the table and errors of that start, separated by semicolons; NULL if there are none.';
-COMMENT ON COLUMN HUGEPAGE.hp_start.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
 
 CREATE TABLE HUGEPAGE.hp_host (
   format_version NUMBER(20),
@@ -598,7 +511,6 @@ CREATE TABLE HUGEPAGE.hp_host (
   pool_count NUMBER(20),
   instance_count NUMBER(20),
   finding_count NUMBER(20),
-  start_count NUMBER(20),
   interval_seconds NUMBER(20),
   sidecar_version VARCHAR2(30),
   verdict VARCHAR2(8),
@@ -626,7 +538,6 @@ ORGANIZATION EXTERNAL (
       pool_count CHAR(20),
       instance_count CHAR(20),
       finding_count CHAR(20),
-      start_count CHAR(20),
       interval_seconds CHAR(20),
       sidecar_version CHAR(30),
       verdict CHAR(8),
@@ -655,19 +566,18 @@ COMMENT ON COLUMN HUGEPAGE.hp_host.host_name IS 'Name of the host, from uname(2)
 COMMENT ON COLUMN HUGEPAGE.hp_host.pool_count IS 'Number of records in hp_pool.dat.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.instance_count IS 'Number of records in hp_instance.dat.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.finding_count IS 'Number of records in hp_finding.dat.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.start_count IS 'Number of records in hp_start.dat.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.interval_seconds IS 'Seconds until the next snapshot; NULL if this one was taken manually.';
 COMMENT ON COLUMN HUGEPAGE.hp_host.sidecar_version IS 'Version of hugepage-sidecar.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.memory_total IS 'MemTotal in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.memory_available IS 'MemAvailable in bytes; NULL if unknown (before Linux 3.14).';
-COMMENT ON COLUMN HUGEPAGE.hp_host.page_tables_host IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.huge_page_size IS 'Default huge page size in bytes; NULL if the kernel has none.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.hugetlb IS 'Memory in huge page pools of all sizes, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.recommended_nr_hugepages IS 'Recommended pool of the default size for all instances, in pages; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.hugetlb_shm_group IS 'ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hp_host.kernel IS 'Kernel release, from uname(2); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none; unknown if the snapshot is older than three intervals.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.memory_total IS 'Memory of the host, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.memory_available IS 'MemAvailable, in bytes; NULL if unknown (before Linux 3.14).';
+COMMENT ON COLUMN HUGEPAGE.hp_host.page_tables_host IS 'Page tables of the whole host, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.huge_page_size IS 'Default huge page size, in bytes; NULL if the kernel has none.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.hugetlb IS 'Memory in huge page pools of all sizes, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.recommended_nr_hugepages IS 'Recommended pool of the default size for all instances, in pages.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if the kernel has none.';
+COMMENT ON COLUMN HUGEPAGE.hp_host.hugetlb_shm_group IS 'ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group).';
+COMMENT ON COLUMN HUGEPAGE.hp_host.kernel IS 'Kernel release, from uname(2).';
 COMMENT ON COLUMN HUGEPAGE.hp_host.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
 
 PROMPT Creating the types
@@ -778,43 +688,6 @@ CREATE OR REPLACE TYPE HUGEPAGE.hp_finding_t AS OBJECT (
 CREATE OR REPLACE TYPE HUGEPAGE.hp_finding_c AS TABLE OF HUGEPAGE.hp_finding_t;
 /
 
-CREATE OR REPLACE TYPE HUGEPAGE.hp_start_t AS OBJECT (
-  format_version NUMBER(20),
-  snapshot_id VARCHAR2(16),
-  snapshot_utc VARCHAR2(19),
-  host_name VARCHAR2(64),
-  kind VARCHAR2(10),
-  sid VARCHAR2(64),
-  home VARCHAR2(160),
-  started_utc VARCHAR2(19),
-  started_in_log VARCHAR2(40),
-  is_current VARCHAR2(1),
-  landed_in VARCHAR2(11),
-  page_size NUMBER(20),
-  huge_page_bytes NUMBER(20),
-  landed_since VARCHAR2(40),
-  regression VARCHAR2(1),
-  regression_detail VARCHAR2(120),
-  failed VARCHAR2(1),
-  version VARCHAR2(20),
-  use_large_pages VARCHAR2(10),
-  sga_max_size NUMBER(20),
-  memory_target NUMBER(20),
-  pga_aggregate_target NUMBER(20),
-  pga_aggregate_limit NUMBER(20),
-  available_pages NUMBER(20),
-  expected_pages NUMBER(20),
-  allocated_pages NUMBER(20),
-  memlock NUMBER(20),
-  errors VARCHAR2(200),
-  instance_host VARCHAR2(64),
-  consistent VARCHAR2(1)
-);
-/
-
-CREATE OR REPLACE TYPE HUGEPAGE.hp_start_c AS TABLE OF HUGEPAGE.hp_start_t;
-/
-
 CREATE OR REPLACE TYPE HUGEPAGE.hp_host_t AS OBJECT (
   format_version NUMBER(20),
   snapshot_id VARCHAR2(16),
@@ -823,7 +696,6 @@ CREATE OR REPLACE TYPE HUGEPAGE.hp_host_t AS OBJECT (
   pool_count NUMBER(20),
   instance_count NUMBER(20),
   finding_count NUMBER(20),
-  start_count NUMBER(20),
   interval_seconds NUMBER(20),
   sidecar_version VARCHAR2(30),
   verdict VARCHAR2(8),
@@ -859,9 +731,6 @@ CREATE OR REPLACE PACKAGE HUGEPAGE.hugepage_advisor AUTHID DEFINER AS
   -- The records of hp_finding.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
   FUNCTION findings(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_finding_c PIPELINED;
 
-  -- The records of hp_start.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
-  FUNCTION starts(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_start_c PIPELINED;
-
   -- The records of hp_host.dat: p_route is FILE (by UTL_FILE) or TABLE (by the external table).
   FUNCTION hosts(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_host_c PIPELINED;
 
@@ -877,9 +746,6 @@ CREATE OR REPLACE PACKAGE HUGEPAGE.hugepage_advisor AUTHID DEFINER AS
   -- One line for a monitoring system about an instance (by default this one). It begins with OK, NOTICE, WARNING, CRITICAL
   -- or UNKNOWN.
   FUNCTION check_instance(p_sid IN VARCHAR2 DEFAULT NULL) RETURN VARCHAR2;
-
-  -- Recommendations for the host and for one instance (by default all).
-  FUNCTION recommendations(p_sid IN VARCHAR2 DEFAULT NULL) RETURN hp_finding_c PIPELINED;
 END hugepage_advisor;
 /
 SHOW ERRORS
@@ -887,13 +753,13 @@ SHOW ERRORS
 CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
   -- The files are replaced one after the other: a read in between is repeated.
   c_attempts CONSTANT PLS_INTEGER := 20;
+  c_stale CONSTANT VARCHAR2(60) := 'The last snapshot of hugepage-sidecar is stale.';
   TYPE lines_t IS TABLE OF VARCHAR2(1024);
 
   TYPE snapshot_t IS RECORD (
     pools hp_pool_c,
     instances hp_instance_c,
     findings hp_finding_c,
-    starts hp_start_c,
     hosts hp_host_c,
     consistent VARCHAR2(1)
   );
@@ -1172,88 +1038,6 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN l_rows;
   END findings_in_table;
 
-  FUNCTION starts_in_file RETURN hp_start_c IS
-    l_lines lines_t := read_lines('hp_start.dat');
-    l_rows hp_start_c := hp_start_c();
-  BEGIN
-    FOR i IN 1 .. l_lines.COUNT LOOP
-      l_rows.EXTEND;
-      l_rows(l_rows.COUNT) := hp_start_t(
-        TO_NUMBER(field(l_lines(i), 1)),
-        field(l_lines(i), 2),
-        field(l_lines(i), 3),
-        field(l_lines(i), 4),
-        field(l_lines(i), 5),
-        field(l_lines(i), 6),
-        field(l_lines(i), 7),
-        field(l_lines(i), 8),
-        field(l_lines(i), 9),
-        field(l_lines(i), 10),
-        field(l_lines(i), 11),
-        TO_NUMBER(field(l_lines(i), 12)),
-        TO_NUMBER(field(l_lines(i), 13)),
-        field(l_lines(i), 14),
-        field(l_lines(i), 15),
-        field(l_lines(i), 16),
-        field(l_lines(i), 17),
-        field(l_lines(i), 18),
-        field(l_lines(i), 19),
-        TO_NUMBER(field(l_lines(i), 20)),
-        TO_NUMBER(field(l_lines(i), 21)),
-        TO_NUMBER(field(l_lines(i), 22)),
-        TO_NUMBER(field(l_lines(i), 23)),
-        TO_NUMBER(field(l_lines(i), 24)),
-        TO_NUMBER(field(l_lines(i), 25)),
-        TO_NUMBER(field(l_lines(i), 26)),
-        TO_NUMBER(field(l_lines(i), 27)),
-        field(l_lines(i), 28),
-        field(l_lines(i), 29),
-        NULL
-      );
-    END LOOP;
-    RETURN l_rows;
-  END starts_in_file;
-
-  FUNCTION starts_in_table RETURN hp_start_c IS
-    l_rows hp_start_c;
-  BEGIN
-    SELECT hp_start_t(
-        t.format_version,
-        t.snapshot_id,
-        t.snapshot_utc,
-        t.host_name,
-        t.kind,
-        t.sid,
-        t.home,
-        t.started_utc,
-        t.started_in_log,
-        t.is_current,
-        t.landed_in,
-        t.page_size,
-        t.huge_page_bytes,
-        t.landed_since,
-        t.regression,
-        t.regression_detail,
-        t.failed,
-        t.version,
-        t.use_large_pages,
-        t.sga_max_size,
-        t.memory_target,
-        t.pga_aggregate_target,
-        t.pga_aggregate_limit,
-        t.available_pages,
-        t.expected_pages,
-        t.allocated_pages,
-        t.memlock,
-        t.errors,
-        t.instance_host,
-        NULL
-      )
-      BULK COLLECT INTO l_rows
-      FROM hp_start t;
-    RETURN l_rows;
-  END starts_in_table;
-
   FUNCTION hosts_in_file RETURN hp_host_c IS
     l_lines lines_t := read_lines('hp_host.dat');
     l_rows hp_host_c := hp_host_c();
@@ -1269,19 +1053,18 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         TO_NUMBER(field(l_lines(i), 6)),
         TO_NUMBER(field(l_lines(i), 7)),
         TO_NUMBER(field(l_lines(i), 8)),
-        TO_NUMBER(field(l_lines(i), 9)),
+        field(l_lines(i), 9),
         field(l_lines(i), 10),
-        field(l_lines(i), 11),
+        TO_NUMBER(field(l_lines(i), 11)),
         TO_NUMBER(field(l_lines(i), 12)),
         TO_NUMBER(field(l_lines(i), 13)),
         TO_NUMBER(field(l_lines(i), 14)),
         TO_NUMBER(field(l_lines(i), 15)),
         TO_NUMBER(field(l_lines(i), 16)),
-        TO_NUMBER(field(l_lines(i), 17)),
-        field(l_lines(i), 18),
-        TO_NUMBER(field(l_lines(i), 19)),
+        field(l_lines(i), 17),
+        TO_NUMBER(field(l_lines(i), 18)),
+        field(l_lines(i), 19),
         field(l_lines(i), 20),
-        field(l_lines(i), 21),
         NULL
       );
     END LOOP;
@@ -1299,7 +1082,6 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         t.pool_count,
         t.instance_count,
         t.finding_count,
-        t.start_count,
         t.interval_seconds,
         t.sidecar_version,
         t.verdict,
@@ -1326,7 +1108,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     l_host hp_host_t;
   BEGIN
     IF p_snapshot.hosts.COUNT = 0 THEN
-      l_records := p_snapshot.pools.COUNT + p_snapshot.instances.COUNT + p_snapshot.findings.COUNT + p_snapshot.starts.COUNT;
+      l_records := p_snapshot.pools.COUNT + p_snapshot.instances.COUNT + p_snapshot.findings.COUNT;
       RETURN CASE WHEN l_records = 0 THEN 'Y' ELSE 'N' END;
     END IF;
     l_host := p_snapshot.hosts(1);
@@ -1354,16 +1136,29 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         RETURN 'N';
       END IF;
     END LOOP;
-    IF NVL(l_host.start_count, -1) <> p_snapshot.starts.COUNT THEN
-      RETURN 'N';
-    END IF;
-    FOR i IN 1 .. p_snapshot.starts.COUNT LOOP
-      IF NVL(p_snapshot.starts(i).snapshot_id, '-') <> l_host.snapshot_id THEN
-        RETURN 'N';
-      END IF;
-    END LOOP;
     RETURN 'Y';
   END consistency;
+
+  FUNCTION age_seconds(p_snapshot_utc IN VARCHAR2) RETURN NUMBER IS
+    l_now DATE := CAST(SYS_EXTRACT_UTC(SYSTIMESTAMP) AS DATE);
+  BEGIN
+    RETURN ROUND((l_now - TO_DATE(p_snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN')) * 86400);
+  END age_seconds;
+
+  -- Y if there is no snapshot, or if it is older than p_seconds or, if that is NULL, than three intervals of the sidecar.
+  FUNCTION staleness(p_snapshot IN snapshot_t, p_seconds IN NUMBER) RETURN VARCHAR2 IS
+    l_host hp_host_t;
+  BEGIN
+    IF p_snapshot.hosts.COUNT = 0 THEN
+      RETURN 'Y';
+    END IF;
+    l_host := p_snapshot.hosts(1);
+    -- A snapshot from the future is stale, too: the clock was set back.
+    IF ABS(age_seconds(l_host.snapshot_utc)) <= NVL(p_seconds, NVL(3 * l_host.interval_seconds, 300)) THEN
+      RETURN 'N';
+    END IF;
+    RETURN 'Y';
+  END staleness;
 
   FUNCTION snapshot(p_route IN VARCHAR2) RETURN snapshot_t IS
     l_snapshot snapshot_t;
@@ -1373,13 +1168,11 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
         l_snapshot.pools := pools_in_table();
         l_snapshot.instances := instances_in_table();
         l_snapshot.findings := findings_in_table();
-        l_snapshot.starts := starts_in_table();
         l_snapshot.hosts := hosts_in_table();
       ELSE
         l_snapshot.pools := pools_in_file();
         l_snapshot.instances := instances_in_file();
         l_snapshot.findings := findings_in_file();
-        l_snapshot.starts := starts_in_file();
         l_snapshot.hosts := hosts_in_file();
       END IF;
       l_snapshot.consistent := consistency(l_snapshot);
@@ -1404,11 +1197,18 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
   FUNCTION instances(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_instance_c PIPELINED IS
     l_snapshot snapshot_t;
     l_row hp_instance_t;
+    l_stale VARCHAR2(1);
   BEGIN
     l_snapshot := snapshot(p_route);
+    l_stale := staleness(l_snapshot, NULL);
     FOR i IN 1 .. l_snapshot.instances.COUNT LOOP
       l_row := l_snapshot.instances(i);
       l_row.consistent := l_snapshot.consistent;
+      IF l_stale = 'Y' THEN
+        l_row.verdict := 'unknown';
+        l_row.message := c_stale;
+        l_row.hint := NULL;
+      END IF;
       PIPE ROW (l_row);
     END LOOP;
     RETURN;
@@ -1427,37 +1227,23 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     RETURN;
   END findings;
 
-  FUNCTION starts(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_start_c PIPELINED IS
-    l_snapshot snapshot_t;
-    l_row hp_start_t;
-  BEGIN
-    l_snapshot := snapshot(p_route);
-    FOR i IN 1 .. l_snapshot.starts.COUNT LOOP
-      l_row := l_snapshot.starts(i);
-      l_row.consistent := l_snapshot.consistent;
-      PIPE ROW (l_row);
-    END LOOP;
-    RETURN;
-  END starts;
-
   FUNCTION hosts(p_route IN VARCHAR2 DEFAULT 'FILE') RETURN hp_host_c PIPELINED IS
     l_snapshot snapshot_t;
     l_row hp_host_t;
+    l_stale VARCHAR2(1);
   BEGIN
     l_snapshot := snapshot(p_route);
+    l_stale := staleness(l_snapshot, NULL);
     FOR i IN 1 .. l_snapshot.hosts.COUNT LOOP
       l_row := l_snapshot.hosts(i);
       l_row.consistent := l_snapshot.consistent;
+      IF l_stale = 'Y' THEN
+        l_row.verdict := 'unknown';
+      END IF;
       PIPE ROW (l_row);
     END LOOP;
     RETURN;
   END hosts;
-
-  FUNCTION age_seconds(p_snapshot_utc IN VARCHAR2) RETURN NUMBER IS
-    l_now DATE := CAST(SYS_EXTRACT_UTC(SYSTIMESTAMP) AS DATE);
-  BEGIN
-    RETURN ROUND((l_now - TO_DATE(p_snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN')) * 86400);
-  END age_seconds;
 
   FUNCTION first_label(p_host_name IN VARCHAR2) RETURN VARCHAR2 IS
   BEGIN
@@ -1473,20 +1259,6 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     END IF;
     RETURN 'N';
   END this_instance;
-
-  FUNCTION staleness(p_snapshot IN snapshot_t, p_seconds IN NUMBER) RETURN VARCHAR2 IS
-    l_host hp_host_t;
-  BEGIN
-    IF p_snapshot.hosts.COUNT = 0 THEN
-      RETURN 'Y';
-    END IF;
-    l_host := p_snapshot.hosts(1);
-    -- A snapshot from the future is stale, too: the clock was set back.
-    IF ABS(age_seconds(l_host.snapshot_utc)) <= NVL(p_seconds, NVL(3 * l_host.interval_seconds, 300)) THEN
-      RETURN 'N';
-    END IF;
-    RETURN 'Y';
-  END staleness;
 
   FUNCTION is_stale(p_seconds IN NUMBER DEFAULT NULL) RETURN VARCHAR2 IS
     l_snapshot snapshot_t;
@@ -1505,7 +1277,7 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
   BEGIN
     l_snapshot := snapshot('FILE');
     IF staleness(l_snapshot, NULL) = 'Y' THEN
-      RETURN 'UNKNOWN: the last snapshot of hugepage-sidecar is stale.';
+      RETURN 'UNKNOWN: ' || c_stale;
     END IF;
     FOR i IN 1 .. l_snapshot.instances.COUNT LOOP
       l_row := l_snapshot.instances(i);
@@ -1525,21 +1297,6 @@ CREATE OR REPLACE PACKAGE BODY HUGEPAGE.hugepage_advisor AS
     WHEN OTHERS THEN
       RETURN 'UNKNOWN: ' || SQLERRM;
   END check_instance;
-
-  FUNCTION recommendations(p_sid IN VARCHAR2 DEFAULT NULL) RETURN hp_finding_c PIPELINED IS
-    l_snapshot snapshot_t;
-    l_row hp_finding_t;
-  BEGIN
-    l_snapshot := snapshot('FILE');
-    FOR i IN 1 .. l_snapshot.findings.COUNT LOOP
-      l_row := l_snapshot.findings(i);
-      IF p_sid IS NULL OR l_row.sid IS NULL OR UPPER(l_row.sid) = UPPER(p_sid) THEN
-        l_row.consistent := l_snapshot.consistent;
-        PIPE ROW (l_row);
-      END IF;
-    END LOOP;
-    RETURN;
-  END recommendations;
 END hugepage_advisor;
 /
 SHOW ERRORS
@@ -1557,7 +1314,7 @@ SELECT
   r.kind AS kind,
   r.verdict AS verdict,
   r.message AS message,
-  r.hint AS hint,
+  CASE WHEN EXISTS (SELECT 1 FROM session_roles WHERE role = 'DBA') THEN r.hint END AS hint,
   r.sga_in_huge_pages AS sga_in_huge_pages,
   r.landed_in AS landed_in,
   r.mapping AS mapping,
@@ -1599,7 +1356,7 @@ SELECT
   r.last_start_allocated AS last_start_allocated,
   r.last_start_errors AS last_start_errors,
   r.instance_host AS instance_host
-FROM TABLE(HUGEPAGE.hugepage_advisor.instances('FILE')) r
+FROM TABLE(HUGEPAGE.hugepage_advisor.instances()) r
 WHERE r.kind <> 'postgresql';
 
 COMMENT ON TABLE HUGEPAGE.hugepage_status IS 'Huge pages of the Oracle instances of this host: one row per instance.';
@@ -1610,48 +1367,48 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_status.this_instance IS 'Y for the instance 
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.host_name IS 'Name of the host, from uname(2).';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.verdict IS 'ok (as configured, also after a restart), notice, warning or critical.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.message IS 'The state in one sentence.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.hint IS 'What to do, in one sentence; NULL if nothing. If it does not fit, a sentence on where it is.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.verdict IS 'Ok (as configured, also after a restart), notice, warning or critical; unknown if the snapshot is older than three intervals.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.message IS 'The state, one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.hint IS 'What to do, and whom its number counts; NULL if nothing, and without the role DBA. If it does not fit, a sentence on where it is.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.landed_in IS 'Kind of pages that shared memory is in: hugetlb, thp, partial thp, base or unknown; of Oracle also mixed.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.mapping IS 'Name of the mapping in the kernel: anon_hugepage, zero, SYSV...; of Oracle that of the largest segment.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_size IS 'Page size of the mapping, in bytes; of a mixed SGA the huge page size.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit or unknown; NULL if it is as configured.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.shared_memory IS 'Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.base_page_bytes IS 'Part of the SGA in base pages, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.use_large_pages IS 'Parameter use_large_pages (PostgreSQL: huge_pages), as far as visible from outside; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.huge_page_size IS 'Huge page size that the instance uses, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.shared_memory IS 'Size of the main segment, in bytes; of Oracle of the whole SGA.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.huge_page_bytes IS 'Part of shared memory in huge pages, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.base_page_bytes IS 'Part of shared memory in base pages, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.use_large_pages IS 'Parameter use_large_pages (PostgreSQL: huge_pages), as far as visible from outside.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.huge_page_size IS 'The huge page size in effect, in bytes.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.memlock IS 'Max locked memory of the running instance (memlock), in bytes; NULL if unknown or unlimited.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.memlock_unlimited IS 'Whether memlock is unlimited; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.pages_needed IS 'Huge pages that the SGA needs; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.pages_missing IS 'Needed pages that are unavailable now; 0 if the whole SGA is in huge pages; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.nr_hugepages IS 'Pages in the pool of huge_page_size; NULL if unknown, also in the next four columns.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.free_hugepages IS 'Free pages of that pool, including reserved pages.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.resv_hugepages IS 'Free pages of that pool that are reserved.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.surplus_hugepages IS 'Surplus pages of that pool.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.available_hugepages IS 'Free pages of that pool that are not reserved.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_tables_host IS 'PageTables of the host, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.memlock_unlimited IS 'Whether memlock is unlimited.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.pages_needed IS 'Huge pages that the running segment has or would need.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.pages_missing IS 'Needed pages that are not available now; 0 in huge pages.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.nr_hugepages IS 'Pages in the pool of that page size, surplus included.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.free_hugepages IS 'Free pages, reserved ones included.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.resv_hugepages IS 'Free pages that are reserved.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.surplus_hugepages IS 'Pages beyond the configured size, which the kernel frees after use.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.available_hugepages IS 'Free pages that are not reserved.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_tables_host IS 'Page tables of the whole host, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if the kernel has none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.restart_outlook IS 'What a start with the configuration on disk would get: hugetlb, base, fails or unknown; of Oracle also mixed.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.recommended_nr_hugepages IS 'Recommended size of the pool, in pages: what the server needs and all others that are seen have, never less than it has.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.pid IS 'Process ID of PMON (PostgreSQL: postmaster); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.started_utc IS 'When the instance started, UTC; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.processes IS 'Number of processes of the instance; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.pid IS 'Process id of PMON (PostgreSQL: postmaster).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.home IS 'ORACLE_HOME (PostgreSQL: data directory).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.started_utc IS 'When the instance started, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.processes IS 'Processes of the instance.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.page_tables_total IS 'Page tables of all processes of the server, in bytes.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.regression IS 'Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.version IS 'Version from the alert log or PG_VERSION.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.regression IS 'Whether the last start lost huge pages, which are still lost; N if no history of the server or of `watch` shows it.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.state IS 'running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.state IS 'State of the instance: running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_expected IS 'EXPECTED_PAGES of that start; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_allocated IS 'ALLOCATED_PAGES of that start; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_expected IS 'EXPECTED_PAGES of that start.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_allocated IS 'ALLOCATED_PAGES of that start.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.instance_host IS 'Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.';
 
@@ -1672,24 +1429,24 @@ SELECT
   r.available_hugepages AS available_hugepages,
   r.cgroup_limit AS cgroup_limit,
   r.cgroup_usage AS cgroup_usage
-FROM TABLE(HUGEPAGE.hugepage_advisor.pools('FILE')) r;
+FROM TABLE(HUGEPAGE.hugepage_advisor.pools()) r;
 
 COMMENT ON TABLE HUGEPAGE.hugepage_pools IS 'Pools of huge pages of this host: one row per page size, and one per NUMA node.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.snapshot_utc IS 'When the snapshot was taken, UTC.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.age_seconds IS 'Age of the snapshot in seconds.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_pools.page_size IS 'Page size in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.page_size IS 'Page size of the pool, in bytes.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.node IS 'NUMA node; NULL for the pool of the whole host.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_pools.is_default IS 'Whether it is the pool of the default page size.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_pools.nr_hugepages IS 'Pages in the pool, including surplus pages.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_pools.free_hugepages IS 'Free pages, including reserved pages.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.is_default IS 'Whether mappings that ask for no size get this size.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.nr_hugepages IS 'Pages in the pool, surplus included.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.free_hugepages IS 'Free pages, reserved ones included.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_pools.resv_hugepages IS 'Free pages that are reserved; NULL for a NUMA node, where the kernel does not count them.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_pools.surplus_hugepages IS 'Surplus pages; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_pools.nr_overcommit_hugepages IS 'Maximum number of surplus pages; NULL for a NUMA node.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_pools.available_hugepages IS 'Free pages that are not reserved; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_pools.cgroup_limit IS 'The cgroup limit with the least free space, as visible to the sidecar, in bytes; NULL if there is none.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_pools.cgroup_usage IS 'Current usage of that limit in bytes; NULL if there is none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.surplus_hugepages IS 'Pages beyond the configured size, which the kernel frees after use.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.nr_overcommit_hugepages IS 'Surplus pages that the kernel may allocate; NULL for a NUMA node.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.available_hugepages IS 'Free pages that are not reserved.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.cgroup_limit IS 'The cgroup limit that leaves the least, in bytes; NULL if none is visible.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_pools.cgroup_usage IS 'Usage that counts against cgroup_limit, in bytes.';
 
 CREATE OR REPLACE VIEW HUGEPAGE.hugepage_instances AS
 SELECT
@@ -1702,7 +1459,7 @@ SELECT
   r.kind AS kind,
   r.verdict AS verdict,
   r.message AS message,
-  r.hint AS hint,
+  CASE WHEN EXISTS (SELECT 1 FROM session_roles WHERE role = 'DBA') THEN r.hint END AS hint,
   r.sga_in_huge_pages AS sga_in_huge_pages,
   r.landed_in AS landed_in,
   r.mapping AS mapping,
@@ -1744,7 +1501,7 @@ SELECT
   r.last_start_allocated AS last_start_allocated,
   r.last_start_errors AS last_start_errors,
   r.instance_host AS instance_host
-FROM TABLE(HUGEPAGE.hugepage_advisor.instances('FILE')) r;
+FROM TABLE(HUGEPAGE.hugepage_advisor.instances()) r;
 
 COMMENT ON TABLE HUGEPAGE.hugepage_instances IS 'Huge pages of all instances of this host, including PostgreSQL servers: one row per instance.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.sid IS 'ORACLE_SID of an Oracle instance; data directory of a PostgreSQL server, truncated to 64 (home has the full path).';
@@ -1754,48 +1511,48 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_instances.this_instance IS 'Y for the instan
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.host_name IS 'Name of the host, from uname(2).';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.kind IS 'Kind of instance: oracle (a database), asm, mgmtdb, apx, ios, or postgresql.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.verdict IS 'ok (as configured, also after a restart), notice, warning or critical.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.message IS 'The state in one sentence.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.hint IS 'What to do, in one sentence; NULL if nothing. If it does not fit, a sentence on where it is.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.landed_in IS 'hugetlb (all in huge pages), mixed, thp, partial thp, base, or unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.mapping IS 'Name of the mapping of the largest segment; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.verdict IS 'Ok (as configured, also after a restart), notice, warning or critical; unknown if the snapshot is older than three intervals.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.message IS 'The state, one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.hint IS 'What to do, and whom its number counts; NULL if nothing, and without the role DBA. If it does not fit, a sentence on where it is.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.sga_in_huge_pages IS 'Whether the whole SGA (PostgreSQL: shared memory) is in huge pages.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.landed_in IS 'Kind of pages that shared memory is in: hugetlb, thp, partial thp, base or unknown; of Oracle also mixed.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.mapping IS 'Name of the mapping in the kernel: anon_hugepage, zero, SYSV...; of Oracle that of the largest segment.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_size IS 'Page size of the mapping, in bytes; of a mixed SGA the huge page size.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.cause IS 'Why the SGA is not in huge pages: disabled, pool_empty, pool_too_small, pool_taken, cgroup_limit, memlock_limit, shm_group, shm_limit, memory_target, page_size_unsupported, sysv_shared_memory, node_limit or unknown; NULL if it is as configured.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.shared_memory IS 'Size of the SGA (all shared memory of the instance) in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.base_page_bytes IS 'Part of the SGA in base pages, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.use_large_pages IS 'Parameter use_large_pages (PostgreSQL: huge_pages), as far as visible from outside; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.huge_page_size IS 'Huge page size that the instance uses, in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.shared_memory IS 'Size of the main segment, in bytes; of Oracle of the whole SGA.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.huge_page_bytes IS 'Part of shared memory in huge pages, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.base_page_bytes IS 'Part of shared memory in base pages, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.use_large_pages IS 'Parameter use_large_pages (PostgreSQL: huge_pages), as far as visible from outside.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.huge_page_size IS 'The huge page size in effect, in bytes.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.memlock IS 'Max locked memory of the running instance (memlock), in bytes; NULL if unknown or unlimited.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.memlock_unlimited IS 'Whether memlock is unlimited; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.pages_needed IS 'Huge pages that the SGA needs; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.pages_missing IS 'Needed pages that are unavailable now; 0 if the whole SGA is in huge pages; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.nr_hugepages IS 'Pages in the pool of huge_page_size; NULL if unknown, also in the next four columns.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.free_hugepages IS 'Free pages of that pool, including reserved pages.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.resv_hugepages IS 'Free pages of that pool that are reserved.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.surplus_hugepages IS 'Surplus pages of that pool.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.available_hugepages IS 'Free pages of that pool that are not reserved.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_tables_host IS 'PageTables of the host, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.restart_outlook IS 'Expected result of the next start: hugetlb, mixed, base, fails or unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.recommended_nr_hugepages IS 'Recommended pool for all instances, in pages of huge_page_size; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.memlock_unlimited IS 'Whether memlock is unlimited.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.pages_needed IS 'Huge pages that the running segment has or would need.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.pages_missing IS 'Needed pages that are not available now; 0 in huge pages.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.nr_hugepages IS 'Pages in the pool of that page size, surplus included.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.free_hugepages IS 'Free pages, reserved ones included.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.resv_hugepages IS 'Free pages that are reserved.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.surplus_hugepages IS 'Pages beyond the configured size, which the kernel frees after use.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.available_hugepages IS 'Free pages that are not reserved.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_tables_host IS 'Page tables of the whole host, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if the kernel has none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.restart_outlook IS 'What a start with the configuration on disk would get: hugetlb, base, fails or unknown; of Oracle also mixed.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.recommended_nr_hugepages IS 'Recommended size of the pool, in pages: what the server needs and all others that are seen have, never less than it has.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.pid IS 'Process ID of PMON (PostgreSQL: postmaster); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.home IS 'ORACLE_HOME (PostgreSQL: data directory); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.started_utc IS 'When the instance started, UTC; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.processes IS 'Number of processes of the instance; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_tables_total IS 'Page tables of its processes in bytes; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.pid IS 'Process id of PMON (PostgreSQL: postmaster).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.home IS 'ORACLE_HOME (PostgreSQL: data directory).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.started_utc IS 'When the instance started, UTC.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.processes IS 'Processes of the instance.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.page_tables_total IS 'Page tables of all processes of the server, in bytes.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.memory_target IS 'Whether MEMORY_TARGET is set (AMM), which excludes huge pages; NULL for a PostgreSQL server.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.version IS 'Version from the alert log or PG_VERSION; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.regression IS 'Whether the last start lost huge pages, which are still lost; N if neither a history of the server or of `watch` nor the alert log shows it.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.version IS 'Version from the alert log or PG_VERSION.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.regression IS 'Whether the last start lost huge pages, which are still lost; N if no history of the server or of `watch` shows it.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.state IS 'running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.state IS 'State of the instance: running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_expected IS 'EXPECTED_PAGES of that start; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_allocated IS 'ALLOCATED_PAGES of that start; NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_expected IS 'EXPECTED_PAGES of that start.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_allocated IS 'ALLOCATED_PAGES of that start.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_errors IS 'ERROR(s) of that table and errors of that start, separated by semicolons; NULL if there are none.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.instance_host IS 'Name of the host as the instance sees it, if it is in a container with another name and the record has room for it.';
 
@@ -1814,12 +1571,12 @@ SELECT
   r.setting AS setting,
   r.current_value AS current_value,
   r.recommended AS recommended,
-  r.command AS command,
+  CASE WHEN EXISTS (SELECT 1 FROM session_roles WHERE role = 'DBA') THEN r.command END AS command,
   r.takes_effect AS takes_effect,
   r.saving AS saving,
   r.reason AS reason,
   r.instance_host AS instance_host
-FROM TABLE(HUGEPAGE.hugepage_advisor.findings('FILE')) r;
+FROM TABLE(HUGEPAGE.hugepage_advisor.findings()) r;
 
 COMMENT ON TABLE HUGEPAGE.hugepage_findings IS 'Recommendations for this host, ordered by priority: one row per setting.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.sid IS 'SID of the instance, as in hp_instance.dat; NULL for the host.';
@@ -1828,84 +1585,18 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_findings.age_seconds IS 'Age of the snapshot
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.this_instance IS 'Y for the instance of this session, otherwise N.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.priority IS 'Priority; 1 is the most urgent.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.priority IS 'Order of the recommendations; 1 is the most urgent.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.kind IS 'Kind of the instance, as in hp_instance.dat; NULL for the host.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.severity IS 'Severity: ok, notice, warning or critical.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.area IS 'Area of the setting: oracle, postgresql, kernel, boot, limits or cgroup.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.setting IS 'Name of the setting, as in the file or command that sets it.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.current_value IS 'Current value; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.recommended IS 'Recommended value; NULL if no possible value suffices.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.command IS 'The complete command; NULL if there is none, or if it does not fit: hugepage-sidecar status has it.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.severity IS 'Severity of the recommendation: ok, notice, warning or critical.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.area IS 'Where the setting belongs: postgresql, kernel, boot, limits, cgroup or oracle.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.setting IS 'The setting to change, as in the file or command that sets it.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.current_value IS 'Its current value; NULL if none or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.recommended IS 'The recommended value; NULL if no possible value suffices.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.command IS 'The complete command; NULL if there is none, without the role DBA, or if it does not fit: hugepage-sidecar status has it.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.takes_effect IS 'When the change takes effect: now, server restart or reboot.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.saving IS 'Memory that the change frees, in bytes; NULL if unknown or none.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_findings.reason IS 'The reason in one sentence.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.saving IS 'Memory that it frees, in bytes; NULL if none or unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_findings.reason IS 'The reason, with the numbers of this host.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_findings.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
-
-CREATE OR REPLACE VIEW HUGEPAGE.hugepage_history AS
-SELECT
-  r.sid AS sid,
-  TO_DATE(r.snapshot_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS snapshot_utc,
-  HUGEPAGE.hugepage_advisor.age_seconds(r.snapshot_utc) AS age_seconds,
-  HUGEPAGE.hugepage_advisor.this_instance(NVL(r.instance_host, r.host_name), r.sid) AS this_instance,
-  r.consistent AS consistent,
-  r.host_name AS host_name,
-  r.kind AS kind,
-  r.home AS home,
-  TO_DATE(r.started_utc, 'YYYY-MM-DD HH24:MI:SS', 'NLS_CALENDAR=GREGORIAN') AS started_utc,
-  r.started_in_log AS started_in_log,
-  r.is_current AS is_current,
-  r.landed_in AS landed_in,
-  r.page_size AS page_size,
-  r.huge_page_bytes AS huge_page_bytes,
-  r.landed_since AS landed_since,
-  r.regression AS regression,
-  r.regression_detail AS regression_detail,
-  r.failed AS failed,
-  r.version AS version,
-  r.use_large_pages AS use_large_pages,
-  r.sga_max_size AS sga_max_size,
-  r.memory_target AS memory_target,
-  r.pga_aggregate_target AS pga_aggregate_target,
-  r.pga_aggregate_limit AS pga_aggregate_limit,
-  r.available_pages AS available_pages,
-  r.expected_pages AS expected_pages,
-  r.allocated_pages AS allocated_pages,
-  r.memlock AS memlock,
-  r.errors AS errors,
-  r.instance_host AS instance_host
-FROM TABLE(HUGEPAGE.hugepage_advisor.starts('FILE')) r;
-
-COMMENT ON TABLE HUGEPAGE.hugepage_history IS 'Starts of the Oracle instances in their alert logs, the oldest first: one row per start.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.sid IS 'SID of the instance, as in hp_instance.dat.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.snapshot_utc IS 'When the snapshot was taken, UTC.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.age_seconds IS 'Age of the snapshot in seconds.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.this_instance IS 'Y for the instance of this session, otherwise N.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.consistent IS 'Y if all files are of one snapshot; N if they were being replaced: repeat the query before comparing views.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.host_name IS 'Name of the host, from uname(2).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.kind IS 'Kind of the instance, as in hp_instance.dat.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.home IS 'ORACLE_HOME of the instance.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.started_utc IS 'When the instance started, UTC; NULL if the log does not show the time zone (up to 12.1 the text does not).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.started_in_log IS 'The same as the log has it.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.is_current IS 'Whether it is the start of what runs now.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.landed_in IS 'hugetlb (all in huge pages), mixed, base, or unknown: what the log shows of the SGA.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.page_size IS 'Page size of the SGA in bytes; of a mixed SGA the huge page size; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.huge_page_bytes IS 'Part of the SGA in huge pages, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.landed_since IS 'The first of the starts without interruption that landed in the same pages, as the log has its time.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.regression IS 'Whether the start lost huge pages against the last one before it whose pages are known.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if nothing.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.failed IS 'Whether the start failed.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.version IS 'Version from the log; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.use_large_pages IS 'use_large_pages of that start; NULL if the log does not show it.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.sga_max_size IS 'SGA_MAX_SIZE or SGA_TARGET of that start, the larger one; NULL if the log does not show it, also in the next three columns.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.memory_target IS 'MEMORY_TARGET of that start.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.pga_aggregate_target IS 'PGA_AGGREGATE_TARGET of that start.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.pga_aggregate_limit IS 'PGA_AGGREGATE_LIMIT of that start.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.available_pages IS 'AVAILABLE_PAGES of page_size, or of the only huge page size; NULL if the log does not show it, also in the next two columns.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.expected_pages IS 'EXPECTED_PAGES.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.allocated_pages IS 'ALLOCATED_PAGES.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.memlock IS 'Memlock limit in the log, in bytes; NULL if unknown or unlimited.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.errors IS 'ERROR(s) of the table and errors of that start, separated by semicolons; NULL if there are none.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_history.instance_host IS 'Name of the host as the instance sees it, as in hp_instance.dat.';
 
 CREATE OR REPLACE VIEW HUGEPAGE.hugepage_hosts AS
 SELECT
@@ -1916,7 +1607,6 @@ SELECT
   r.pool_count AS pool_count,
   r.instance_count AS instance_count,
   r.finding_count AS finding_count,
-  r.start_count AS start_count,
   r.interval_seconds AS interval_seconds,
   r.sidecar_version AS sidecar_version,
   r.verdict AS verdict,
@@ -1930,7 +1620,7 @@ SELECT
   r.hugetlb_shm_group AS hugetlb_shm_group,
   r.kernel AS kernel,
   r.notes AS notes
-FROM TABLE(HUGEPAGE.hugepage_advisor.hosts('FILE')) r;
+FROM TABLE(HUGEPAGE.hugepage_advisor.hosts()) r;
 
 COMMENT ON TABLE HUGEPAGE.hugepage_hosts IS 'The memory of this host: one row.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.snapshot_utc IS 'When the snapshot was taken, UTC.';
@@ -1940,57 +1630,37 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.host_name IS 'Name of the host, from u
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.pool_count IS 'Number of records in hp_pool.dat.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.instance_count IS 'Number of records in hp_instance.dat.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.finding_count IS 'Number of records in hp_finding.dat.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.start_count IS 'Number of records in hp_start.dat.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.interval_seconds IS 'Seconds until the next snapshot; NULL if this one was taken manually.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.sidecar_version IS 'Version of hugepage-sidecar.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.memory_total IS 'MemTotal in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.memory_available IS 'MemAvailable in bytes; NULL if unknown (before Linux 3.14).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.page_tables_host IS 'PageTables in bytes: page tables of all processes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.huge_page_size IS 'Default huge page size in bytes; NULL if the kernel has none.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.hugetlb IS 'Memory in huge page pools of all sizes, in bytes; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.recommended_nr_hugepages IS 'Recommended pool of the default size for all instances, in pages; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.hugetlb_shm_group IS 'ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group); NULL if unknown.';
-COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.kernel IS 'Kernel release, from uname(2); NULL if unknown.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.verdict IS 'Worst verdict of all instances: ok, notice, warning, critical; NULL if there are none; unknown if the snapshot is older than three intervals.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.memory_total IS 'Memory of the host, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.memory_available IS 'MemAvailable, in bytes; NULL if unknown (before Linux 3.14).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.page_tables_host IS 'Page tables of the whole host, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.huge_page_size IS 'Default huge page size, in bytes; NULL if the kernel has none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.hugetlb IS 'Memory in huge page pools of all sizes, in bytes.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.recommended_nr_hugepages IS 'Recommended pool of the default size for all instances, in pages.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.transparent_hugepage IS 'Transparent huge pages: always, madvise or never; NULL if the kernel has none.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.hugetlb_shm_group IS 'ID of the group that may use huge pages in System V shared memory (vm.hugetlb_shm_group).';
+COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.kernel IS 'Kernel release, from uname(2).';
 COMMENT ON COLUMN HUGEPAGE.hugepage_hosts.notes IS 'What could not be read and why, separated by semicolons; NULL if everything was read.';
 
 
 PROMPT Granting to the role HUGEPAGE_READER
 
+-- Only the views: whoever may select from one needs no privilege on the package, which returns commands for root.
 GRANT SELECT ON HUGEPAGE.hugepage_status TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_pools TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_instances TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_findings TO HUGEPAGE_READER;
-GRANT SELECT ON HUGEPAGE.hugepage_history TO HUGEPAGE_READER;
 GRANT SELECT ON HUGEPAGE.hugepage_hosts TO HUGEPAGE_READER;
-GRANT EXECUTE ON HUGEPAGE.hugepage_advisor TO HUGEPAGE_READER;
 GRANT EXECUTE ON HUGEPAGE.hp_pool_t TO HUGEPAGE_READER;
 GRANT EXECUTE ON HUGEPAGE.hp_pool_c TO HUGEPAGE_READER;
 GRANT EXECUTE ON HUGEPAGE.hp_instance_t TO HUGEPAGE_READER;
 GRANT EXECUTE ON HUGEPAGE.hp_instance_c TO HUGEPAGE_READER;
 GRANT EXECUTE ON HUGEPAGE.hp_finding_t TO HUGEPAGE_READER;
 GRANT EXECUTE ON HUGEPAGE.hp_finding_c TO HUGEPAGE_READER;
-GRANT EXECUTE ON HUGEPAGE.hp_start_t TO HUGEPAGE_READER;
-GRANT EXECUTE ON HUGEPAGE.hp_start_c TO HUGEPAGE_READER;
 GRANT EXECUTE ON HUGEPAGE.hp_host_t TO HUGEPAGE_READER;
 GRANT EXECUTE ON HUGEPAGE.hp_host_c TO HUGEPAGE_READER;
-
-PROMPT Creating public synonyms
-
-BEGIN
-  FOR l_object IN (
-    SELECT o.object_name
-      FROM dba_objects o
-     WHERE o.owner = 'HUGEPAGE'
-       AND o.object_type IN ('PACKAGE', 'VIEW')
-       AND NOT EXISTS (SELECT 1 FROM dba_synonyms s WHERE s.owner = 'PUBLIC' AND s.synonym_name = o.object_name)
-     ORDER BY o.object_name
-  ) LOOP
-    EXECUTE IMMEDIATE 'CREATE PUBLIC SYNONYM ' || l_object.object_name || ' FOR HUGEPAGE.' || l_object.object_name;
-  END LOOP;
-END;
-/
 
 PROMPT Compiling
 
@@ -2013,7 +1683,7 @@ BEGIN
 END;
 /
 
-PROMPT Done. GRANT HUGEPAGE_READER TO the users of the views, then: SELECT * FROM hugepage_status
+PROMPT Done. GRANT HUGEPAGE_READER TO the users of the views, then: SELECT * FROM HUGEPAGE.hugepage_status
 -- The defaults of SQL*Plus, because the settings above would outlast this script. After an error it has exited.
 WHENEVER SQLERROR CONTINUE NONE
 WHENEVER OSERROR CONTINUE NONE

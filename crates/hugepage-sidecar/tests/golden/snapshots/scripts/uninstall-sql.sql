@@ -39,14 +39,11 @@ BEGIN
        'HUGEPAGE_POOLS',
        'HUGEPAGE_INSTANCES',
        'HUGEPAGE_FINDINGS',
-       'HUGEPAGE_HISTORY',
        'HUGEPAGE_HOSTS',
        'HP_POOL', 'HP_POOL_T', 'HP_POOL_C',
        'HP_INSTANCE', 'HP_INSTANCE_T', 'HP_INSTANCE_C',
        'HP_FINDING', 'HP_FINDING_T', 'HP_FINDING_C',
-       'HP_START', 'HP_START_T', 'HP_START_C',
-       'HP_HOST', 'HP_HOST_T', 'HP_HOST_C',
-       'HUGEPAGE_CLUSTER'
+       'HP_HOST', 'HP_HOST_T', 'HP_HOST_C'
      );
   IF l_found > 0 THEN
     RAISE_APPLICATION_ERROR(-20700, 'The schema HUGEPAGE contains other objects: move or drop them first.');

@@ -1,0 +1,364 @@
+//! What one server asked for and has, and what its next start asks for, decided from what was read of it alone.
+
+use std::path::{Path, PathBuf};
+
+use hugepage_assess::assessment::base_limits;
+use hugepage_assess::model::{
+    CrashRecovery, CurrentStart, Demand, HugePages, Landing, NodePools, Pending, PoolFact,
+    PoolState, Requested, Segment,
+};
+use hugepage_assess::pools;
+use hugepage_kernel::memory::pool::{NodePool, from_meminfo};
+use hugepage_kernel::{Bytes, MemoryPolicy, Notes, PageSize, Pages};
+use hugepage_oracle::next_start::{RunningLimits, next_start};
+use hugepage_oracle::running::RunningOracle;
+
+use crate::identify::ServerProduct;
+use crate::next_start::StartFiles;
+use crate::postgresql::PostgreSqlSettings;
+use crate::postgresql_settings::{max_connections, requested_by_settings};
+use crate::segment::segment_of;
+use crate::snapshot::{HostFacts, ServerFacts};
+
+/// The first major with `huge_page_size`.
+const FIRST_WITH_PAGE_SIZE: u32 = 14;
+
+/// What a server asked for and has, and what its next start asks for.
+#[derive(Clone, Debug)]
+pub(super) struct ServerRequest {
+    pub(super) requested: Requested,
+    /// Whether the files with `requested` have changed since the start.
+    pub(super) requested_may_differ: bool,
+    pub(super) segment: Option<Segment>,
+    pub(super) pool_state: PoolState,
+    pub(super) has_other_pools: bool,
+    pub(super) pending: Pending,
+    pub(super) crash_recovery: CrashRecovery,
+    /// What could not be read of the server, and what of it is not known by that.
+    pub(super) notes: Vec<String>,
+}
+
+impl ServerRequest {
+    /// What `server` asked for, and asks for at its next start.
+    pub(super) fn new(host: &HostFacts, server: &ServerFacts) -> Self {
+        let mut notes = Notes::default();
+        notes.extend(&server.notes);
+        let requested = match &server.id.product {
+            ServerProduct::PostgreSql(its) => requested_at_start(&its.settings),
+            ServerProduct::Oracle(its) => its.requested(&mut notes),
+        };
+        let segment = segment_of(host, server, &requested, &mut notes);
+        let in_use = segment
+            .as_ref()
+            .filter(|segment| segment.in_huge_pages > Bytes(0));
+        let size = in_use
+            .and_then(|segment| segment.page_size)
+            .or(requested.huge_page_size)
+            .or(host.default_page_size());
+        let of_server = Finder { host, server };
+        let pool_state = of_server.pool_state(size, &requested, segment.as_ref(), &mut notes);
+        let mut request = Self {
+            requested,
+            requested_may_differ: false,
+            pool_state,
+            has_other_pools: of_server.has_other_pools(size),
+            segment,
+            pending: Pending::Unchanged,
+            crash_recovery: CrashRecovery::default(),
+            notes: Vec::new(),
+        };
+        match &server.id.product {
+            ServerProduct::PostgreSql(its) => {
+                of_server.postgresql(&mut request, &its.settings, &mut notes);
+            }
+            ServerProduct::Oracle(its) => of_server.oracle(&mut request, its, &mut notes),
+        }
+        request.notes = notes.into_vec();
+        request
+    }
+
+    /// What the next start is compared with.
+    pub(super) fn current_start(&self) -> CurrentStart<'_> {
+        CurrentStart {
+            requested: self.requested,
+            segment: self.segment.as_ref(),
+            pool_state: &self.pool_state,
+        }
+    }
+
+    /// Keeps what the server was certainly started with, and what its files ask for if that is another. `has_changed`: the files, since
+    /// then.
+    fn correct_start(&mut self, settings: &PostgreSqlSettings, has_changed: bool) {
+        let has_configuration = settings.has_configuration();
+        self.requested_may_differ = has_changed || !has_configuration;
+        let is_off = self.requested.huge_pages == HugePages::Off;
+        let landing = self.current_start().landing();
+        match landing {
+            Landing::Hugetlb if has_changed => self.requested.sysv = false,
+            // With "on" it would not have started.
+            Landing::Base if has_changed && self.requested.huge_pages == HugePages::On => {
+                self.requested.huge_pages = HugePages::Try;
+            }
+            _ => {}
+        }
+        if !has_configuration {
+            self.pending = Pending::Unknown;
+        } else if landing == Landing::Hugetlb
+            && is_off
+            && let Some(segment) = &self.segment
+        {
+            // A server in huge pages was not started with "off": that is for the next start, and a crash keeps what it has.
+            let demand = Demand {
+                requested: self.requested,
+                max_connections: max_connections(&settings.configured.effective()),
+                shared_memory: segment.size,
+            };
+            self.pending = Pending::Changed(demand, self.pool_state.clone());
+            self.requested.huge_pages = HugePages::Try;
+        }
+    }
+
+    /// Whether what is on disk can't be what it was started with.
+    fn is_of_other_files(&self, settings: &PostgreSqlSettings, default: Option<PageSize>) -> bool {
+        let size = self.requested.huge_page_size.or(default);
+        let files = &settings.configured.files;
+        let has_less = |its: &Segment| {
+            its.size < self.requested.shared_buffers && files.contains_key("shared_buffers")
+        };
+        let is_other =
+            |its: PageSize| Some(its) != size && self.current_start().landing() == Landing::Hugetlb;
+        self.segment
+            .as_ref()
+            .is_some_and(|its| has_less(its) || its.page_size.is_some_and(is_other))
+    }
+}
+
+/// What the settings ask for, but io_uring as it is seen: that runs, whatever the files say by now.
+fn requested_at_start(settings: &PostgreSqlSettings) -> Requested {
+    let effective = settings.configured.effective();
+    let requested = requested_by_settings(&effective, &mut Notes::default());
+    Requested {
+        io_uring: settings.has_rings.unwrap_or(requested.io_uring),
+        ..requested
+    }
+}
+
+/// Finds what a start of one server meets.
+#[derive(Clone, Copy)]
+struct Finder<'a> {
+    host: &'a HostFacts,
+    server: &'a ServerFacts,
+}
+
+impl Finder<'_> {
+    /// What a start finds that asks for `requested`, with pages of `size`, once the server has ended, which has `segment`.
+    fn pool_state(
+        self,
+        size: Option<PageSize>,
+        requested: &Requested,
+        segment: Option<&Segment>,
+        notes: &mut Notes,
+    ) -> PoolState {
+        let Self { host, server } = self;
+        let pool = host.pool_fact(size, notes);
+        let of_size = size.and_then(|size| server.limits.get(&size));
+        notes.extend(of_size.iter().flat_map(|of_size| &of_size.notes));
+        let base_limits = base_limits(
+            &host.kernel,
+            server.shares_ipc,
+            requested,
+            segment,
+            host.meminfo.as_ref(),
+        );
+        PoolState {
+            huge_page_size: size,
+            nodes: self.nodes(&pool),
+            pool,
+            limits: of_size.and_then(|of_size| of_size.limits.clone()),
+            lock_limit: None,
+            base_limits,
+        }
+    }
+
+    /// The node pools of the server; `None` if the host has one node, or the pool has no pages.
+    fn nodes(self, pool: &PoolFact) -> Option<NodePools> {
+        let pool = pool.known().filter(|pool| pool.nr > Pages(0))?;
+        let of_size = |row: &&pools::PoolRow| row.pool.page_size == pool.page_size;
+        let share = |row: &pools::PoolRow| {
+            Some(NodePool {
+                node: row.node?,
+                pool: row.pool.clone(),
+                memory: None,
+            })
+        };
+        let rows = self.host.pools.iter().filter(of_size);
+        let pools: Vec<_> = rows.filter_map(share).collect();
+        (pools.len() > 1).then(|| NodePools {
+            pools,
+            allowed: self.server.allowed_nodes.clone(),
+            policy: MemoryPolicy::Unknown,
+        })
+    }
+
+    /// Whether pools of another size than `size` have pages, or may get some, for a server that can ask for them.
+    fn has_other_pools(self, size: Option<PageSize>) -> bool {
+        let id = &self.server.id;
+        let can_ask = id.postgresql().is_some()
+            && id.major().is_none_or(|major| major >= FIRST_WITH_PAGE_SIZE);
+        can_ask
+            && pools::of_host(&self.host.pools)
+                .any(|row| Some(row.pool.page_size) != size && row.pool.may_serve())
+    }
+
+    /// `request`: what was seen, as if the files were what the instance was started with.
+    fn oracle(self, request: &mut ServerRequest, oracle: &RunningOracle, notes: &mut Notes) {
+        let limits = RunningLimits {
+            kernel: &self.host.kernel,
+            rights: oracle.lock_rights.as_ref(),
+            memlock: self.server.memory.memlock,
+        };
+        (request.pool_state.lock_limit, request.pending) =
+            next_start(&oracle.settings, &request.current_start(), &limits, notes);
+    }
+
+    /// `request`: what was seen, as if the files were what the server was started with.
+    fn postgresql(
+        self,
+        request: &mut ServerRequest,
+        settings: &PostgreSqlSettings,
+        notes: &mut Notes,
+    ) {
+        let change = settings.changed_since(self.server.id.started);
+        request.correct_start(settings, change.is_some());
+        let version = self.server.id.version.as_deref();
+        let files = version.zip(settings.data.as_ref());
+        let files = files.map(|(version, data)| StartFiles {
+            version,
+            data,
+            configured: &settings.configured,
+        });
+        let pending = self.pending(request, settings, change, files.as_ref(), notes);
+        request.crash_recovery = files
+            .map(|files| files.crash_recovery(change.is_some()))
+            .unwrap_or_default();
+        let missing = settings.configured.missing.clone();
+        // With unchanged files a restart compares the same settings.
+        request.pending = match (&request.crash_recovery, missing) {
+            (CrashRecovery::Refused(error), _) => Pending::Refused(error.clone()),
+            _ if change.is_some() => pending,
+            (CrashRecovery::Unknown(_), _) => Pending::Unknown,
+            (_, Some(error)) => Pending::Refused(error),
+            _ => pending,
+        };
+    }
+
+    /// What the next start asks for by the files and the command line of the server.
+    fn pending(
+        self,
+        request: &ServerRequest,
+        settings: &PostgreSqlSettings,
+        change: Option<&PathBuf>,
+        files: Option<&StartFiles<'_>>,
+        notes: &mut Notes,
+    ) -> Pending {
+        let pid = self.server.id.pid;
+        let default = self.host.default_page_size();
+        let pending = match change {
+            // Also with "off" on disk: the server may refuse its files.
+            Some(path) if request.pending != Pending::Unknown => {
+                self.changed(request, settings, path, files, notes)
+            }
+            None if request.pending == Pending::Unchanged
+                && request.is_of_other_files(settings, default) =>
+            {
+                notes.add(format!(
+                    "process {pid} was started with another configuration than that on disk"
+                ));
+                Pending::Unknown
+            }
+            _ => request.pending.clone(),
+        };
+        if pending == Pending::Unknown {
+            return pending;
+        }
+        self.other_start(settings).map_or(pending, |why| {
+            notes.add(why);
+            Pending::Unknown
+        })
+    }
+
+    /// What files ask for that have changed since the start, by what the program of the server said.
+    fn changed(
+        self,
+        request: &ServerRequest,
+        settings: &PostgreSqlSettings,
+        path: &Path,
+        files: Option<&StartFiles<'_>>,
+        notes: &mut Notes,
+    ) -> Pending {
+        let default = self.host.default_page_size();
+        let current = request.current_start();
+        let pool_state = |requested: &Requested| {
+            let size = requested.huge_page_size.or(default);
+            self.pool_state(size, requested, current.segment, notes)
+        };
+        let asked = files.zip(settings.answer.as_ref());
+        let pending = asked.ok_or_else(String::new).and_then(|(files, answer)| {
+            let pending = files.pending(answer, &current, default, pool_state);
+            pending.map_err(|why| format!(": {why}"))
+        });
+        pending.unwrap_or_else(|why| {
+            notes.add(format!(
+                "\"{}\" has changed since the server with process {} started, so what a restart needs is unknown \
+                 from outside{why}; hugepage_preflight() in the server shows it",
+                path.display(),
+                self.server.id.pid
+            ));
+            Pending::Unknown
+        })
+    }
+
+    /// Why a restart may be another start than that of the server, whatever its files say.
+    fn other_start(self, settings: &PostgreSqlSettings) -> Option<String> {
+        let pid = self.server.id.pid;
+        let option = settings.configured.option_with_effect();
+        if let Some(name) = option.filter(|_| settings.is_first_process != Some(true)) {
+            let why = "which only pg_ctl restart repeats, so what another restart needs is unknown";
+            return Some(format!(
+                "the command line of process {pid} sets {name}, {why}"
+            ));
+        }
+        let path = settings.replaced_program.as_ref()?;
+        Some(format!(
+            "\"{path}\" has changed since process {pid} started, so what a restart needs is unknown"
+        ))
+    }
+}
+
+impl HostFacts {
+    /// The pool of pages of `size`; `None` is the size that the kernel does not have.
+    fn pool_fact(&self, size: Option<PageSize>, notes: &mut Notes) -> PoolFact {
+        let Some(size) = size else {
+            // Meminfo has no default size: the kernel has no huge pages, if /sys confirms it.
+            let sizes = self.page_sizes.clone().filter(Vec::is_empty);
+            return sizes.map_or(PoolFact::Unknown, PoolFact::Unsupported);
+        };
+        if let Some(pool) = self.pool(size) {
+            return PoolFact::Known(pool.clone());
+        }
+        // The kernel has its default size, also where /sys does not show it.
+        let is_default = self.default_page_size() == Some(size);
+        match &self.page_sizes {
+            Some(sizes) if !is_default && !sizes.contains(&size) => {
+                return PoolFact::Unsupported(sizes.clone());
+            }
+            _ => notes.add(format!(
+                "the pool of {size} pages could not be read; see the notes on the host"
+            )),
+        }
+        // On a kernel before 2.6.27, or with a hidden /sys, meminfo has only the pool of the default size.
+        let of_default = self.meminfo.as_ref().and_then(from_meminfo);
+        let of_default = of_default.filter(|pool| pool.page_size == size);
+        of_default.map_or(PoolFact::Unknown, PoolFact::Known)
+    }
+}
