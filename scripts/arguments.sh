@@ -6,19 +6,22 @@ check_arguments() {
     local command=$1 major
     shift
     case $command in
-        demo | lint | book | pictures | sql | build | install | dist | sbom | reproducible)
+        demo | lint | book | pictures | sql | build | install | image | dist | sbom | reproducible)
             [ $# -eq 0 ] || fail "'$command' takes no arguments, such as '$1'"
             ;;
         setup) [[ "$*" =~ ^(--all)?$ ]] || fail "'setup' takes --all, not '$*'" ;;
+        release)
+            [[ "$*" =~ ^(--check(\ [^ ]+)?|--dry-run)$ ]] || fail "'release' takes --check, with a tag or without, or --dry-run, not '$*'"
+            ;;
         supply-chain) [[ "$*" =~ ^(--advisories)?$ ]] || fail "'supply-chain' takes --advisories, not '$*'" ;;
         matrix)
             for major in "$@"; do
-                [[ $major =~ ^--(short|compile)$ ]] || supported "$major" || fail "no major is called '$major'; there are: $SUPPORTED"
+                [[ $major =~ ^--(short|compile|docs)$ ]] || supported "$major" || fail "no major is called '$major'; there are: $SUPPORTED"
             done
             ;;
         package)
-            [[ -n "${DEBFULLNAME:-}" && -n "${DEBEMAIL:-}" ]] ||
-                fail "who answers for the packages? Set DEBFULLNAME and DEBEMAIL to a name and an address"
+            scripts/maintainer >/dev/null ||
+                fail "who answers for the packages? Set DEBFULLNAME and DEBEMAIL to a name and an address, or write them into MAINTAINERS"
             [[ ! "$*" =~ ^sidecar(\ arm64)?$ ]] || return 0
             for major in "$@"; do
                 supported "$major" || fail "'package' takes sidecar, or majors of $SUPPORTED, not '$major'"

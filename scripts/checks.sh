@@ -86,11 +86,12 @@ run_lint() {
     # A checked program is not linked: the fuzzer's own library, of C++, need not be there.
     step "the fuzz targets compile" env CUSTOM_LIBFUZZER_PATH=/nonexistent/libfuzzer.a \
         cargo check --locked "${RUST_FLAGS[@]}" --manifest-path tests/fuzz/Cargo.toml --target-dir "$CARGO_TARGET_DIR/fuzz"
-    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/no-glibc scripts/has-manuals scripts/documented scripts/try-rpms scripts/try-role scripts/try-tar scripts/tree/* tests/lab/guest/* packaging/debian/tests/installcheck packaging/debian/hugepage-sidecar.prerm \
+    step "shellcheck" shellcheck -x dev .ci/run scripts/*.sh scripts/apt-install scripts/compile-flags scripts/oracle-validators scripts/rust-flags scripts/static-target scripts/no-glibc scripts/has-manuals scripts/build-image scripts/documented scripts/maintainer packaging/image/push scripts/try-rpms scripts/try-role scripts/try-tar scripts/tree/* tests/lab/guest/* tests/lab/debian/agent packaging/debian/tests/installcheck packaging/debian/hugepage-sidecar.prerm packaging/debian/extension.prerm.in \
         tests/fuzz/run
     check_workflows
-    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/prose scripts/pictures scripts/sql scripts/mutants scripts/licences
-    step "budgets of lines" scripts/budgets
+    check_manifests
+    step "pyflakes" "$PYTHON" -m pyflakes tests bench monitoring scripts/tally scripts/host-pool scripts/install-rust scripts/budgets scripts/prose scripts/pictures scripts/sql scripts/mutants scripts/licences scripts/tested-on scripts/manifests
+    step "budget of tokens" scripts/budgets
     step "the SQL scripts are what src/ has" scripts/sql --check
     step "licences of the linked crates" scripts/licences --check
     step "sentences and links of the documents" scripts/prose
@@ -103,19 +104,36 @@ ZIZMOR='zizmor==1.32.0 --hash=sha256:84a6acb975accc13408786a2bd274b572537ca19c93
 # What somebody else could do by way of GitHub's workflows. The program is fetched once, where it can be.
 check_workflows() {
     local place=$CACHE/${ZIZMOR%% *}
-    if [ ! -d "$place" ] && ! fetch_wheel "$ZIZMOR" "$place" >>"$LOG" 2>&1; then
+    if ! fetch_wheel "$ZIZMOR" "$place"; then
         say "-- The workflows are not checked by zizmor: skipped, it is not here and could not be fetched."
         return
     fi
     step "zizmor on the workflows" "$place"/*.data/scripts/zizmor --offline --no-progress --quiet .github
 }
 
-# fetch_wheel "NAME==VERSION --hash=sha256:SUM" DIRECTORY: unpacks it there, with its programs.
+# Of the Python package index: two packages with the schemas of Kubernetes and of Compose.
+KUBERNETES_SCHEMAS='kubernetes-validate==1.37.0 --hash=sha256:85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9'
+COMPOSE_SCHEMA='check-jsonschema==0.39.0 --hash=sha256:14ce5c94871c551268ea948ffe21e9f1464dc48fb20bf9a4c13deeaaf756cf9b'
+
+check_manifests() {
+    local kubernetes=$CACHE/${KUBERNETES_SCHEMAS%% *} compose=$CACHE/${COMPOSE_SCHEMA%% *}
+    if ! fetch_wheel "$KUBERNETES_SCHEMAS" "$kubernetes" || ! fetch_wheel "$COMPOSE_SCHEMA" "$compose"; then
+        say "-- The manifests are not compared with their schemas: skipped, these are not here and could not be fetched."
+        return
+    fi
+    step "manifests of Kubernetes and Compose" scripts/manifests "$kubernetes/kubernetes_validate/kubernetes-json-schema" \
+        "$compose/check_jsonschema/builtin_schemas/vendor/compose-spec.json"
+}
+
+# fetch_wheel "NAME==VERSION --hash=sha256:SUM" DIRECTORY: unpacks it there once, with its programs if it has any.
 fetch_wheel() {
+    [ ! -d "$2" ] || return 0
     rm -rf "$2.unfinished"
-    "$PYTHON" -m pip download -q --no-deps --only-binary :all: --require-hashes -r <(echo "$1") -d "$2.unfinished" &&
-        "$PYTHON" -m zipfile -e "$2.unfinished"/*.whl "$2.unfinished" && chmod +x "$2.unfinished"/*.data/scripts/* &&
-        mv "$2.unfinished" "$2"
+    {
+        "$PYTHON" -m pip download -q --no-deps --only-binary :all: --require-hashes -r <(echo "$1") -d "$2.unfinished" &&
+            "$PYTHON" -m zipfile -e "$2.unfinished"/*.whl "$2.unfinished" && rm "$2.unfinished"/*.whl &&
+            find "$2.unfinished" -path '*.data/scripts/*' -exec chmod +x {} + && mv "$2.unfinished" "$2"
+    } >>"$LOG" 2>&1
 }
 
 # The sidecar compiles for the other architectures of servers, too. Their standard libraries are optional.

@@ -17,6 +17,8 @@ LAB_SHORT='5.10 newest'
 # Only run if they are named: a guest of theirs takes several times as long. With base pages of 4 kB and of 16 kB.
 LAB_ARM64='6.1-arm64 6.12-arm64-16k'
 declare -A LAB_FLAVOURS=([6.1-arm64]=cloud-arm64 [6.12-arm64-16k]=arm64-16k)
+# The machine debian-boot has Debian's stable and its PostgreSQL, on whichever kernel of amd64.
+LAB_BOOT_MAJOR=17
 LAB_ARM64_TARGET=aarch64-unknown-linux-gnu
 
 run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--steps N [--seed S]], or: remove
@@ -54,6 +56,8 @@ run_lab() {    # [KERNEL..] [-k NAME] [--short] [--docs] [--steps N [--seed S]],
                 { lab_disks "$architecture" && break; }
         done
     done
+    # One machine of many, which takes minutes.
+    [[ " ${architectures[*]} " != *" amd64 "* ]] || [ "$short" ] || lab_disk_of_boots
     PYTHONPATH=tests "$PYTHON" tests/lab/run.py --lab "$LAB" --kernels "${wanted[*]}" "${arguments[@]}"
 }
 
@@ -171,6 +175,37 @@ make_disk() {
     as_root mke2fs -q -t ext4 -O none,extents,filetype,sparse_super,dir_index -m 0 -d "$1" "$2.unfinished" $((used * 5 / 4 + $3))M
     as_root chown "$(id -u)" "$2.unfinished"
     mv "$2.unfinished" "$2"
+}
+
+# The tree of the machine debian-boot: a Debian whose process 1 is systemd, with a PostgreSQL that starts at a boot and needs huge pages.
+lab_tree_of_boots() {
+    tree=$TREES/boot
+    [ ! -d "$tree" ] || return 0
+    bare_tree trixie
+    step "A copy of it for the lab's boots" as_root copy_tree "$TREES/trixie" "$tree.unfinished"
+    step "Installing systemd and PostgreSQL there" in_tree --keep "$tree.unfinished" scripts/tree/server "$LAB_BOOT_MAJOR" systemd-sysv procps
+    step "Making a cluster there" in_tree --keep "$tree.unfinished" pg_createcluster "$LAB_BOOT_MAJOR" main --start-conf auto
+    as_root mv "$tree.unfinished" "$tree"
+}
+
+# lab_disk_of_boots: $LAB/boot/root.img, with the sidecar and its units as its packages install them, and the agent.
+lab_disk_of_boots() {
+    local tree image=$LAB/boot/root.img copy=$LAB/boot/tree installed=$LAB/amd64/project/installed
+    lab_tree_of_boots
+    mkdir -p "$LAB/boot"
+    as_root rm -rf "$copy"
+    # Links to files, none of which is written to.
+    step "Linking a tree with the sidecar" as_root cp -al "$tree" "$copy"
+    as_root rm -rf "$copy"/usr/share/{doc,locale,man} "$copy"/var/{cache/apt,lib/apt/lists} "$copy"/usr/lib/*/libLLVM* "$copy"/usr/lib/*/libz3* "$copy/.config"
+    as_root install -m 0755 "$installed/hugepage-sidecar" "$copy/usr/bin/hugepage-sidecar"
+    as_root install -m 0644 packaging/systemd/hugepage-*.service tests/lab/debian/lab-agent.service "$copy/usr/lib/systemd/system/"
+    as_root install -m 0755 tests/lab/debian/agent "$copy/usr/local/sbin/lab-agent"
+    as_root systemctl --root="$copy" --quiet enable lab-agent.service
+    # Nothing waits for a device or a module that is not there.
+    as_root systemctl --root="$copy" --quiet mask serial-getty@ttyS0.service systemd-modules-load.service
+    as_root systemctl --root="$copy" --quiet disable apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer fstrim.timer
+    step "Making the disk of the machine debian-boot" make_disk "$copy" "$image" 256
+    as_root rm -rf "$copy"
 }
 
 make_initramfs() {    # DIRECTORY TREE

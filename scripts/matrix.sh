@@ -7,12 +7,13 @@ PREPARING=''    # the process, and the group, that prepares the next major
 
 declare -A SCOPES    # of each major: whole, or short
 
-run_matrix() {    # [--compile] [MAJOR...] [--short [MAJOR...]]
-    local major failed=0 passed=0 scope=whole majors=() only=''
+run_matrix() {    # [--compile] [--docs] [MAJOR...] [--short [MAJOR...]]
+    local major failed=0 passed=0 scope=whole majors=() only='' docs=''
     for major in "$@"; do
         case $major in
             --compile) only=compile ;;
             --short) scope=short ;;
+            --docs) docs=yes ;;
             *) majors+=("$major") SCOPES[$major]=$scope ;;
         esac
     done
@@ -36,6 +37,9 @@ run_matrix() {    # [--compile] [MAJOR...] [--short [MAJOR...]]
             # What failed may have been the preparation.
             [ $# -eq 0 ] || [ -n "$PREPARING" ] || prepare "$1"
         fi
+        # After a failure, too. The short tests are no proof of a major.
+        [ -z "$docs" ] || [ "${SCOPES[$major]}" != whole ] || [ ! -s "$MATRIX/$major/row" ] || scripts/tested-on "$major" "$MATRIX/$major" ||
+            say "-- Its row could not be written."
         [ -s "$MATRIX/$major/row" ] || printf '%-6s %s\n' "$major" "${only:+only compiled: $(cat "$MATRIX/$major/build" 2>/dev/null)}" >"$MATRIX/$major/row"
     done
     printf '\n%-6s %-22s %-22s %-22s %s\n' major version build regress scenarios

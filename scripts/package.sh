@@ -4,8 +4,9 @@
 
 run_package() {    # [MAJOR...]
     local major suite target out="$CACHE/packages" version profiles='' failed=0 passed=0
-    # Of two packages for one major the name of the file tells the suite.
-    version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)${PGDG_SUITE:++$PGDG_SUITE}
+    # Lower than 1.0.0-1, which Debian and apt.postgresql.org begin with, and higher than 1.0.0~rc1. For PostgreSQL's own packages the
+    # revision names the suite.
+    version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/;s/-/~/;p;q}' Cargo.toml)-0${PGDG_SUITE:+~${PGDG_SUITE}1}
     # Debian has no server of 16 that a package could depend on; PostgreSQL's own packages have each major.
     # shellcheck disable=SC2086
     if [ $# -eq 0 ] && [ -n "${PGDG_SUITE:-}" ]; then set -- $SUPPORTED; elif [ $# -eq 0 ]; then set -- ${SUPPORTED/16 /}; fi
@@ -21,7 +22,7 @@ run_package() {    # [MAJOR...]
         step "Making the package for PostgreSQL $major" in_tree "${TOOLCHAIN[@]}" \
             --rw "$TREES/$suite.cache=/var/cache/build" --rw "$out/$major=/var/results" "$(tree_of "$major")" \
             "${TOOLCHAIN_ENV[@]}" CARGO_TARGET_DIR=/var/cache/build/package DEB_BUILD_PROFILES="$profiles" \
-            DEBFULLNAME="$DEBFULLNAME" DEBEMAIL="$DEBEMAIL" PROJECT_URL="${PROJECT_URL:-}" SIDECAR_TARGET="$target" SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \
+            MAINTAINER="$(scripts/maintainer)" PROJECT_URL="${PROJECT_URL:-}" SIDECAR_TARGET="$target" SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" \
             scripts/tree/package "$major" "$version" /var/results
         # The sidecar's package is the same for all: the first suite, which is the oldest, compiles it.
         profiles=pkg.pg-hugepages.nosidecar

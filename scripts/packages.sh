@@ -9,10 +9,10 @@ packages_for() {
             unit) printf '%s\n' gcc libc6-dev git python3 python3-pytest xz-utils ;;
             build) printf '%s\n' gcc libc6-dev make clang libclang-dev libicu-dev zlib1g-dev ;;
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
-            test) printf '%s\n' python3-pytest openssl strace systemd ;;
+            test) printf '%s\n' python3-pytest openssl strace systemd runc crun python3-yaml ;;
             # What the scenarios of that marker need besides.
             any-major) printf '%s\n' bc python3-venv python3-yaml python3-selenium python3-prometheus-client \
-                prometheus prometheus-postgres-exporter prometheus-sql-exporter prometheus-node-exporter
+                prometheus prometheus-alertmanager prometheus-postgres-exporter prometheus-sql-exporter prometheus-node-exporter
                 browser_packages ;;
             pictures) browser_packages ;;
             bench-test) echo python3-matplotlib ;;
@@ -23,7 +23,7 @@ packages_for() {
                 command -v npm >/dev/null || echo npm
                 ;;
             walks) printf '%s\n' python3-hypothesis python3-yaml ;;
-            # What builds the image of the extension for PostgreSQL 18 and newer, without a daemon.
+            # What builds images, without a daemon.
             image) printf '%s\n' buildah netavark ;;
             dist) printf '%s\n' xz-utils rpm ;;
             package) printf '%s\n' debhelper dpkg-dev lintian ;;
@@ -39,7 +39,7 @@ packages_for() {
             lab-arm64) printf '%s\n' qemu-system-arm gcc-aarch64-linux-gnu cpio e2fsprogs xz-utils ;;
             # What the guests of the lab have besides what `run test` needs.
             guest) printf '%s\n' numactl busybox-static ;;
-            lint) printf '%s\n' shellcheck python3-pyflakes python3-pip ;;
+            lint) printf '%s\n' shellcheck python3-pyflakes python3-pip python3-jsonschema python3-yaml ;;
         esac
     done
 }

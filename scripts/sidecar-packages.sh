@@ -6,7 +6,7 @@
 run_sidecar_packages() {    # [arm64]
     local out=$CACHE/packages/sidecar${1:+-$1} version architecture release target emulator=''
     have_root "install RPMs in a root of their own" || fail "this needs root (or sudo): it installs RPMs in a root of their own"
-    version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/p;q}' Cargo.toml)
+    version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/;s/-/~/;p;q}' Cargo.toml)
     architecture=$(uname -m)
     if [ -n "${1-}" ] && [ "$architecture" != aarch64 ]; then
         architecture=aarch64 emulator=qemu-aarch64-static
@@ -39,13 +39,13 @@ make_rpms() {
     local out=$1 version=$2 release=$3 sources=$1/build/sources old epoch
     epoch=$(git log -1 --format=%ct)
     rm -rf "$sources" && mkdir -p "$sources"
-    cp -pR "$out/build/hugepage-sidecar" packaging/systemd/hugepage-sidecar.service packaging/{man,completions} docs LICENSE packaging/licences/hugepage-sidecar.copyright "$sources"
+    cp -pR "$out/build/hugepage-sidecar" packaging/systemd/hugepage-*.service packaging/{man,completions} docs LICENSE packaging/licences/hugepage-sidecar.copyright "$sources"
     chmod -R u=rwX,go=rX "$sources/docs"
     make --no-print-directory install-sidecar-share PG_CONFIG="$PG_CONFIG" DESTDIR="$sources/share"
     for old in '' 1; do
         SOURCE_DATE_EPOCH=$epoch rpmbuild -bb --quiet --target "$4" --define "_topdir $out/build/rpm" --define "_sourcedir $sources" \
             --define "_rpmdir $out/rpm-$release" --define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' \
-            --define "version $version" --define "release $release" --define "maintainer $DEBFULLNAME <$DEBEMAIL>" ${old:+--define 'old_systemd 1'} \
+            --define "version $version" --define "release $release" --define "maintainer $(scripts/maintainer)" ${old:+--define 'old_systemd 1'} \
             --define "changelog_date $(LC_ALL=C date -ud "@$epoch" '+%a %b %d %Y')" --define '_buildhost localhost' \
             ${PROJECT_URL:+--define "project_url $PROJECT_URL"} --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
             packaging/rpm/hugepage-sidecar.spec

@@ -115,7 +115,7 @@ extension_rpm() {    # DIRECTORY VERSION
     local programs
     programs=$("$PG_CONFIG" --bindir)
     as_documented "$1" docs/install.md 'tar -xJf' "VERSION=$2"
-    as_documented "$1" docs/install.md rpmbuild "VERSION=$2" "rpmbuild -bb=rpmbuild -bb --nodeps --define '_topdir $1'" \
+    as_documented "$1" docs/install.md rpmbuild "rpmbuild -bb=rpmbuild -bb --nodeps --define '_topdir $1'" \
         "pgmajorversion 18=pgmajorversion $PG_MAJOR' --define 'pginstdir ${programs%/bin}"
     rpm -qpl "$1"/RPMS/*/"pg_hugepages_$PG_MAJOR-$2"-*.rpm | grep -x "$("$PG_CONFIG" --pkglibdir)/pg_hugepages.so"
 }

@@ -1,7 +1,6 @@
 """A thousand processes of a user, each of which makes its own kind of trouble, cost root's check little more than a thousand that sleep."""
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import pytest
 
 from harness import sidecar
 from harness.attacker import USER
-from harness.poll import until
+from harness.processes import kill_group
 from harness.units import MB
 
 pytestmark = [pytest.mark.any_major, pytest.mark.long]
@@ -122,18 +121,7 @@ def crowd(home: Path, program: str, count: int = COUNT) -> Iterator[None]:
         assert process.stdout.readline() == "ready\n"
         yield
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        until("the crowd to be gone", lambda: not is_there(process.pid))
-
-
-def is_there(group: int) -> bool:
-    """Whether a process group has a process."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+        kill_group(process)
 
 
 def cost(*arguments: str) -> tuple[sidecar.Answer, float, int]:

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ import pytest
 
 from harness import sidecar
 from harness.attacker import USER
+from harness.processes import kill_group
 from harness.units import GB, KB, MB
 
 MANY = """
@@ -79,6 +79,7 @@ def pools(answer: dict) -> list[dict]:
     return [{name: value for name, value in pool.items() if not name.startswith("capacity")} for pool in answer["pools"]]
 
 
+@pytest.mark.own_servers
 @pytest.mark.parametrize("name", ["PG_VERSION", "postgresql.conf", "postgresql.auto.conf", "global/pg_control"])
 @pytest.mark.parametrize("kind", ["link", "hard link", "through /proc"])
 def test_no_file_of_roots_is_read(home, name, kind):
@@ -151,5 +152,4 @@ def test_many_that_call_themselves_servers(home):
         assert (answer["verdict"], pools(answer)) == (before["verdict"], pools(before))
         assert used.seconds < 2 and used.peak_memory < 32 * MB, used
     finally:
-        os.killpg(many.pid, signal.SIGKILL)
-        many.wait()
+        kill_group(many)

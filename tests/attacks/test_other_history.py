@@ -11,6 +11,8 @@ import pytest
 from test_door import SERVER, fake
 
 from harness import sidecar
+from harness.prometheus import samples
+from harness.sidecar import UNKNOWN
 from harness.units import MB
 
 pytestmark = pytest.mark.any_major
@@ -65,6 +67,46 @@ def test_neither_a_container_nor_another_user_adds_to_a_history(place):
         of_other = histories_after_survey(place)
         assert set(of_other) - set(of_container) == {f"postgresql-{plain}.{OTHER}.history"}
         assert of_other.items() >= of_container.items()
+
+
+COUNTED = ("--service-account", str(OTHER))
+
+
+def series(place: Path) -> dict[str, str]:
+    """The shared memory of each server there, by the name of its series."""
+    metrics = samples(sidecar.run("metrics", *COUNTED).stdout)
+    named = {dict(labels).get("name", ""): value for (name, labels), value in metrics.items() if name == "hugepage_shared_memory_bytes"}
+    return {name: value for name, value in named.items() if str(place) in name}
+
+
+def test_a_series_stays_its_servers(place):
+    """Of servers that call themselves the same each has a name that it keeps, whichever of them starts and stops."""
+    data, script = place / "data", place / "scripts/server.py"
+    with fake(data, size=64 * MB, uid=POSTGRES), in_a_container(data, script), in_a_container(data, script), \
+            fake(data, size=96 * MB, uid=OTHER):
+        [own, *others] = sorted(series(place))
+        assert own == str(data) and len(others) == 3 and f"{data} of uid {OTHER}" in others, others
+    with fake(data, size=96 * MB, uid=OTHER):
+        assert list(series(place)) == [f"{data} of uid {OTHER}"]
+    with fake(data, size=64 * MB, uid=POSTGRES):
+        assert list(series(place)) == [str(data)]
+
+
+def test_nobody_stands_for_a_stopped_server(place):
+    """Whoever works in its directory, under its name, and is another user."""
+    data = place / "data"
+    (data / "PG_VERSION").write_text("15\n")
+    (data / "postgresql.conf").write_text("huge_pages = on\n")
+    for name in ("PG_VERSION", "postgresql.conf"):
+        os.chown(data / name, POSTGRES, -1)
+
+    def stopped() -> list[str]:
+        answer = sidecar.run("size", *COUNTED, "--postgresql-data", data, "--format", "json")
+        return [one["reason"] for one in answer.json()["not_counted"] if one["instance"] == str(data) and answer.status == UNKNOWN]
+    with fake(data, size=64 * MB, uid=OTHER):
+        assert stopped()
+    with fake(data, size=64 * MB, uid=POSTGRES):
+        assert not stopped()
 
 
 def test_a_mount_namespace_of_a_service_is_no_container(place):

@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from harness.attacker import USER
 from harness.sidecar import OK, UNKNOWN
 from harness.units import MB
 
-pytestmark = pytest.mark.any_major
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
 HOSTILE = "a\x1b]0;owned\x07\n2026-01-01T00:00:00Z WARNING:  forged\r'\"$(touch owned)\u202e"
 
@@ -30,7 +29,6 @@ def named(root, tmp_path) -> Iterator[Path]:
     (data / "postgresql.conf").write_text("huge_pages = on\n")
     process = subprocess.Popen(["postgres", "-c", "while :; do read line; sleep 60; done", "-D", str(data)], executable="/bin/bash",
                                stdin=subprocess.PIPE, cwd=data)
-    time.sleep(0.3)
     yield data
     process.kill()
     process.wait()
@@ -71,6 +69,7 @@ def test_json_and_metrics_can_be_shown(root, tmp_path):
         assert not set(metrics) & set("\x1b\x9b\x7f\u202e\u061c\t"), metrics
 
 
+@pytest.mark.whole_host
 @pytest.mark.parametrize("arguments", [["status"], ["status", "--format", "json"], ["status", "--format", "csv"], ["size"], ["check"],
                                        ["metrics"], ["report"], ["oracle", "install-sql"]])
 def test_a_reader_that_goes_away(arguments):

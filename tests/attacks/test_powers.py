@@ -1,6 +1,7 @@
 """What root, or a user with capabilities in its place, could see and a server's user can't: no file of that user leads there."""
 
 import os
+import pwd
 import shutil
 import struct
 import subprocess
@@ -68,6 +69,33 @@ def test_clusters_that_a_link_leads_to(closed):
         finally:
             major.unlink()
     assert NAME not in text and NAME in of_open, (text, of_open)
+
+
+def test_what_one_account_lays_in_the_way_of_another(home):
+    """In Debian's directory, which is the user postgres's: another account's reader takes its own private file for no configuration there."""
+    private = home / "private"
+    data = home / "data"
+    for place in (private, data):
+        place.mkdir()
+        (place / "PG_VERSION").write_text("15\n")
+    (private / "postgresql.conf").write_text(f"data_directory = '{data}'\nhuge_pages = off\nshared_buffers = '{SECRET}'\n")
+    (data / "postgresql.conf").write_text("huge_pages = try\n")
+    for path in (private, data, *private.iterdir(), *data.iterdir()):
+        os.chown(path, USER, USER)
+        path.chmod(0o700)
+    major = Path("/etc/postgresql/98")
+    with made_directory(major.parent), made_directory(major):
+        (major / "main").symlink_to(private)
+        os.chown(major / "main", pwd.getpwnam("postgres").pw_uid, -1, follow_symlinks=False)
+        try:
+            text = outputs()
+            told = sidecar.run("size", *COUNTED, "--postgresql-data", data, "--format", "json").json()
+        finally:
+            (major / "main").unlink()
+    assert SECRET not in text, text
+    needs = [need for pool in told["pools"] for need in pool["needs"]] + told["not_counted"]
+    assert [one for one in needs if one["instance"] == str(data)], told
+    assert not [one for one in told["not_counted"] if one["instance"] == str(data) and "huge_pages = off" in one["reason"]], told
 
 
 @pytest.mark.parametrize("capabilities", [READING, READING + BECOMING], ids=["reading", "becoming"])

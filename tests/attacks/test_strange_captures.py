@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import resource
 import subprocess
 from pathlib import Path
@@ -53,14 +54,14 @@ def seconds(command: list[str | Path]) -> float:
 
 def test_many_servers_cost_as_much_each_as_few(capture, tmp_path):
     """None of them fits, so that each is compared with all others: a user may have thousands, and no deadline ends what is decided."""
-    one = next(one for one in capture["snapshot"]["servers"] if one["request"]["segment"]["in_huge_pages"] == 0)
+    one = next(one for one in capture["snapshot"]["servers"] if one["memory"]["shared"][0]["page_size"] == 4096)
 
     def with_servers(count: int) -> float:
         servers = [copy.deepcopy(one) for _ in range(count)]
         for number, server in enumerate(servers):
             server["id"].update(name=f"/srv/{number}", pid=1000 + number)
-            for name in ("size", "to_reserve"):
-                server["request"]["segment"][name] = (40_000 + 2 * number) * MB
+            mapping = server["memory"]["shared"][0]
+            mapping["end"] = mapping["start"] + (40_000 + 2 * number) * MB
         capture["snapshot"]["servers"] = servers
         file = tmp_path / f"{count}.json"
         file.write_text(json.dumps(capture))
@@ -69,10 +70,15 @@ def test_many_servers_cost_as_much_each_as_few(capture, tmp_path):
     assert with_servers(count * 100) < few * count * 4
 
 
-def test_what_has_no_end(tmp_path):
+@pytest.mark.parametrize("kind,why", [("device", "not a regular file"), ("sparse", "longer than 16 MB")])
+def test_what_has_no_end(tmp_path, kind, why):
     place = tmp_path / "capture.json"
-    place.symlink_to("/dev/zero")
+    if kind == "device":
+        place.symlink_to("/dev/zero")
+    else:
+        place.touch()
+        os.truncate(place, 1 << 40)
     answer, used = sidecar.run_measured("status", "--snapshot", place)
     assert answer.status == sidecar.UNKNOWN and "capture" in answer.stderr
-    assert "longer than 16 MB" in answer.stderr, answer
+    assert why in answer.stderr, answer
     assert used.peak_memory < 64 * MB, used

@@ -113,3 +113,47 @@ def test_its_name_is_no_command(new_cluster, pool):
         shown = sidecar.run("status").stdout
     assert "run 'halt'" in " ".join(shown.split())
     assert "halt" not in [line.strip() for line in shown.splitlines()], shown
+
+
+SLOW = """
+import ctypes, mmap, os, sys
+path = "/tmp/" + "d" * 200
+os.chdir("/tmp")
+os.makedirs(sys.argv[2], exist_ok=True)
+os.chdir(sys.argv[2])
+for _ in range(300):
+    os.makedirs("d" * 250, exist_ok=True)
+    os.chdir("d" * 250)
+with open("file", "wb+") as file:
+    file.truncate(4096)
+    kept = [mmap.mmap(file.fileno(), 4096, offset=0, prot=1 + number % 2 * 2) for number in range(6000)]
+held = mmap.mmap(-1, int(sys.argv[1]) * (2 << 20), flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x40000 | 21 << 26)
+held[0] = 1
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_whose_maps_take_too_long(new_cluster, pool, tmp_path):
+    """The kernel writes 450 MB for the mappings of a path of 75 kB. What is not read of them in time raises no number."""
+    server = new_cluster()
+    borrowed = pool(2 * MB, 200)
+    place = tmp_path / "thief"
+    place.mkdir()
+    place.chmod(0o777)
+    for above in place.parents[:-1]:
+        above.chmod(above.stat().st_mode | 0o011)
+    process = None
+    try:
+        process = subprocess.Popen([sys.executable, "-c", SLOW, str(borrowed.numbers().available - 50), str(place / "deep")], user=USER, group=USER,
+                                   extra_groups=[], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == "ready\n"
+        server.start()
+        for _ in range(5):
+            answer = sidecar.run("apply", "--recommended", "--yes")
+            assert (answer.status, borrowed.persistent()) == (OK, 200), answer
+    finally:
+        if process:
+            process.kill()
+            process.wait()
+        subprocess.run(["rm", "-rf", place], check=True)

@@ -31,7 +31,7 @@ BACKENDS = [{"pages": pages, "sessions": 10, "size": 128 * MB, "missing": {}, "m
 
 @pytest.mark.parametrize("name", parts.PARTS)
 def test_each_part_has_its_place_in_the_docs(name):
-    page = (REPOSITORY / "docs" / parts.PARTS[name].page).read_text()
+    page = (REPOSITORY / parts.PARTS[name].page).read_text()
     assert page.count(f"<!-- {name} -->\n") == page.count(f"\n<!-- /{name} -->") == 1
 
 
@@ -64,10 +64,10 @@ def test_write_one_part_and_leave_the_others(tmp_path):
     for _ in range(2):
         parts.write(tmp_path, "status", STATUS, "Measured by us.")
     parts.write(tmp_path, "backends", BACKENDS, "Measured later.")
-    page = (tmp_path / "bench.md").read_text()
+    page = (tmp_path / "bench/measured.md").read_text()
     assert "<!-- status -->\nMeasured by us.\n\n- met: the largest ratio: 1.9, at most 2.\n" in page
     assert page.count("Measured by us.") == page.count("Measured later.") == 1
-    before = (parts.DOCS / "bench.md").read_text()
+    before = (parts.ROOT / "bench/measured.md").read_text()
     assert page.split("<!-- scrape -->")[1] == before.split("<!-- scrape -->")[1]
 
 

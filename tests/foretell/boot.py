@@ -44,8 +44,8 @@ def of_sidecar(need: int, all_needs: int, alarm: str) -> Outlook:
     alone, or enough for all."""
     answer = sidecar.run("status", "--format", "json").json()
     [pool] = [pool for pool in answer["next_boot"] if pool["page_size"] == 2 * MB]
-    if pool["state"] == "unknown":
-        return Outlook("unknown", (pool["reason"],))
+    if pool["state"] in ("unknown", "unseen"):
+        return Outlook("unknown", (pool["reason"] or "no boot has been seen yet",))
     count = pool["nr_hugepages"] or 0
     if count < need:
         return Outlook(alarm)

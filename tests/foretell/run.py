@@ -36,8 +36,8 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="the same seed takes the same steps (default: 1)")
     parser.add_argument("--minutes", type=float, metavar="M", help="end after M minutes, whatever the steps")
     parser.add_argument("--no-shrinking", action="store_true", help="print the first failing walk as it is")
-    parser.add_argument("--docs", type=Path, metavar="FILE", nargs="?", const=ROOT / "docs" / "tested-on.md",
-                        help="write a row into the table of the file (docs/tested-on.md)")
+    parser.add_argument("--docs", type=Path, metavar="FILE", nargs="?", const=ROOT / "tests" / "tested-on.md",
+                        help="write a row into the table of the file (tests/tested-on.md)")
     return parser.parse_args(arguments)
 
 

@@ -46,8 +46,8 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the walk (default: 1)")
     parser.add_argument("--sessions", type=int, default=100, metavar="N", help="standing sessions (default: 100)")
     parser.add_argument("--rate", type=float, default=200, metavar="N", help="connections a second (default: 200)")
-    parser.add_argument("--docs", type=Path, metavar="FILE", nargs="?", const=ROOT / "docs" / "tested-on.md",
-                        help="write a row into the table of the file (docs/tested-on.md)")
+    parser.add_argument("--docs", type=Path, metavar="FILE", nargs="?", const=ROOT / "tests" / "tested-on.md",
+                        help="write a row into the table of the file (tests/tested-on.md)")
     return parser.parse_args(arguments)
 
 

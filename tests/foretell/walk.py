@@ -101,16 +101,28 @@ class Walk(RuleBasedStateMachine):
     def move(self, of: str, into: bool) -> None:
         self.step(self.world.move, of, into)
 
-    @rule(of=names, settings=st.sampled_from(CONFIGURATIONS))
-    def configure(self, of: str, settings: dict[str, Any]) -> None:
+    def change(self, of: str, is_renewed: bool) -> None:
+        """What comes before a change: a restart, so that nothing was reloaded since, or nothing."""
+        if is_renewed:
+            self.step(self.world.renew, of)
+
+    @rule(of=names, settings=st.sampled_from(CONFIGURATIONS), is_renewed=st.booleans())
+    def configure(self, of: str, settings: dict[str, Any], is_renewed: bool) -> None:
+        self.change(of, is_renewed)
         self.step(self.world.configure, of, **settings)
 
-    @rule(of=servers, file=st.sampled_from(["more.conf", "conf.d/size.conf"]), text=st.sampled_from(INCLUDED))
-    def include(self, of: str, file: str, text: str | None) -> None:
+    @rule(of=servers, file=st.sampled_from(["more.conf", "conf.d/size.conf"]), text=st.sampled_from(INCLUDED), is_renewed=st.booleans())
+    def include(self, of: str, file: str, text: str | None, is_renewed: bool) -> None:
+        self.change(of, is_renewed)
         self.step(self.world.include, of, file, text)
 
-    @rule(of=names, statement=st.sampled_from(STATEMENTS))
-    def alter_system(self, of: str, statement: str) -> None:
+    @rule(of=servers, text=st.sampled_from(INCLUDED))
+    def exchange(self, of: str, text: str | None) -> None:
+        self.step(self.world.exchange, of, text)
+
+    @rule(of=names, statement=st.sampled_from(STATEMENTS), is_renewed=st.booleans())
+    def alter_system(self, of: str, statement: str, is_renewed: bool) -> None:
+        self.change(of, is_renewed)
         self.step(self.world.alter_system, of, statement)
 
     @rule(of=names)

@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import shutil
 import signal
 import time
 from contextlib import suppress
@@ -150,6 +151,7 @@ class World:
             cluster.settings[name] = None
         cluster.conf(**BASE)
         (cluster.data / "postgresql.auto.conf").write_text("")
+        (cluster.data / "conf.d").mkdir(exist_ok=True)
         for name in ("more.conf", "conf.d/size.conf"):
             (cluster.data / name).unlink(missing_ok=True)
 
@@ -210,6 +212,12 @@ class World:
         if member := self.member(name):
             member.close()
             member.cluster.stop()
+
+    def renew(self, name: str) -> None:
+        """Stop a member that runs, and start it: it has loaded what is on disk, and nothing was reloaded since."""
+        if self.member(name):
+            self.stop(name)
+            self.start(name)
 
     def move(self, name: str, into: bool) -> None:
         """Move all processes of a member into the group or out of it."""
@@ -345,10 +353,25 @@ class World:
         """A file that is included comes or goes."""
         if member := self.members.get(name):
             path = member.cluster.data / file
+            path.parent.mkdir(exist_ok=True)
             if text is None:
                 path.unlink(missing_ok=True)
             else:
                 path.write_text(text)
+
+    def exchange(self, name: str, text: str | None) -> None:
+        """Restart, and put another directory in the place of the one that is included, or none. It is older than the start."""
+        if member := self.members.get(name):
+            included, other, old = (member.cluster.data / directory for directory in ("conf.d", "conf.other", "conf.old"))
+            if text is not None:
+                other.mkdir()
+                (other / "size.conf").write_text(text)
+            self.renew(name)
+            if included.exists():
+                included.rename(old)
+                shutil.rmtree(old)
+            if text is not None:
+                other.rename(included)
 
     def alter_system(self, name: str, statement: str) -> None:
         """ALTER SYSTEM."""

@@ -17,7 +17,8 @@ SELECT pg_describe_object(d.classid, d.objid, 0) AS object,
         FROM pg_description s WHERE (s.classoid, s.objoid) = (d.classid, d.objid)) AS comments
 FROM pg_depend d
 LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
-LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+LEFT JOIN pg_type t ON d.classid = 'pg_type'::regclass AND t.oid = d.objid
+LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid OR c.oid = t.typrelid
 WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
   AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = %s)
 ORDER BY 1

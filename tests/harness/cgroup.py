@@ -6,7 +6,7 @@ The kernel checks `rsvd.max` at mmap(2), and `max` at the first access to a page
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.lock import pool_lock
@@ -51,25 +51,38 @@ class Cgroup:
         """Pids of the processes in the group."""
         return [int(pid) for pid in (self.directory / "cgroup.procs").read_text().split()]
 
+    def is_removed(self) -> bool:
+        """Remove the directory; False while a process that was killed still ends."""
+        with suppress(OSError):
+            self.directory.rmdir()
+        return not self.directory.exists()
+
     def _file(self, page_size: int, name: str) -> Path:
         size = f"{page_size // GB}GB" if page_size >= GB else f"{page_size // MB}MB"
         return self.directory / f"hugetlb.{size}.{name}"
 
 
 @contextmanager
-def hugetlb_cgroup(outer: Cgroup | None = None) -> Iterator[Cgroup]:
-    """A new group with the hugetlb controller, below `outer` if given; removed at the end of the block.
+def hugetlb_cgroup(outer: Cgroup | None = None, name: str = "") -> Iterator[Cgroup]:
+    """A new group with the hugetlb controller and `name` in its name, below `outer` if given; removed at the end of the block.
 
     Its processes must have ended by then.
     """
-    with pool_lock(), _parent(outer) as root, _controller_enabled(root):
-        group = Cgroup(Path(tempfile.mkdtemp(prefix="pg_hugepages-test-", dir=root)))
+    with controller_enabled(outer) as root:
+        group = Cgroup(Path(tempfile.mkdtemp(prefix=f"pg_hugepages-test-{name}", dir=root)))
         try:
             group.show(True)
             yield group
         finally:
             until("the processes of the control group to end", lambda: not group.members())
-            group.directory.rmdir()
+            until("the end of the control group", group.is_removed)
+
+
+@contextmanager
+def controller_enabled(outer: Cgroup | None = None) -> Iterator[Path]:
+    """The directory of `outer`, or the root of the version 2 hierarchy, whose groups have the hugetlb controller in the block."""
+    with pool_lock(), _parent(outer) as root, _controller_enabled(root):
+        yield root
 
 
 def cgroup2_mount() -> Path | None:

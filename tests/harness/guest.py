@@ -53,7 +53,7 @@ class Kernel:
     name: str
     release: str
     image: Path
-    initramfs: Path
+    initramfs: Path | None
     architecture: Architecture = AMD64
 
 
@@ -69,11 +69,11 @@ class Guest:
     """A booted guest. A context manager: powered off at the end of the block.
 
     `nodes`: the memory of each NUMA node in MB, each with one CPU. `cpu`: the model on amd64; elsewhere it is QEMU's `max`. `words`
-    are added to the kernel's command line.
+    are added to the kernel's command line, `devices` to QEMU's: without an initramfs, the root's disk is among them.
     """
 
     def __init__(self, kernel: Kernel, disks: list[Path], *, console: Path, nodes: tuple[int, ...] = (1536,),
-                 cpu: str = CPU, words: str = "", seconds: float = 120) -> None:
+                 cpu: str = CPU, words: str = "", devices: tuple[str, ...] = (), seconds: float = 120) -> None:
         self.console = console
         console.unlink(missing_ok=True)
         architecture = kernel.architecture
@@ -81,7 +81,7 @@ class Guest:
         command = [*architecture.qemu, "-accel", "tcg,thread=multi", "-cpu", cpu if architecture == AMD64 else "max",
                    "-m", str(sum(nodes)), "-smp", f"{len(nodes)},sockets={len(nodes)}",
                    "-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}", *architecture.agent_port,
-                   "-kernel", str(kernel.image), "-initrd", str(kernel.initramfs),
+                   "-kernel", str(kernel.image), *(["-initrd", str(kernel.initramfs)] if kernel.initramfs else []), *devices,
                    "-append", f"console={architecture.console} lab.agent={architecture.agent} lab.slower={architecture.patience} panic=-1 oops=panic loglevel=5 {words}"]
         if len(nodes) > 1:
             for number, size in enumerate(nodes):
@@ -129,6 +129,17 @@ class Guest:
         self._process.stdin.flush()
         output, status = self._read_answer(seconds, each_line)
         return Answer(int(status), output)
+
+    def wait_until_ready(self, seconds: float) -> None:
+        """Wait for the agent of the next system on the same kernel, as after a soft-reboot."""
+        self._read_answer(seconds, None)
+
+    def wait_for_end(self, seconds: float) -> None:
+        """Wait until the guest ends by itself, as for a reboot; GuestFailed if it does not."""
+        try:
+            self._process.communicate(timeout=seconds * self._timeout)
+        except subprocess.TimeoutExpired as error:
+            raise GuestFailed("the guest does not end") from error
 
     def _read_answer(self, seconds: float, each_line: Callable[[str], None] | None) -> tuple[str, str]:
         """The lines until the one that begins with RS, and the rest of that one."""

@@ -18,7 +18,7 @@ HEAD_OF_RUNS = """| what | system | when | command | checked | right | open | wr
 
 
 def with_row(page: str, cells: list[str]) -> str:
-    """The page (docs/tested-on.md) with a row in its table of runs, in the place of the row with the same first cell, else at the
+    """The page (tests/tested-on.md) with a row in its table of runs, in the place of the row with the same first cell, else at the
     end. A page without a table gets one."""
     if BEGIN_RUNS not in page:
         page = page.rstrip("\n") + "\n" * 2 * bool(page.strip()) + BEGIN_RUNS + HEAD_OF_RUNS + END_RUNS

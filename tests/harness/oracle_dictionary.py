@@ -22,7 +22,8 @@ CREATE TABLE dba_objects (owner text, object_name text, object_type text, status
 CREATE TABLE dba_tab_privs (grantee text, owner text, table_name text, privilege text);
 CREATE TABLE dba_sys_privs (grantee text, privilege text);
 CREATE TABLE dba_errors (owner text, name text, type text, line integer, text text, sequence integer);
-CREATE TABLE session (left_to_run integer, is_sys boolean, container text, version integer);
+CREATE TABLE session (left_to_run integer, is_sys boolean, container text, version integer, creator text DEFAULT 'SYS',
+    has_vault boolean DEFAULT false);
 INSERT INTO session VALUES (NULL, true, 'PDB1', 19);
 
 CREATE FUNCTION refuse(message text) RETURNS void LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'ORA-20700: %', message; END$$;
@@ -54,6 +55,7 @@ BEGIN
     CASE
     WHEN statement ~ '^CREATE USER ' THEN
         words := regexp_match(statement, '^CREATE USER (\S+) (.*?)( PASSWORD EXPIRE)? ACCOUNT LOCK$');
+        IF (SELECT has_vault FROM session) THEN RAISE insufficient_privilege; END IF;
         PERFORM refuse_if(EXISTS (SELECT 1 FROM dba_users WHERE username = words[1]), 'ORA-01920: conflicts with another user');
         INSERT INTO dba_users VALUES (words[1], 'LOCKED', words[2]);
     WHEN statement ~ '^CREATE ROLE ' THEN
@@ -64,6 +66,7 @@ BEGIN
         words := regexp_match(statement, '^CREATE DIRECTORY (\S+) AS ''(.*)''$');
         PERFORM refuse_if(EXISTS (SELECT 1 FROM dba_directories WHERE directory_name = words[1]), 'ORA-00955: name is already used');
         INSERT INTO dba_directories VALUES (words[1], lower(words[2]));
+        INSERT INTO dba_tab_privs SELECT creator, 'SYS', words[1], unnest('{READ,WRITE}'::text[]) FROM session;
     WHEN statement ~ '^CREATE PUBLIC SYNONYM ' THEN
         words := regexp_match(statement, '^CREATE PUBLIC SYNONYM (\S+) FOR (\S+)\.(\S+)$');
         PERFORM refuse_if(EXISTS (SELECT 1 FROM dba_synonyms WHERE synonym_name = words[1]), 'ORA-00955: name is already used');
@@ -111,6 +114,10 @@ BEGIN
             'ORA-22930: no directory ' || words[3]);
         DELETE FROM dba_tab_privs p WHERE (p.grantee, p.table_name, p.privilege) = (words[4], words[3], words[1]);
         INSERT INTO dba_tab_privs VALUES (words[4], coalesce(words[2], 'SYS'), words[3], words[1]);
+    WHEN statement ~ '^REVOKE ' THEN
+        words := regexp_match(statement, '^REVOKE (\S+) ON DIRECTORY (\S+) FROM "(\S+)"$');
+        PERFORM refuse_if(words[3] = (SELECT creator FROM session), 'ORA-01749: you may not revoke privileges from yourself');
+        DELETE FROM dba_tab_privs p WHERE (p.grantee, p.table_name, p.privilege) = (words[3], words[2], words[1]);
     WHEN statement ~ '^COMMENT ON ' THEN
         words := regexp_match(statement, '^COMMENT ON (?:TABLE|COLUMN) ([\w$#]+)\.([\w$#]+)');
         PERFORM refuse_if(NOT EXISTS (SELECT 1 FROM dba_objects o WHERE o.owner = words[1] AND o.object_name = words[2]
@@ -124,6 +131,9 @@ STATE = ("dba_users", "dba_roles", "dba_directories", "dba_synonyms", "dba_objec
 RULES = [
     (r"  e_no_such_parameter EXCEPTION;\n  PRAGMA .*?;\n", ""),
     (r"WHEN e_no_such_parameter", "WHEN undefined_object"),
+    (r"  e_refused EXCEPTION;\n  PRAGMA .*?;\n", ""),
+    (r"WHEN e_refused", "WHEN insufficient_privilege"),
+    (r":= USER;", ":= (SELECT creator FROM session);"),
     (r"RAISE_APPLICATION_ERROR\(\s*-2070\d,", "PERFORM refuse("),
     (r"EXECUTE IMMEDIATE (.*?);\n", r"PERFORM ddl(\1);\n"),
     (r"DBMS_DB_VERSION\.VERSION", "(SELECT version FROM session)"),

@@ -24,6 +24,7 @@ CREATE FUNCTION hugepage.to_date(text, text, text) RETURNS timestamp STRICT IMMU
 CREATE FUNCTION hugepage.nvl(text, text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT coalesce($1, $2)';
 CREATE FUNCTION hugepage.sys_context(text, text) RETURNS text LANGUAGE sql
     AS $$SELECT current_setting('twin.' || lower($2), true)$$;
+CREATE VIEW hugepage.session_roles AS SELECT coalesce(nullif(current_setting('twin.role', true), ''), 'DBA') AS role;
 """
 TYPES = [(r"\bhp_(\w+)_c\b", r"hp_\1_t[]"), (r"\blines_t\b", "text[]"), (r"\bPLS_INTEGER\b", "integer"),
          (r"\bVARCHAR2\b(\(\d+\))", r"varchar\1"), (r"\bVARCHAR2\b", "text"), (r"\bNUMBER\b", "numeric"),
@@ -44,6 +45,7 @@ WORDS = [
     (r"PIPE ROW \((\w+)\)", r"RETURN NEXT \1"),
     (r"\bNVL\b", "coalesce"),
     (r"\bc_attempts\b", "20"),
+    (r"\bc_stale\b", "'The last snapshot of hugepage-sidecar is stale.'"),
     # In Oracle an empty text is NULL, and concatenation treats NULL as an empty text.
     (r"RETURN (SUBSTR\(.*\));", r"RETURN NULLIF(\1, '');"),
     (r"\|\| l_row\.hint", "|| coalesce(l_row.hint, '')"),

@@ -5,7 +5,7 @@ Pages that other processes hold stay theirs: a borrowed pool has those pages plu
 
 import mmap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,6 +105,9 @@ def borrowed_pool(page_size: int, available: int, overcommit: int = 0) -> Iterat
     Servers that use the pages have to stop before that; harness.reserved_host stops them.
     """
     with pool_lock():
+        # As `apply` does: from now on nobody takes it for what the boot made.
+        with suppress(OSError):
+            Path("/run/hugepage-sidecar.applied").touch()
         pool = Pool(page_size)
         found = pool.numbers()
         asked = found.nr - found.surplus

@@ -5,11 +5,15 @@ import errno
 import os
 import platform
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+from harness.poll import until
 
 
 class CommandFailed(Exception):
@@ -66,6 +70,14 @@ def as_its_user(pid: int) -> Iterator[None]:
     finally:
         os.seteuid(before[1])
         os.setegid(before[0])
+
+
+@cache
+def plain_proc() -> list[str]:
+    """How a command begins that sees all processes as any user: where /proc hides those of others (hidepid), by a /proc of its own."""
+    hides = re.search(r"^\S+ \S+ \S+ \S+ /proc .*\bhidepid=(?!0|off)", Path("/proc/self/mountinfo").read_text(), re.MULTILINE)
+    mount = 'mount -t proc proc /proc && exec "$@"'
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", mount, "sh"] if hides else []
 
 
 def status(pid: int) -> dict[str, str]:
@@ -153,6 +165,21 @@ def alive(pid: int) -> bool:
         return not status(pid)["State"].startswith(("Z", "X"))
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def kill_group(leader: subprocess.Popen) -> None:
+    """Kill a process and its whole group, and wait until all of it is gone: a large one ends after its leader."""
+    os.killpg(leader.pid, signal.SIGKILL)
+    leader.wait()
+    until("the end of the group", lambda: not _has_a_process(leader.pid))
+
+
+def _has_a_process(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 _KCMP = {"x86_64": 312, "aarch64": 272}

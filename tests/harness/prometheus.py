@@ -4,14 +4,19 @@ import json
 import os
 import re
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +79,12 @@ def _answers(url: str) -> bool:
 
 
 @contextmanager
-def postgres_exporter(cluster: Cluster, user: str, port: int | None = None) -> Iterator[str]:
-    """prometheus-postgres-exporter on a cluster, with only the project's queries; its address."""
+def postgres_exporter(cluster: Cluster, user: str, port: int | None = None, others: Sequence[Cluster] = ()) -> Iterator[str]:
+    """prometheus-postgres-exporter on a cluster and others, with only the project's queries; its address."""
     address = f"127.0.0.1:{port or free_port()}"
-    source = f"user={user} host={cluster.root} port=5432 dbname=postgres sslmode=disable"
+    source = ",".join(f"user={user} host={each.root} port=5432 dbname=postgres sslmode=disable" for each in (cluster, *others))
     with service("prometheus-postgres-exporter", f"--web.listen-address={address}", "--disable-default-metrics",
-                 "--disable-settings-metrics",
+                 "--disable-settings-metrics", "--no-collector.database", "--no-collector.bgwriter",
                  f"--extend.query-path={MONITORING}/exporters/postgres_exporter.yaml",
                  url=f"http://{address}/metrics", log=cluster.root / "postgres_exporter.log",
                  env={"DATA_SOURCE_NAME": source}):
@@ -87,13 +92,17 @@ def postgres_exporter(cluster: Cluster, user: str, port: int | None = None) -> I
 
 
 @contextmanager
-def sql_exporter(cluster: Cluster, user: str) -> Iterator[str]:
-    """prometheus-sql-exporter on a cluster with the project's configuration, except for connection and interval; its address."""
+def sql_exporter(cluster: Cluster, user: str, hosts: Sequence[str] = ()) -> Iterator[str]:
+    """prometheus-sql-exporter on a cluster with the project's configuration, except for connection and interval; its address.
+
+    With `hosts` it connects to the servers at these addresses. Of servers by sockets it would not tell one from the other.
+    """
     address = f"127.0.0.1:{free_port()}"
     config = yaml.safe_load((MONITORING / "exporters/sql_exporter.yml").read_text())
     for job in config["jobs"]:
         job["interval"] = "1s"
-        job["connections"] = [f"postgres://{user}@/postgres?host={cluster.root}&port=5432&sslmode=disable"]
+        job["connections"] = [f"postgres://{user}@{host}:5432/postgres?sslmode=disable" for host in hosts] or [
+            f"postgres://{user}@/postgres?host={cluster.root}&port=5432&sslmode=disable"]
     config_file = cluster.root / "sql_exporter.yml"
     config_file.write_text(yaml.safe_dump(config))
     with service("prometheus-sql-exporter", f"-web.listen-address={address}", f"-config.file={config_file}",
@@ -161,9 +170,12 @@ class Prometheus:
 
     def firing(self, job: str) -> set[str]:
         """The names of the alerts that fire for the targets of a job."""
+        return {alert["labels"]["alertname"] for alert in self.alerts(job)}
+
+    def alerts(self, job: str) -> list[dict[str, Any]]:
+        """The alerts that fire for the targets of a job, with labels and annotations."""
         alerts = json.loads(get(f"{self.url}/api/v1/alerts"))["data"]["alerts"]
-        return {alert["labels"]["alertname"] for alert in alerts
-                if alert["state"] == "firing" and alert["labels"].get("job") == job}
+        return [alert for alert in alerts if alert["state"] == "firing" and alert["labels"].get("job") == job]
 
     def forget(self) -> None:
         """Delete all samples."""
@@ -186,10 +198,10 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(directory: Path, targets: dict[str, str], hold: str = "0s") -> Iterator[Prometheus]:
+def prometheus(directory: Path, targets: dict[str, str], hold: str = "0s", alertmanager: str = "") -> Iterator[Prometheus]:
     """Prometheus with the project's alerts, and with its scrape jobs for these targets, by the job's name.
 
-    `hold` replaces the `for` of every alert, so that no test waits an hour.
+    `hold` replaces the `for` of every alert, so that no test waits an hour. `alertmanager` is the address that gets the alerts.
     """
     rules = yaml.safe_load((MONITORING / "prometheus/alerts.yaml").read_text())
     for group in rules["groups"]:
@@ -201,6 +213,7 @@ def prometheus(directory: Path, targets: dict[str, str], hold: str = "0s") -> It
     assert len(config["scrape_configs"]) == len(targets)
     for job in config["scrape_configs"]:
         job["static_configs"] = [{"targets": [targets[job["job_name"]]]}]
+    config["alerting"]["alertmanagers"] = [{"static_configs": [{"targets": [alertmanager] if alertmanager else []}]}]
     home = directory / "prometheus"
     home.mkdir()
     (home / "alerts.yaml").write_text(yaml.safe_dump(rules))
@@ -210,6 +223,73 @@ def prometheus(directory: Path, targets: dict[str, str], hold: str = "0s") -> It
                  f"--web.listen-address={url.removeprefix('http://')}", "--log.level=warn",
                  "--web.console.templates=/nonexistent", "--web.enable-admin-api", url=f"{url}/-/ready", log=home / "log"):
         yield Prometheus(url)
+
+
+class Mailbox(socketserver.ThreadingTCPServer):
+    """Takes mail by SMTP (RFC 5321), and keeps the text of each message."""
+
+    allow_reuse_address = daemon_threads = True
+
+    def __init__(self) -> None:
+        self.mails: list[EmailMessage] = []
+        super().__init__(("127.0.0.1", 0), Delivery)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.server_address[1]}"
+
+
+class Delivery(socketserver.StreamRequestHandler):
+    """One connection to a mailbox."""
+
+    def handle(self) -> None:
+        self.say("220 mailbox")
+        while line := self.rfile.readline():
+            verb = line[:4].upper()
+            self.say({b"DATA": "354 go on", b"QUIT": "221 bye"}.get(verb, "250 mailbox"))
+            if verb == b"DATA":
+                text = b"".join(iter(self.rfile.readline, b".\r\n"))
+                self.server.mails.append(message_from_bytes(text, policy=policy.default))
+                self.say("250 kept")
+
+    def say(self, text: str) -> None:
+        self.wfile.write(f"{text}\r\n".encode())
+
+
+@contextmanager
+def alertmanager(directory: Path, group_wait: str) -> Iterator[tuple[str, Mailbox]]:
+    """Alertmanager with the project's example, except for mail server and waiting; its address, and the mails that it has sent."""
+    config = yaml.safe_load((MONITORING / "prometheus/alertmanager.yml").read_text())
+    address = f"127.0.0.1:{free_port()}"
+    with Mailbox() as mailbox:
+        threading.Thread(target=mailbox.serve_forever, daemon=True).start()
+        config["global"]["smtp_smarthost"] = mailbox.address
+        config["route"] |= {"group_wait": group_wait, "group_interval": "1s"}
+        (directory / "alertmanager.yml").write_text(yaml.safe_dump(config))
+        with service("prometheus-alertmanager", f"--config.file={directory}/alertmanager.yml", f"--web.listen-address={address}",
+                     f"--storage.path={directory}/alertmanager", "--cluster.listen-address=", url=f"http://{address}/-/ready",
+                     log=directory / "alertmanager.log"):
+            yield address, mailbox
+        mailbox.shutdown()
+
+
+@contextmanager
+def exposed(text: str) -> Iterator[str]:
+    """An exporter with this text; its address."""
+    class Exposition(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Exposition) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]

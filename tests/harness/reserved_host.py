@@ -76,9 +76,9 @@ class ReservedHost:
         assert self.has_pools
         return self._host.enter_context(borrowed_pool(page_size, available, overcommit))
 
-    def cgroup(self, outer: Cgroup | None = None) -> Cgroup:
+    def cgroup(self, outer: Cgroup | None = None, name: str = "") -> Cgroup:
         """A control group with the hugetlb controller."""
-        return self._host.enter_context(hugetlb_cgroup(outer))
+        return self._host.enter_context(hugetlb_cgroup(outer, name))
 
     def hold(self, change: AbstractContextManager[Held]) -> Held:
         """Make any other change, which its context manager takes back when the servers have stopped."""

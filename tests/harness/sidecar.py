@@ -16,6 +16,7 @@ from typing import Any
 
 from harness.cluster import Cluster
 from harness.poll import SLOWER
+from harness.processes import plain_proc
 from harness.refusal import need_the_host
 from harness.traces import remove_at_exit
 
@@ -81,7 +82,7 @@ def command(*arguments: str | Path, user: str | None = None, through: Sequence[s
     if not user and "--root" not in arguments and any(root.exists() for root in Cluster.roots):
         # It is to tell of these servers: root may read their maps, others may not, or are no account of a service.
         need_the_host()
-    called = ["runuser", "-u", user, "--", str(binary_for_everybody())] if user else [str(binary())]
+    called = [*plain_proc(), "runuser", "-u", user, "--", str(binary_for_everybody())] if user else [str(binary())]
     return [*map(str, through), *called, *map(str, arguments)]
 
 

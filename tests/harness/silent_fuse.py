@@ -9,7 +9,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,8 +39,9 @@ def reply(operation: int, inode: int, name: bytes, owner: int) -> bytes | int | 
     return None if operation == READ else 0 if operation == RELEASE else 38
 
 
-def serve(device: int, owner: int, errors: int, is_mute: bool) -> None:
-    """The first reads get an error: the kernel then tries again with the memory map locked. If it `is_mute`, nothing is answered."""
+def serve(device: int, owner: int, errors: int, is_mute: bool, waits: int) -> None:
+    """The first reads get an error: the kernel then tries again with the memory map locked. If it `is_mute`, nothing is answered.
+    `waits` gets a byte for each read that waits."""
     while True:
         request = os.read(device, 1 << 17)
         _, operation, unique, inode = struct.unpack("<IIQQ", request[:24])
@@ -52,13 +52,15 @@ def serve(device: int, owner: int, errors: int, is_mute: bool) -> None:
         answer = reply(operation, inode, request[40:].rstrip(b"\0"), owner)
         if operation == READ and errors:
             answer, errors = 5, errors - 1
+        elif operation == READ:
+            os.write(waits, b".")
         if answer is not None:
             content = answer if isinstance(answer, bytes) else b""
             error = -answer if isinstance(answer, int) else 0
             os.write(device, struct.pack("<IiQ", 16 + len(content), error, unique) + content)
 
 
-def fault(path: Path) -> None:
+def fault(path: Path, waits: int) -> None:
     """Become a process `postgres` whose memory map is locked for ever: a thread waits for a page of the file, and another one changes the mapping."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(15, b"postgres")
@@ -66,7 +68,7 @@ def fault(path: Path) -> None:
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     address = libc.mmap(None, SIZE, 1, 2, os.open(path, os.O_RDONLY), 0)
     threading.Thread(target=libc.memchr, args=(ctypes.c_void_p(address), 0, 1), daemon=True).start()
-    time.sleep(0.5)
+    os.read(waits, 1)
     print(os.getpid(), flush=True)
     libc.mprotect(ctypes.c_void_p(address), SIZE, 3)
 
@@ -78,14 +80,15 @@ def main() -> None:
     options = f"fd={device},rootmode=40000,user_id={owner},group_id={owner},allow_other"
     if libc.mount(b"silent", str(directory).encode(), b"fuse.silent", 0, options.encode()):
         sys.exit(os.strerror(ctypes.get_errno()))
+    read, write = os.pipe()
     if kind == "fault" and not os.fork():
         os.close(device)
         os.setgid(owner)
         os.setuid(owner)
-        fault(directory / FILE)
+        fault(directory / FILE, read)
     elif kind in ("file", "directory"):
         print(os.getpid(), flush=True)
-    serve(device, owner, 1 if kind == "fault" else 0, kind == "directory")
+    serve(device, owner, 1 if kind == "fault" else 0, kind == "directory", write)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 import atexit
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -74,9 +75,18 @@ def _text(path: Path) -> str | None:
         return None    # for writing alone
 
 
+def of_packages(paths: Collection[str]) -> set[str]:
+    """Those that belong to a package of Debian, which somebody has installed meanwhile."""
+    if not paths or not shutil.which("dpkg"):
+        return set()
+    told = subprocess.run(["dpkg", "--search", *paths], capture_output=True, text=True).stdout
+    return {path for line in told.splitlines() for path in [line.partition(": ")[2]] if path in paths}
+
+
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """What was left, has gone or is another, in words."""
-    left = [f"left: {path}" for path in sorted(after.keys() - before.keys())]
+    new = after.keys() - before.keys()
+    left = [f"left: {path}" for path in sorted(new - of_packages(new))]
     # The run before this one removes its last files when it no longer holds the lock.
     gone = [f"gone: {path}" for path in sorted(before.keys() - after.keys()) if not path.startswith(OF_TESTS)]
     both = sorted(before.keys() & after.keys())

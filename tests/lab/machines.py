@@ -33,6 +33,7 @@ class Boot:
 
 ONE_NODE = Boot("one-node", cgroups="accounting")
 TWO_NODES = Boot("two-nodes", nodes=(1024, 1024))
+TWO_GB = Boot("two-gb", nodes=(2048,))
 HYBRID = Boot("hybrid", cgroups="hybrid")
 GIGANTIC = Boot("gigantic", nodes=(3072,), words="default_hugepagesz=1G hugepagesz=1G hugepages=1")
 LARGE = Boot("large", nodes=(14336,))
@@ -40,6 +41,9 @@ NO_PSE = Boot("no-pse", cpu=f"{CPU},-pse")
 OWN_SIZES = Boot("own-sizes", own_default=True)
 COMMAND_LINES = Boot("command-lines", nodes=(3072, 3072))
 """Booted for each row of a table, with the row's words: see command_lines.py."""
+
+DEBIAN_BOOT = Boot("debian-boot", nodes=(1024,))
+"""A Debian with systemd on a disk of its own, booted again and again: see debian_boot.py."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ def _words(function: str) -> str:
 MACHINES = [
     Machine("two-nodes", TWO_NODES, "The pool is spread over two nodes", (
         "test_views.py::test_pools_of_the_nodes",
+        "test_collapse.py::test_the_sidecar_is_killed_in_the_middle",
     )),
     Machine("two-nodes-uneven", TWO_NODES, "All pages are on one of two nodes"),
     Machine("cpuset", TWO_NODES, "A cpuset allows one of two nodes"),
@@ -100,6 +105,11 @@ MACHINES = [
         "test_thp.py::test_whole",
         "test_thp.py::test_partial",
     )),
+    Machine("memory-ends", TWO_GB, "One node of 2 GB, and a server that `collapse` gives huge pages", (
+        "test_collapse.py::test_one_truth_afterwards",
+        "test_collapse.py::test_under_load",
+        "test_collapse.py::test_the_server_ends_in_the_middle",
+    )),
     Machine("v1", HYBRID, "Controllers hugetlb and memory in hierarchies v1, beside an empty v2 (hybrid)"),
     Machine("hugepagesz-1g", GIGANTIC, "The kernel runs with default_hugepagesz=1G, and one page was reserved at boot"),
     Machine("fragmented", GIGANTIC, "Memory is in pieces smaller than a huge page, beside an unused page of 1 GB"),
@@ -113,6 +123,17 @@ MACHINES = [
     ), impossible={"arm64": "an emulated arm64 takes an hour for 500 sessions"}),
     Machine("command-lines", COMMAND_LINES, "Each row of tests/lab/command-lines.tsv is a boot, whose pools are compared with the table",
             impossible={"arm64": "the table has the page sizes of amd64"}, of_host=("command_lines.py::pools_of_every_command_line",)),
+    Machine("debian-boot", DEBIAN_BOOT, "A Debian with systemd and PostgreSQL, in which `hugepage-reserve.service` makes the pool, or nothing does",
+            impossible={"arm64": "its Debian is of amd64"}, of_host=tuple(f"debian_boot.py::{name}" for name in (
+                "the_unit_reserves_what_the_boot_starts",
+                "a_pool_by_hand_is_lost",
+                "lines_of_sysctl_d",
+                "memory_too_small",
+                "a_data_directory_on_a_late_mount",
+                "sysctl_system_beside_the_unit",
+                "a_tool_lowers_the_pool_later",
+                "a_soft_reboot",
+            ))),
     Machine("no-hugetlb", NO_PSE, "A CPU without huge pages, so a kernel without pools",
             impossible={"arm64": "there is no arm64 CPU without huge pages"}),
 ]

@@ -1,7 +1,7 @@
 """./dev lab: boot each kernel as each machine, and run the scenarios in the guests.
 
 One guest of a kernel runs at a time; with --short all kernels run at the same time, because a guest without KVM takes little more
-than one CPU. --docs writes the tables of record.md and docs/tested-on.md after each guest, so that a run that is
+than one CPU. --docs writes the tables of record.md and tests/tested-on.md after each guest, so that a run that is
 interrupted was not in vain; scenarios that a run leaves out keep what an earlier run with --docs has shown on the same kernel.
 """
 
@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,19 +19,20 @@ from pathlib import Path
 
 from booted import ENVIRONMENT, GUESTS, booted, kernel_of, log_of
 from command_lines import pools_of_every_command_line
+from debian_boot import run_scenario
 from harness.guest import GuestFailed, Kernel
 from harness.kernel import meminfo
 from harness.markers import with_row
 from harness.signals import unwind_on_signals
 from harness.units import GB, MB
-from machines import COMMAND_LINES, MACHINES, SHORT, Boot, Machine
+from machines import COMMAND_LINES, DEBIAN_BOOT, MACHINES, SHORT, Boot, Machine
 from reporter import MARK
 from table import Column, row, write_table
 from walks import run_walks
 
 PYTEST = f"{ENVIRONMENT} python3 -m pytest -p reporter -c /mnt/tests/pytest.ini --rootdir /mnt/tests -v --color no --tb short"
 SECONDS_A_SCENARIO = 180
-RECORD, PAGE = Path("tests/lab/record.md"), Path("docs/tested-on.md")
+RECORD, PAGE = Path("tests/lab/record.md"), Path("tests/tested-on.md")
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,17 @@ def run_command_lines(kernel: Kernel, node: str, lab: Path) -> tuple[dict[str, O
     return {node: Outcome("failed" if found else "passed", reason, time.monotonic() - began)}, release
 
 
+def run_on_debian(kernel: Kernel, node: str, lab: Path) -> Outcome:
+    """The outcome of a scenario on a Debian of its own. What failed is in the log."""
+    name, began = node.partition("::")[2], time.monotonic()
+    try:
+        run_scenario(name, kernel, lab, log_of(lab, kernel, DEBIAN_BOOT, f"{name}.console"))
+        return Outcome("passed", seconds=time.monotonic() - began)
+    except (AssertionError, GuestFailed):
+        log_of(lab, kernel, DEBIAN_BOOT, f"{name}.log").write_text(traceback.format_exc())
+        return Outcome("failed", f"see the log of {name}", time.monotonic() - began)
+
+
 def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], None]) -> Column:
     """All wanted scenarios on one kernel, in a guest for each boot; the column so far is written after each."""
     kernel = kernel_of(lab, name)
@@ -138,6 +151,8 @@ def run_kernel(name: str, wanted: Wanted, lab: Path, write: Callable[[Column], N
         nodes = [node for _machine, scenarios in machines for node in scenarios.values() if node not in impossible]
         if boot == COMMAND_LINES and nodes:
             outcomes, release = run_command_lines(kernel, nodes[0], lab)
+        elif boot == DEBIAN_BOOT:
+            outcomes, release = {node: run_on_debian(kernel, node, lab) for node in nodes}, kernel.release
         else:
             outcomes, release = run_in_guest(kernel, boot, nodes, lab)
         outcomes |= impossible
@@ -173,7 +188,7 @@ def main() -> int:
     parser.add_argument("--kernels", required=True)
     parser.add_argument("-k", dest="part")
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--docs", action="store_true", help="write what was seen into the tables of record.md and docs/tested-on.md")
+    parser.add_argument("--docs", action="store_true", help="write what was seen into the tables of record.md and tests/tested-on.md")
     parser.add_argument("--steps", type=int, help="take the random walks of ./dev foretell instead, of so many steps on each kernel and machine")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()

@@ -37,7 +37,7 @@ def write_table(column: Column, document: Path) -> Column:
 
 
 def row(column: Column) -> list[str]:
-    """The kernel's row in docs/tested-on.md: what, system, when, command, checked, right, open, wrong."""
+    """The kernel's row in tests/tested-on.md: what, system, when, command, checked, right, open, wrong."""
     counts = Counter(outcome for outcome, _reason in column.cells.values())
     system = f"Linux {column.release}" if column.release else f"{NOT_HAD}{column.missing}"
     return [f"scenarios, {column.name}", system, column.date, f"`./dev lab {column.name}`", str(counts.total()),

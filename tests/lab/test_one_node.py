@@ -2,11 +2,13 @@
 
 import ctypes
 import os
+from pathlib import Path
 
 from instance import sidecar_row
 
 from harness import sidecar
-from harness.kernel import has_procmap_query
+from harness.cluster import StartFailed
+from harness.kernel import has_procmap_query, meminfo
 from harness.next_boot import well
 from harness.smaps import main_mapping
 from harness.status import create_extension
@@ -70,3 +72,37 @@ def test_hidepid_is_unknown_to_an_ordinary_user(new_cluster, pool):
     hidden = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"]
     answer = sidecar.run("check", user="nobody", through=hidden)
     assert answer.status == sidecar.UNKNOWN, answer
+
+
+def test_strict_accounting_of_memory(new_cluster, pool, check_both):
+    """vm.overcommit_memory = 2, which no scenario sets on a host: what is said of a start on both sides of the border comes true."""
+    pool(2 * MB, 0)
+    server = create_extension(new_cluster().start())
+    mode = Path("/proc/sys/vm/overcommit_memory")
+    before = mode.read_text()
+    mode.write_text("2")
+    try:
+        for beyond, will_start in ((-120 * MB, True), (-120 * MB, True), (0, None), (120 * MB, False)):
+            memory = meminfo()
+            reserve = int(Path("/proc/sys/vm/admin_reserve_kbytes").read_text()) * 1024
+            left = memory["CommitLimit"] - memory["Committed_AS"] - reserve + main_mapping(server.postmaster).length
+            # Shared memory is 2% larger than shared_buffers, and 16 MB.
+            buffers = f"{(left + beyond - 16 * MB) * 98 // 100 // MB}MB"
+            [row] = server.sql("SELECT * FROM hugepage_preflight(%s)", buffers)
+            assert row["will_start"] is will_start, (row, memory)
+            assert will_start or "CommitLimit" in row["detail"], row
+            server.conf(shared_buffers=buffers)
+            server.stop()
+            try:
+                server.start()
+                starts = True
+            except StartFailed:
+                starts = False
+            assert will_start in (None, starts), server.log()
+            if will_start:
+                check_both(server, landed_in="base", restart_outlook="base", crash_outlook="base")
+            elif not starts:
+                server.conf(shared_buffers="128MB")
+                server.start()
+    finally:
+        mode.write_text(before)

@@ -48,7 +48,7 @@ def run_walks(lab: Path, kernels: list[str], steps: int, seed: int, part: str, d
 
 
 def row(name: str, kernel: Kernel, boot: Boot, command: str, scores: str) -> list[str]:
-    """The cells of one walk in docs/tested-on.md, from what ./dev foretell printed."""
+    """The cells of one walk in tests/tested-on.md, from what ./dev foretell printed."""
     server = SERVER.search(scores)
     return [f"walk, {name}, {boot.name.removeprefix('walk-').replace('-', ' ')}",
             f"Linux {kernel.release}" + (f", {server[1]}" if server else ""), f"{datetime.now(timezone.utc):%Y-%m-%d}",

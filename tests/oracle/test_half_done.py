@@ -57,9 +57,42 @@ def test_installation_is_complete(dictionary, complete):
     assert dictionary.state() == complete
     names = {name for _, name, kind, _ in complete["dba_objects"] if kind == "VIEW"}
     assert {"HUGEPAGE_STATUS", "HUGEPAGE_FINDINGS"} <= names
-    assert {name for _, name, _ in complete["dba_synonyms"]} == names | {"HUGEPAGE_ADVISOR"}
     assert ("HUGEPAGE", "SYS", "UTL_FILE", "EXECUTE") in complete["dba_tab_privs"]
     assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_STATUS", "SELECT") in complete["dba_tab_privs"]
+    assert not [row for row in complete["dba_tab_privs"] if row[2] == "HUGEPAGE_ADVISOR"]
+
+
+def test_nobody_keeps_write_on_the_directory(dictionary):
+    """Its creator gets it with CREATE DIRECTORY, and cannot take it from himself."""
+    dictionary.query("UPDATE session SET creator = 'SYSTEM'")
+    dictionary.run(INSTALL)
+    write = [row for row in dictionary.state()["dba_tab_privs"] if row[3] == "WRITE"]
+    assert write == [("SYSTEM", "SYS", "HUGEPAGE_DIR", "WRITE")]
+    dictionary.query("UPDATE session SET creator = 'SYS'")
+    dictionary.run(INSTALL)
+    assert [row for row in dictionary.state()["dba_tab_privs"] if row[3] == "WRITE" and row[0] != "SYS"] == []
+
+
+def test_database_vault(dictionary, complete):
+    """Who may not create a user is told who may, and the script goes on from there."""
+    dictionary.reset()
+    dictionary.query("UPDATE session SET has_vault = true")
+    with pytest.raises(psycopg2.Error, match="DV_ACCTMGR"):
+        dictionary.run(INSTALL)
+    dictionary.query("INSERT INTO dba_users VALUES ('HUGEPAGE', 'LOCKED', 'NO AUTHENTICATION')")
+    dictionary.run(INSTALL)
+    assert dictionary.state() == complete
+
+
+def test_public_synonyms_only_if_asked_for(dictionary, complete):
+    assert complete["dba_synonyms"] == []
+    dictionary.query("INSERT INTO dba_synonyms VALUES ('PUBLIC', 'HUGEPAGE_STATUS', 'SCOTT')")
+    with pytest.raises(psycopg2.Error, match="without --synonyms"):
+        dictionary.run(script("install-sql", "--synonyms"))
+    dictionary.query("DELETE FROM dba_synonyms")
+    dictionary.run(script("install-sql", "--synonyms"))
+    names = {name for _, name, kind, _ in complete["dba_objects"] if kind == "VIEW"}
+    assert {name for _, name, _ in dictionary.state()["dba_synonyms"]} == names | {"HUGEPAGE_ADVISOR"}
 
 
 @pytest.mark.parametrize("before", [(), (INSTALL,)], ids=["installation", "upgrade"])
@@ -91,7 +124,6 @@ def test_uninstallation_removes_it(dictionary, interrupted):
      "system privileges"),
     ("INSERT INTO dba_directories VALUES ('HUGEPAGE_DIR', '/elsewhere')", "is not /var/lib/hugepage-sidecar/oracle"),
     ("INSERT INTO dba_directories VALUES ('HUGEPAGE_DIR', '/var/lib/hugepage-sidecar/oracle')", "directory HUGEPAGE_DIR already exists"),
-    ("INSERT INTO dba_synonyms VALUES ('PUBLIC', 'HUGEPAGE_STATUS', 'SCOTT')", "no-synonyms"),
     ("UPDATE session SET container = 'CDB$ROOT'", "ALTER SESSION SET CONTAINER"),
     ("UPDATE session SET is_sys = false", "external-tables"),
 ])
@@ -115,7 +147,7 @@ def test_dba_without_sys(dictionary, options, grant):
         dictionary.query("INSERT INTO dba_tab_privs VALUES (%s, 'SYS', 'UTL_FILE', 'EXECUTE')", grant)
     for _ in ("installation", "upgrade"):
         dictionary.run(script("install-sql", *options))
-    assert dictionary.state()["dba_synonyms"]
+    assert ("HUGEPAGE_READER", "HUGEPAGE", "HUGEPAGE_STATUS", "SELECT") in dictionary.state()["dba_tab_privs"]
 
 
 @pytest.mark.parametrize("version,identified", [(11, "IDENTIFIED BY"), (12, "IDENTIFIED BY"), (19, "NO AUTHENTICATION")])

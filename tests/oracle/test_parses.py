@@ -16,7 +16,7 @@ SCRIPTS = ("install-sql", "uninstall-sql")
 RULES = REPOSITORY / "tests/oracle/validators/rules.xml"
 CHOICES = {
     "default": (),
-    "common": ("--schema", "C##HP", "--role", "C##HP_READER", "--no-synonyms"),
+    "common": ("--schema", "C##HP", "--role", "C##HP_READER", "--synonyms"),
     "tables": ("--external-tables", "--schema", "HP"),
     "long": ("--schema", "A" * 30, "--role", "B" * 30, "--directory", "C" * 30, "--dir", "/" + "d" * 199),
 }
@@ -76,9 +76,9 @@ def test_pmd_refuses(validators):
 @pytest.mark.long
 def test_external_tables_by_antlr(validators):
     ddl = external_tables(script("install-sql"))
-    assert len(ddl) == 5
+    assert len(ddl) == 4
     done = antlr(validators, "\n".join(ddl))
-    assert (done.returncode, done.stdout) == (0, "5 statements\n"), done.stdout + done.stderr
+    assert (done.returncode, done.stdout) == (0, "4 statements\n"), done.stdout + done.stderr
 
 
 @pytest.mark.long
@@ -134,38 +134,3 @@ def test_external_tables_need_no_utl_file():
     assert "UTL_FILE" in script("install-sql")
     without = re.sub(r"--.*$", "", script("install-sql", "--external-tables"), flags=re.MULTILINE)
     assert "UTL_FILE" not in without and "SYS." not in without
-
-
-def without_type(row: str) -> str:
-    return re.sub(r"^(\| \w+ \|) [^|]+\|", r"\1", row).replace("; NULL if unknown. |", ". |")
-
-
-def names(table: str) -> set[str]:
-    return set(re.findall(r"^\| (\w+) \|", table, re.MULTILINE))
-
-
-def of_the_page(printed: str, explained: set[str]) -> str:
-    """Of what `oracle columns` prints, the columns of every view and those of hugepage_status that are not explained elsewhere. The page
-    says once that NULL means unknown, and gives no types."""
-    views = [section.splitlines() for section in re.split(r"^### ", printed, flags=re.MULTILINE)[1:]]
-    rows = {name: [without_type(line) for line in lines if line.startswith("| ")][2:] for name, *lines in views}
-    [about] = [lines[1] for name, *lines in views if name == "hugepage_status"]
-    shared = [row for row in rows["hugepage_status"] if all(row in others for others in rows.values())]
-    own = [row for row in rows["hugepage_status"] if row not in shared and not names(row) & explained]
-    head = ["", "| column | meaning |", "| --- | --- |"]
-    return "\n".join(["### In every view", *head, *shared, "", "### hugepage_status", "", about, *head, *own])
-
-
-def test_documents_list_the_columns():
-    """What the extension's view has under the same name is in docs/columns.md."""
-    text, columns = ((REPOSITORY / "docs" / name).read_text() for name in ("oracle-reference.md", "columns.md"))
-    tables = of_the_page(script("columns"), names(columns.split("\n## hugepage_status\n")[1]))
-    assert tables in text, f"replace the tables in docs/oracle-reference.md by these:\n{tables}"
-
-
-def test_a_column_of_every_view_is_written_once():
-    head = "\n\n| column | type | meaning |\n| --- | --- | --- |\n"
-    printed = f"### one\n\nOne.{head}| a | DATE | A. |\n| c | DATE | C. |\n\n### hugepage_status\n\nAll.{head}" \
-              "| a | DATE | A. |\n| b | VARCHAR2(1) | Y, or N; NULL if unknown. |\n| d | DATE | D. |\n"
-    head = "\n\n| column | meaning |\n| --- | --- |\n"
-    assert of_the_page(printed, {"d"}) == f"### In every view{head}| a | A. |\n\n### hugepage_status\n\nAll.{head}| b | Y, or N. |"

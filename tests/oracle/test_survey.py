@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
 
 import pytest
 from harness import oracle_loader
-from harness.oracle import Oracle, SysV, alert_log
+from harness.oracle import Oracle, SysV
 from harness.oracle_files import script
 from harness.poll import until
 from harness.processes import run
@@ -100,23 +99,6 @@ def test_regression(twin, oracle, pool, state):
     assert abs(lost["regression_utc"] - lost["snapshot_utc"]).total_seconds() < 5
     row, lost = started(2 * MB)
     assert (row["landed_in"], row["regression"], lost) == ("hugetlb", "N", [])
-
-
-def test_a_loss_before_the_installation(twin, oracle, pool, state):
-    """The alert log has the start before; the sidecar sees the instance for the first time."""
-    pool(2 * MB, 20)
-    instance = oracle.instance("TEST3", SysV(32 * MB, key=0x7E57_0003), SysV(2 * MB), servers=2)
-    week = timedelta(days=7)
-    instance.alert_log.write_text(alert_log.of_19(instance.pmon, 17, 17, 3, age=week) + alert_log.of_19(instance.pmon, 17, 0, 8707))
-    answer = sidecar("oracle", "write", twin.directory, "--state-dir", state, "--mode", "644")
-    assert answer.status == 0, answer.stderr
-    [lost] = twin.run("SELECT * FROM hugepage_status WHERE sid = 'TEST3' AND regression = 'Y'")
-    assert lost["regression_detail"] == "was in huge pages of 2 MB, is in 4 kB pages"
-    before, now = twin.run("SELECT * FROM hugepage_history WHERE sid = 'TEST3'")
-    assert [(row["landed_in"], row["regression"], row["is_current"], row["use_large_pages"], row["allocated_pages"])
-            for row in (before, now)] == [("hugetlb", "N", "N", "TRUE", 17), ("base", "Y", "Y", "TRUE", 0)]
-    assert now["started_utc"] - before["started_utc"] == week
-    assert (now["landed_since"], now["regression_detail"]) == (now["started_in_log"], lost["regression_detail"])
 
 
 def test_watch_updates_the_files(twin, state):

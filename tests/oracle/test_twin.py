@@ -13,6 +13,10 @@ from snapshots import COUNTS, HOST, MEMBERS, TABLES, snapshots
 
 pytestmark = pytest.mark.own_servers
 
+STALE = {"instances": {"verdict": "unknown", "message": "The last snapshot of hugepage-sidecar is stale.", "hint": None},
+         "hosts": {"verdict": "unknown"}}
+"""What the package returns in place of an old judgement."""
+
 
 @pytest.fixture(autouse=True)
 def fresh(twin):
@@ -24,8 +28,9 @@ def fresh(twin):
 def assert_same_rows(twin):
     loaded = oracle_loader.load(twin.install, twin.directory)
     twin.load_tables()
+    [stale] = twin.run("SELECT is_stale() AS is")
     for function, file in MEMBERS.items():
-        wanted = [{**row, "consistent": "Y"} for row in loaded[file]]
+        wanted = [{**row, "consistent": "Y", **(STALE.get(function, {}) if stale["is"] == "Y" else {})} for row in loaded[file]]
         assert twin.rows(function, "FILE") == wanted
         assert twin.rows(function, "TABLE") == wanted
 
@@ -50,7 +55,7 @@ def test_files_without_rows(twin):
     assert all(twin.rows(function) == [] for function in MEMBERS)
     assert twin.run("SELECT is_stale() AS stale") == [{"stale": "Y"}]
     [check] = twin.run("SELECT check_instance('ORCL') AS says")
-    assert check["says"] == "UNKNOWN: the last snapshot of hugepage-sidecar is stale."
+    assert check["says"] == "UNKNOWN: The last snapshot of hugepage-sidecar is stale."
 
 
 def test_missing_file_is_an_error(twin):
@@ -74,8 +79,7 @@ def test_every_mixture_of_two_snapshots_is_detected(twin, directory):
             place.mkdir()
             write(place, snapshot)
         for chosen in product((older, newer), repeat=4):
-            # That of the starts is of the snapshot of the host's file, which is the last.
-            for place, table in zip([*chosen[:3], *chosen[-1:] * 2], TABLES.values(), strict=True):
+            for place, table in zip(chosen, TABLES.values(), strict=True):
                 shutil.copy(place / table.location, twin.directory / table.location)
             rows = oracle_loader.load(twin.install, twin.directory)
             ids = {row["snapshot_id"] for records in rows.values() for row in records}
@@ -91,12 +95,12 @@ def test_every_mixture_of_two_snapshots_is_detected(twin, directory):
     assert cases > 25
 
 
-def test_starts_of_another_snapshot_are_detected(twin, directory):
+def test_a_file_of_another_snapshot_is_detected(twin, directory):
     place = directory / "other"
     place.mkdir()
     write(place, HOST)
     write(twin.directory, HOST)
-    location = TABLES["hp_start"].location
+    location = TABLES["hp_finding"].location
     shutil.copy(place / location, twin.directory / location)
     assert {row["consistent"] for row in twin.rows("instances")} == {"N"}
     (twin.directory / location).unlink()
@@ -106,8 +110,6 @@ def test_starts_of_another_snapshot_are_detected(twin, directory):
 
 def test_views(twin):
     write(twin.directory, HOST)
-    assert [(row["landed_in"], row["is_current"]) for row in twin.run("SELECT * FROM hugepage_history")] == [
-        ("base", "N"), ("hugetlb", "Y")]
     status = twin.run("SELECT * FROM hugepage_status")
     assert [row["sid"] for row in status] == ["ORCL", "+ASM1"]
     assert list(status[0])[:3] == ["sid", "snapshot_utc", "age_seconds"]
@@ -143,11 +145,15 @@ def test_check_instance(twin):
         assert twin.run("SELECT check_instance(%s) AS says", sid) == [{"says": says}]
 
 
-def test_recommendations(twin):
+def test_commands_are_for_dbas(twin):
     write(twin.directory, HOST)
-    for sid, settings_ in ((None, ["use_large_pages", "vm.nr_hugepages"]), ("+asm1", ["use_large_pages", "vm.nr_hugepages"]),
-                           ("ORCL", ["vm.nr_hugepages"])):
-        assert [row["setting"] for row in twin.run("SELECT * FROM recommendations(%s)", sid)] == settings_
+    shown = "SELECT (SELECT max(hint) FROM hugepage_status) AS hint, (SELECT max(command) FROM hugepage_findings) AS command"
+    try:
+        twin.run("SELECT set_config('twin.role', 'HUGEPAGE_READER', false)")
+        assert twin.run(shown) == [{"hint": None, "command": None}]
+    finally:
+        twin.run("RESET twin.role")
+    assert None not in twin.run(shown)[0].values()
 
 
 def age(directory, seconds):
@@ -170,17 +176,11 @@ def test_is_stale(twin, interval, seconds, limit, stale):
     assert twin.run("SELECT is_stale(%s) AS stale", limit) == [{"stale": stale}]
     [row] = twin.run("SELECT age_seconds FROM hugepage_hosts")
     assert abs(row["age_seconds"] - seconds) <= 2
-
-
-def test_starts_in_a_container(twin):
-    """As in hugepage_status, its name there counts."""
-    for inside, wanted in (("inner", {"Y"}), (None, {"N"})):
-        write(twin.directory, {**HOST, "starts": [{**row, "instance_host": inside} for row in HOST["starts"]]})
-        twin.run("SELECT set_config('twin.server_host', 'inner', false), set_config('twin.instance_name', 'ORCL', false)")
-        try:
-            assert {row["this_instance"] for row in twin.run("SELECT * FROM hugepage_history")} == wanted
-        finally:
-            twin.run("RESET twin.server_host; RESET twin.instance_name")
+    if limit is None:
+        verdicts = {"Y": ["unknown"] * 2, "N": ["ok", "notice"]}[stale]
+        status = twin.run("SELECT * FROM hugepage_status")
+        assert [row["verdict"] for row in status] == verdicts
+        assert ("The last snapshot of hugepage-sidecar is stale." in {row["message"] for row in status}) == (stale == "Y")
 
 
 def test_regressions(twin):

@@ -1,11 +1,13 @@
 """The asker that the worker starts: once for a change, for all views, and never in the way of the worker or of the server's end."""
 
 import time
+from pathlib import Path
 
 import psycopg2
 import pytest
 
 from harness.asker import askers, programs
+from harness.cluster import Cluster
 from harness.library import library
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_answer, await_worker, worker
@@ -67,6 +69,26 @@ def test_worker_after_a_stuck_library(new_cluster, root):
     assert row["restart_outlook"] == "unknown" and "a restart is pending for shared_preload_libraries" in own_notes(row)[0]
     until("the asker to end", lambda: not askers(server))
     assert worker(server) == pid
+
+
+def seen(server: Cluster, seconds: float) -> set[int]:
+    """The askers that ran in that time."""
+    found: set[int] = set()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found.update(askers(server))
+        time.sleep(0.005)
+    return found
+
+
+def test_a_kernel_without_huge_pages(new_cluster, root):
+    """No asker finds out what their pool is at the next boot: the worker, which looks every second, does not start one after the other."""
+    server = new_cluster(huge_pages=False, **WATCHED)
+    known = server.root / "meminfo"
+    known.write_text("".join(line for line in Path("/proc/meminfo").read_text().splitlines(keepends=True) if not line.startswith("Huge")))
+    create_extension(server.start(through=["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /proc/meminfo && exec "$@"', str(known)]))
+    await_worker(server)
+    assert len(seen(server, 6)) <= 1
 
 
 @pytest.mark.any_major

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import Cluster, rows
-from harness.own_etc import SYSCTL, start_with_etc, unit
+from harness.own_etc import SYSCTL, start_with_etc
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_worker
 from harness.status import EXTENSION, create_extension
@@ -27,7 +27,7 @@ MAX_CALLS = 200
 
 VIEWS = "SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'v' AND relname LIKE 'hugepage%' ORDER BY 1"
 
-OF_THE_HOST = {SYSCTL: "vm.nr_hugepages = 3\n", **unit("/etc/of-a-test"), "of-a-test": "#!/bin/sh\necho 3 >/proc/sys/vm/nr_hugepages\n"}
+OF_THE_HOST = {SYSCTL: "vm.nr_hugepages = 3\n", "hugepage-sidecar/next-boot": "4200 tuned\n"}
 """What sets a pool at the next boot, for somebody else to read."""
 
 

@@ -2,9 +2,11 @@
 
 import pytest
 
-from harness.cluster import rows
+from harness import sidecar
+from harness.cluster import StartFailed, rows
 from harness.preloaded import WATCHED, await_answer
 from harness.processes import run
+from harness.smaps import main_mapping
 from harness.status import checked_status, create_extension
 from harness.units import MB
 
@@ -158,6 +160,115 @@ def test_two_servers_that_share_a_limit(new_cluster, pool, cgroup):
         row = checked_status(server, verdict="critical", landed_in="hugetlb", restart_outlook="hugetlb")
         assert findings(server)["shared_limit"] == "critical"
         assert row["hint"] == f"Set {group.directory}/hugetlb.2MB.max to at least {2 * needed * 2 * MB} bytes."
+
+
+@pytest.mark.parametrize("buffers,limit,will_start,comes", [
+    (128 * MB, 4 * MB, False, False), (128 * MB, 8 * MB, None, False), (128 * MB, 100 * MB, None, True),
+    (2048 * MB, 32 * MB, False, False), (2048 * MB, 50 * MB, None, False), (2048 * MB, 512 * MB, None, True),
+])
+def test_start_below_what_it_touches(new_cluster, pool, cgroup, buffers, limit, will_start, comes):
+    """A start touches 80 bytes of each buffer and its WAL buffers for certain, and more that nobody knows before."""
+    server, group = new_cluster(shared_buffers=f"{buffers // MB}MB"), cgroup()
+    pool(2 * MB, server.pages_needed(2 * MB))
+    start_beside(server, group)
+    assert preflight(server)["will_start"] is True
+    group.limit(2 * MB, max=limit)
+    row = preflight(server)
+    assert row["will_start"] is will_start and "SIGBUS" in row["detail"], row
+    assert row["lands_in"] == (None if will_start is False else "hugetlb"), row
+    file = f"{group.directory}/hugetlb.2MB.max"
+    assert file in row["detail"] and file in row["hint"], row
+    status = checked_status(server, verdict="critical", restart_outlook="hugetlb" if will_start is None else "fails")
+    assert status["crash_outlook"] == status["restart_outlook"]
+    assert starts_within(server, group) is comes
+
+
+def test_start_below_a_limit_of_an_outer_group(new_cluster, pool, cgroup):
+    """As the kubelet's 0 of a pod without hugepages-2Mi: `try` is killed, too."""
+    server, pod = new_cluster(), cgroup()
+    pool(2 * MB, server.pages_needed(2 * MB))
+    group = cgroup(pod)
+    start_beside(server, group)
+    pod.limit(2 * MB, max=0)
+    row = preflight(server)
+    assert row["will_start"] is False and f"{pod.directory}/hugetlb.2MB.max" in row["detail"], row
+    checked_status(server, verdict="critical", restart_outlook="fails", crash_outlook="fails")
+    server.conf(huge_pages="off")
+    assert preflight(server)["will_start"] is True
+    server.conf(huge_pages="try")
+    assert starts_within(server, group) is False
+
+
+@pytest.mark.parametrize("huge_pages", ["try", "on"])
+def test_reservation_limit_is_no_sigbus(new_cluster, pool, cgroup, huge_pages):
+    server, group = new_cluster(), cgroup()
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, 2 * needed)
+    create_extension(server.start())
+    server.conf(huge_pages=huge_pages)
+    group.limit(2 * MB, max=4 * MB, rsvd_max=LIMIT)
+    group.join(server.postmaster)
+    row = preflight(server)
+    comes = huge_pages == "try"
+    assert (row["will_start"], row["lands_in"]) == (comes, "base" if comes else None), row
+    assert starts_within(server, group) is comes
+    assert not comes or main_mapping(server.postmaster).landed_in == "base"
+
+
+def preflight(server):
+    [row] = server.sql("SELECT * FROM hugepage_preflight()")
+    return row
+
+
+def start_beside(server, group):
+    """Start it and move it into the group, which is not charged for its pages: the kernel takes no limit below what is in use."""
+    create_extension(server.start())
+    # What sessions touch, too.
+    preflight(server)
+    group.join(server.postmaster)
+
+
+def starts_within(server, group):
+    """Whether a real restart in the group succeeds."""
+    server.stop()
+    try:
+        server.start(within=group)
+    except StartFailed:
+        # A start that succeeds removes what the killed one has left.
+        server.conf(huge_pages="off")
+        server.start().stop()
+        return False
+    return True
+
+
+SIGNS_OF_A_POD = {
+    "groups": ("kubepods-pod", []),
+    "environment": ("", ["env", "KUBERNETES_SERVICE_HOST=10.96.0.1"]),
+}
+"""What a pod's server sees of Kubernetes: a part of its group's name, and what it is started by."""
+
+
+@pytest.mark.parametrize("sign", SIGNS_OF_A_POD)
+@pytest.mark.parametrize("kind", ["max", "rsvd_max"])
+def test_limit_of_a_pod_is_in_its_manifest(new_cluster, pool, cgroup, sign, kind):
+    """The kubelet writes the files of groups for each container anew, so no file is the remedy."""
+    name, through = SIGNS_OF_A_POD[sign]
+    server, group = new_cluster(), cgroup(name=name)
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    group.limit(2 * MB, **{kind: LIMIT})
+    create_extension(server.start(within=group, through=through))
+    line = f"hugepages-2Mi: {2 * needed}Mi"
+    step = f"et the limit hugepages-2Mi of the pod to at least {2 * needed}Mi in its manifest"
+    row = checked_status(server, landed_in="hugetlb" if kind == "max" else "base")
+    assert step in row["hint"] and "/sys/fs/cgroup" not in row["hint"]
+    assert server.sql("SELECT setting, current, command FROM hugepage_recommendations WHERE area = 'cgroup'") == [
+        {"setting": "hugepages-2Mi", "current": f"{LIMIT // MB}Mi", "command": line}]
+    if sign == "groups":
+        status = sidecar.run("status").stdout
+        assert step in " ".join(status.split()) and f"Set {group.directory}" not in status
+        of_oracle = sidecar.run("oracle", "print", "hp_finding.dat").stdout
+        assert line in of_oracle and f"> {group.directory}" not in of_oracle
 
 
 def findings(server):

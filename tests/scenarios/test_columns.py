@@ -14,9 +14,9 @@ SELECT p.proname AS name, p.prosrc AS symbol, p.probin AS library,
        pg_get_function_arguments(p.oid) AS arguments, columns.types AS columns, columns.names
 FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
 CROSS JOIN LATERAL (
-    SELECT array_agg(format_type(type, NULL) ORDER BY number) AS types, array_agg(name ORDER BY number) AS names
-    FROM unnest(p.proallargtypes, p.proargmodes, p.proargnames) WITH ORDINALITY AS one (type, mode, name, number)
-    WHERE mode = 't'
+    SELECT array_agg(format_type(a.atttypid, NULL) ORDER BY a.attnum) AS types, array_agg(a.attname::text ORDER BY a.attnum) AS names
+    FROM pg_type t JOIN pg_attribute a ON a.attrelid = t.typrelid AND a.attnum > 0
+    WHERE t.oid = p.prorettype
 ) AS columns
 WHERE d.deptype = 'e' AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = %s)
 ORDER BY p.prosrc

@@ -77,11 +77,16 @@ if INSTALL.major >= 18:
         control = (tmp_path / "image/share/extension" / f"{EXTENSION}.control").read_text()
         version = re.search(r"^default_version = '(.*)'", control, re.MULTILINE).group(1)
         assert f"share/extension/{EXTENSION}--{version}.sql" in made
-        assert made == FILES | {"Dockerfile", "metadata.hcl"} | {name for name in made if re.fullmatch(
+        assert made == FILES | {"Dockerfile"} | {name for name in made if re.fullmatch(
             rf"share/extension/{EXTENSION}--[\w.-]+\.sql", name)}
-        metadata = (tmp_path / "image/metadata.hcl").read_text()
-        assert f'"{INSTALL.major}" = {{' in metadata and f'sql     = "{version}"' in metadata
-        assert f'shared_preload_libraries = ["{EXTENSION}"]' in metadata and "@" not in metadata
+        assert "@" not in (tmp_path / "image/Dockerfile").read_text()
+
+    def test_licences_are_those_of_what_is_linked():
+        """Of the library, which has its symbols, as a script decides, for CloudNativePG's catalogue."""
+        library = Path(INSTALL.ask("pkglibdir"), f"{EXTENSION}.so")
+        linked = run("scripts/licences", "--linked", str(library), cwd=PROJECT).splitlines()[-1].split(" AND ")
+        [listed] = re.findall(r"licenses +=( .*)", (PROJECT / "packaging/cloudnative-pg/metadata.hcl.in").read_text())
+        assert linked == json.loads(listed)
 
     def test_mounted(server, mounted):
         make_image(server.root / "image")
@@ -113,18 +118,17 @@ if INSTALL.major >= 18:
 
     def test_built_and_mounted(server, mounted, buildah, tmp_path):
         make_image(tmp_path / "image")
-        files = files_below(tmp_path / "image") - {"Dockerfile", "metadata.hcl"}
+        files = files_below(tmp_path / "image") - {"Dockerfile"}
         tell_apart(tmp_path / "image")
         run(*buildah, "build", "--isolation", "chroot", "--tag", EXTENSION, str(tmp_path / "image"),
             env={**os.environ, "HOME": str(tmp_path)})
         config = json.loads(run(*buildah, "inspect", "--type", "image", EXTENSION))["OCIv1"]["config"]
-        version = re.search(r'sql     = "(.*)"', (tmp_path / "image/metadata.hcl").read_text()).group(1)
+        [version] = re.findall(r"^version = \"(.*)\"", (PROJECT / "Cargo.toml").read_text(), re.MULTILINE)[:1]
         labels = config["Labels"]
         assert config["User"] == "65532:65532" and "@" not in str(labels)
         assert labels["io.cloudnativepg.image.base.pgmajor"] == str(INSTALL.major)
         assert {labels["org.opencontainers.image.version"], labels["io.cloudnativepg.image.sql.version"]} == {version}
-        licences = re.search(r"licenses +=( .*)", (tmp_path / "image/metadata.hcl").read_text()).group(1)
-        assert labels["org.opencontainers.image.licenses"] == " AND ".join(json.loads(licences))
+        assert f'licenses="{labels["org.opencontainers.image.licenses"]}"' in (tmp_path / "image/Dockerfile").read_text()
         container = run(*buildah, "from", EXTENSION).strip()
         content = Path(run(*buildah, "mount", container).strip())
         assert files_below(content) == files

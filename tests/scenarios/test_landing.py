@@ -128,4 +128,4 @@ def test_beyond_the_reserve_with_a_caution(new_cluster, pool):
     create_extension(server.start())
     row = checked_status(server, cause="pool_empty", landed_in="base")
     assert row["recommended_nr_hugepages"] >= row["pages_needed"]
-    assert row["hint"].endswith("less than 90%.")
+    assert "less than 90%. The number counts " in row["hint"]

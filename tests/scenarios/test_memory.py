@@ -4,7 +4,6 @@ import psycopg2
 import pytest
 
 from harness.cluster import SUPERUSER, rows
-from harness.overcommit import strict_overcommit
 from harness.preloaded import PRELOADED
 from harness.processes import run, status_bytes
 from harness.status import create_extension
@@ -63,20 +62,5 @@ def test_address_space_runs_out(server, root, warm):
                 f"--as={status_bytes(backend, 'VmSize') + room}")
             survival.run(session, statement, room)
             session.close()
-    assert "53200" in survival.codes and None in survival.codes
-    assert "PANIC" not in server.log() and "terminated by signal" not in server.log()
-
-
-@pytest.mark.whole_host
-def test_kernel_promises_no_more(server, root):
-    survival = Survival(server)
-    with strict_overcommit() as leave:
-        for statement in survival.statements:
-            for room in ROOMS[::3]:
-                leave(1 << 30)
-                session = server.connect()
-                leave(room)
-                survival.run(session, statement, room)
-                session.close()
     assert "53200" in survival.codes and None in survival.codes
     assert "PANIC" not in server.log() and "terminated by signal" not in server.log()

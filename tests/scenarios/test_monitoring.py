@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections import defaultdict
 from contextlib import ExitStack
 from typing import Any
 
@@ -94,7 +95,7 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, tmp_path, landed_in)
             "sql_exporter": services.enter_context(sql_exporter(server, "monitor")),
             "node": services.enter_context(node_exporter(textfile)),
         }
-        # No package registry has the program: it is tried where it is on the PATH, as docs/tested-on.md says.
+        # No package registry has the program: it is tried where it is on the PATH, as tests/tested-on.md says.
         if shutil.which("pgwatch"):
             targets["pgwatch"] = services.enter_context(pgwatch(server, "monitor"))
         watcher = services.enter_context(prometheus(server.root, targets))
@@ -108,6 +109,7 @@ def test_every_way_says_the_same(new_cluster, pool, cgroup, tmp_path, landed_in)
             assert seen.keys() == expected.keys(), job
             assert at_rest(seen) == at_rest(expected), job
             own = {metric: value for (metric, _), value in every.items() if metric in ITS_OWN | OF_SIDECAR}
+            assert [set(dict(found)) for (metric, found) in every if metric == "hugepage_build_info"] == [{"version"}], job
             assert own.keys() == (OF_SIDECAR if job == "node" else ITS_OWN) and own.get("hugepage_allocations_total", 1) == 1, job
         exported = described(get(f"http://{targets['postgres_exporter']}/metrics"))
     documented = {name: about for name, about in described(text).items() if name in {metric for metric, _ in expected}}
@@ -143,7 +145,9 @@ def test_alerts_with_a_prefix(tmp_path):
 
 def test_daemonset():
     """One container that reads the node's files and cannot change them, with the arguments that the program has."""
-    made = yaml.safe_load((MONITORING / "kubernetes/daemonset.yaml").read_text())
+    namespace, made = yaml.safe_load_all((MONITORING / "kubernetes/daemonset.yaml").read_text())
+    assert namespace["metadata"]["name"] == made["metadata"]["namespace"]
+    assert namespace["metadata"]["labels"] == {"pod-security.kubernetes.io/enforce": "privileged"}
     pod = made["spec"]["template"]
     assert made["kind"] == "DaemonSet" and made["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"]
     assert pod["spec"]["hostPID"]
@@ -152,8 +156,9 @@ def test_daemonset():
     assert mounts.keys() == {volume["name"] for volume in pod["spec"]["volumes"]}
     assert mounts["host"]["readOnly"] and mounts["host"]["mountPath"] == "/host"
     assert container["securityContext"]["readOnlyRootFilesystem"]
-    [call] = re.findall(r"hugepage-sidecar (--root /host .*?);", container["command"][-1])
-    assert sidecar.run("--root", "/nonexistent", *call.split()[2:], "--help").status == sidecar.OK
+    # The host's root is mounted in the container alone.
+    arguments = ["/" if argument == "/host" else argument for argument in container["args"]]
+    assert sidecar.run(*arguments, "--help").status == sidecar.OK
 
 
 def alerts() -> list[dict[str, Any]]:
@@ -176,10 +181,40 @@ def test_every_alert_has_a_runbook():
         page = (MONITORING.parent / file).read_text()
         assert anchor == rule["alert"].lower()
         assert f"### {rule['alert']}\n" in page
+    delays = {"0m": "at once"}
+    table = {(alert, anchor): sorted(when.split(", "))
+             for alert, anchor, when in re.findall(r"^\| \[`(\w+)`\]\(#(\w+)\) \| (.+) \|$", page, re.M)}
+    whens = defaultdict(set)
+    for rule in rules:
+        delay = delays.get(rule["for"], f"after {rule['for']}")
+        whens[rule["alert"], rule["alert"].lower()].add(f"{rule['labels']['severity']} {delay}")
+    assert table == {alert: sorted(when) for alert, when in whens.items()}
 
 
 def test_files_are_made_from_the_queries():
     run("/usr/bin/python3", str(MONITORING / "exporters/generate.py"), "--check")
+
+
+PGWATCH = {
+    "metrics": {"sqls": dict, "init_sql": str, "node_status": str, "gauges": list, "is_instance_level": bool, "storage_name": str,
+                "description": str},
+    "presets": {"description": str, "metrics": dict},
+}
+"""What a file of pgwatch has: the fields of Metric and of Preset in its internal/metrics/types.go, 5.3.0. It ignores others silently."""
+
+
+def test_pgwatch_knows_every_field():
+    file = yaml.safe_load((MONITORING / "exporters/pgwatch.yaml").read_text())
+    assert file.keys() == PGWATCH.keys()
+    for kind, fields in PGWATCH.items():
+        for name, each in file[kind].items():
+            assert each and all(isinstance(value, fields.get(field, ())) for field, value in each.items()), (name, each.keys())
+    for name, metric in file["metrics"].items():
+        assert all(isinstance(major, int) and isinstance(sql, str) for major, sql in metric["sqls"].items()), name
+        # What is no gauge is exported as a counter.
+        columns = re.findall(r'^(?:SELECT|      ) "(\w+)"', next(iter(metric["sqls"].values())), re.M)
+        assert columns and {name for name in columns if not name.endswith("_total")} == set(metric["gauges"]), name
+    assert all(isinstance(seconds, int) for preset in file["presets"].values() for seconds in preset["metrics"].values())
 
 
 def test_pgwatch(new_cluster):
@@ -206,9 +241,12 @@ def test_the_list_in_the_docs_is_complete(new_cluster):
 
 
 def test_the_queries_of_the_docs_run(new_cluster):
-    """For a role that may do no more than monitor."""
-    session = watched(new_cluster(**PRELOADED)).connect(user="monitor")
-    queries = re.findall(r"```sql\n(.*?)```", (MONITORING.parent / "docs/monitoring.md").read_text(), re.S)
-    assert len(queries) >= 6
-    for query in queries:
-        rows(session, query)
+    """For a role that may do no more than monitor; ending sessions takes a superuser."""
+    server = watched(new_cluster(**PRELOADED))
+    monitor = server.connect(user="monitor")
+    pages = [page for page in (MONITORING.parent / "docs").glob("*.md") if "oracle" not in page.name]
+    text = "\n".join(page.read_text() for page in (MONITORING.parent / "README.md", *pages))
+    queries = re.findall(r"```sql\n(.*?)```", text, re.S) + re.findall(r"`(SELECT [^`]*\bhugepage_[^`]*)`", text)
+    assert len(queries) >= 20
+    for query in sorted(queries, key=lambda query: "pg_terminate_backend" in query):
+        rows(server.connect() if "pg_terminate_backend" in query else monitor, query)

@@ -1,45 +1,37 @@
 """What a scrape costs the server: nothing that grows with its backends, page tables apart."""
 
-import statistics
-
 import yaml
 
 import pytest
 from harness.cluster import rows
 from harness.prometheus import MONITORING
 from harness.status import create_extension
+from harness.strace import traced
 
 pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
 
-SESSIONS = 500
-STATUS = "SELECT * FROM hugepage_status"
+SESSIONS = 100
 OF_BACKENDS = "hugepage_page_tables"
 
 
-def milliseconds(session, sql: str) -> float:
-    """Planning and execution by the server's clock, as for a client that sends text."""
-    [row] = rows(session, f"EXPLAIN (ANALYZE, TIMING OFF, SUMMARY ON, FORMAT JSON) {sql}")
-    [plan] = row["QUERY PLAN"]
-    return plan["Planning Time"] + plan["Execution Time"]
-
-
-def test_a_scrape_beside_one_status(new_cluster):
-    """All queries but that of page tables cost less than 30 looks at hugepage_status, which is a constant; bench has the
-    milliseconds. With 500 backends as with few."""
-    server = create_extension(new_cluster(max_connections=SESSIONS + 20).start())
+def test_a_scrape_opens_as_much_with_many_sessions_as_with_few(new_cluster, root):
+    """Page tables are one file of each process; bench has the milliseconds."""
+    server = create_extension(new_cluster(max_connections=SESSIONS + 20, autovacuum=False).start())
     queries = yaml.safe_load((MONITORING / "exporters/postgres_exporter.yaml").read_text())
-    cheap = [query["query"] for name, query in queries.items() if name != OF_BACKENDS]
-    assert len(cheap) == len(queries) - 1
     session = server.connect()
 
-    def in_statuses() -> float:
-        """A scrape as so many looks at the status, each compared in its own turn."""
-        return statistics.median(sum(milliseconds(session, sql) for sql in cheap) / milliseconds(session, STATUS)
-                                 for _ in range(40))
+    def opened() -> dict[str, int]:
+        """The files that each query opens in /proc, /sys and the data directory, once its plan and its look at files are cached."""
+        counts = {}
+        for name, query in queries.items():
+            rows(session, query["query"])
+            with traced(session.info.backend_pid, "openat") as trace:
+                rows(session, query["query"])
+                counts[name] = len(trace.lines(r"^openat\("))
+        return counts
 
-    few = in_statuses()
+    few = opened()
     sessions = [server.connect() for _ in range(SESSIONS)]
-    many = in_statuses()
-    assert len(sessions) == SESSIONS
-    assert many < 30
-    assert many / few < 1.5
+    many = opened()
+    assert many.pop(OF_BACKENDS) >= few.pop(OF_BACKENDS) + len(sessions)
+    assert many == few and sum(few.values()) > 0

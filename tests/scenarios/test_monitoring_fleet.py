@@ -56,6 +56,7 @@ def test_three_clusters(new_cluster, pool):
     fleet = rows(huge.connect(user="monitor"), "SELECT * FROM hugepage_fleet.status")
     assert [(row["server"], row["verdict"]) for row in fleet] == [("base", None), ("odd", None), ('the "huge" one', "ok")]
     assert "does not exist" in fleet[0]["error"] and "could not connect" in fleet[1]["error"]
+    assert "No such file or directory" in fleet[1]["error"], "the reason, which PostgreSQL has as a detail"
     huge.sql("SELECT hugepage_fleet.remove('odd')")
     assert len(huge.sql("SELECT server FROM hugepage_fleet.status")) == 2
 

@@ -8,7 +8,7 @@ import pytest
 from harness.kernel import sysv_segments
 from harness.oracle import MappedFile, StandInFailed, SysV, automatic_memory, hugetlb_shm_group
 from harness.pool import hugetlbfs
-from harness.processes import CommandFailed, alive, run, status
+from harness.processes import CommandFailed, alive, plain_proc, run, status
 from harness.smaps import BASE_PAGE, by_page_size, shared_mappings
 from harness.units import KB, MB, pages
 
@@ -84,7 +84,7 @@ def test_a_file_on_hugetlbfs(oracle, pool):
 def readable(pid: int, name: str) -> bool:
     """Whether nobody may read a file of the process."""
     try:
-        run("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "cat", f"/proc/{pid}/{name}")
+        run(*plain_proc(), "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "cat", f"/proc/{pid}/{name}")
     except CommandFailed:
         return False
     return True

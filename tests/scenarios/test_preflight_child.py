@@ -168,22 +168,6 @@ def test_child_has_nothing_of_ours(server, stuck):
     call.end()
 
 
-def test_each_call_has_its_own(server, stuck):
-    """The end of one is not that of the others."""
-    calls = [PreflightCall(server) for _ in range(3)]
-    assert len({call.asker for call in calls}) == len(stubs(server)) == len(calls)
-    first, *others = calls
-    server.sql("SELECT pg_cancel_backend(%s)", first.backend)
-    assert isinstance(first.end(), psycopg2.errors.QueryCanceled)
-    first.await_end_of_both()
-    assert all(alive(call.child) for call in others)
-    for call in others:
-        server.sql("SELECT pg_cancel_backend(%s)", call.backend)
-        call.end()
-        call.await_end_of_both()
-    assert not stubs(server)
-
-
 @pytest.mark.any_major
 def test_deadline(server, stuck):
     """It is 10 s."""

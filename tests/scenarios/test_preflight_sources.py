@@ -10,7 +10,7 @@ from harness.cluster import StartFailed
 from harness.poll import until
 from harness.preloaded import PRELOADED, await_answer
 from harness.smaps import main_mapping
-from harness.status import checked_status, create_extension, own_notes
+from harness.status import NOT_CHECKED, checked_status, create_extension, own_notes
 from harness.units import MB
 
 pytestmark = pytest.mark.own_servers
@@ -37,7 +37,22 @@ def test_locale_of_the_environment(new_cluster, monkeypatch):
     server.conf(work_mem="5MB")
     assert preflight(server)["will_start"] is True
     server.reload()
-    checked_status(server, verdict="notice", restart_outlook="base")
+    checked_status(server, verdict="notice", restart_outlook="unknown")
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o755])
+def test_mode_of_the_data_directory(new_cluster, mode):
+    """A start refuses it, and the server's program gets another directory."""
+    server = create_extension(new_cluster().start())
+    server.data.chmod(mode)
+    row = preflight(server)
+    assert (row["will_start"], row["lands_in"]) == (False, None) and "has invalid permissions" in row["detail"]
+    server.stop()
+    with pytest.raises(StartFailed, match="has invalid permissions"):
+        server.start()
+    server.data.chmod(0o750)
+    server.start()
+    assert preflight(server).items() >= {"will_start": True, "detail": NOT_CHECKED}.items()
 
 
 @pytest.mark.parametrize("link_is", ["file", "directory"])
@@ -70,8 +85,7 @@ def test_link_switched_to_an_older_file(new_cluster, pool, link_is):
     switch("large")
     for asked in (session, None):
         row = checked_status(server, asked, verdict="notice", restart_outlook="unknown")
-        changed = link if link_is == "directory" else link.parent
-        assert f'"{changed}" is newer than the last reload' in own_notes(row)[0]
+        assert f'"{link}" is newer than the last reload' in own_notes(row)[0]
     server.reload(session)
     for asked in (session, None):
         row = checked_status(server, asked, verdict="notice", restart_outlook="unknown")

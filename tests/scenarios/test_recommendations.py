@@ -132,7 +132,8 @@ def test_settings_of_the_server(new_cluster, pool):
     assert main_mapping(server.postmaster).landed_in == "hugetlb"
     server.conf(huge_page_size="16MB")
     server.restart()
-    do(server, recommended(server, "huge_page_size"))
+    hint = server.sql("SELECT hint FROM hugepage_status")[0]["hint"]
+    assert hint.startswith("Set huge_page_size = 0"), hint
     server.conf(huge_page_size=None)
     server.restart()
     assert main_mapping(server.postmaster).landed_in == "hugetlb"

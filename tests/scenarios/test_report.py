@@ -210,7 +210,7 @@ def test_figures_are_those_of_the_json(busy: tuple[Path, Path], browser: Browser
 
 def test_page_tables_at_other_numbers_of_connections(busy: tuple[Path, Path], browser: Browser) -> None:
     """Beside what the smallest process has (the hostile server's postmaster: 120 kB), 8 bytes for each page of 4 kB; of the
-    tables of 2 MB pages processes share all but those at both ends of the segment (docs/page-tables.md)."""
+    tables of 2 MB pages processes share all but those at both ends of the segment (docs/results.md)."""
     tree, page = busy
     write(page, "--root", tree, "--connections", "1000")
     browser.show(page)

@@ -1,5 +1,5 @@
 """boot_outlook: what the server would land in after the next boot of the host. The asker reads it, once an hour and for hugepage_preflight(); a
-session reads shared memory alone.
+session reads shared memory alone. The first look after a boot is in the history.
 """
 
 import pytest
@@ -61,19 +61,52 @@ def test_what_sysctl_sets(new_cluster, pool, huge_pages, lost):
 
 
 def test_nothing_sets_the_pool(new_cluster, pool):
-    if not next_boot.is_unset():
+    """No boot was seen."""
+    if not next_boot.is_unseen():
         return
     server = new_cluster(**WATCHED)
     pool(2 * MB, server.pages_needed(2 * MB))
     create_extension(start_with_etc(server, {}))
-    assert awaited(server) == "base"
+    assert awaited(server) == "unknown"
+    assert "boot_unknown" in findings(server)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_the_memory_of_the_boot(new_cluster, pool, told):
+    """What the worker saw right after the boot counts until the sources say something else, also for a server that starts later."""
+    if not next_boot.is_unseen():
+        return
+    server = new_cluster(**WATCHED)
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    files = {"hugepage-sidecar/next-boot": f"{needed - 1} tuned\n"} if told else {}
+    create_extension(start_with_etc(server, files, uptime=100))
+    assert awaited(server) == "hugetlb"
+    recorded = "SELECT event, detail FROM hugepage_history WHERE detail LIKE '%first look after the boot'"
+    assert until("the record", lambda: server.sql(recorded)) == [{"event": "change", "detail": "first look after the boot"}]
+    server.stop()
+    start_with_etc(server, files, uptime=4000)
+    assert awaited(server) == "hugetlb"
+    assert not {"boot_loses", "boot_unknown"} & findings(server)
+    (etc_of(server) / SYSCTL).parent.mkdir(exist_ok=True)
+    (etc_of(server) / SYSCTL).write_text(f"vm.nr_hugepages = {needed - 1}\n")
+    server.sql("SELECT * FROM hugepage_preflight()")
+    assert boot_outlook(server) == "base"
     assert "boot_loses" in findings(server)
 
 
+def test_what_root_says(new_cluster, pool):
+    server = new_cluster(**WATCHED)
+    needed = server.pages_needed(2 * MB)
+    pool(2 * MB, needed)
+    create_extension(start_with_etc(server, {"hugepage-sidecar/next-boot": f"{needed} tuned\n"}))
+    assert awaited(server) == of_host("hugetlb")
+
+
 @pytest.mark.any_major
-@pytest.mark.parametrize("name", ["cron.d/of-a-test", SYSCTL, "tmpfiles.d/zz-of-a-test.conf"])
+@pytest.mark.parametrize("name", [SYSCTL, "tmpfiles.d/postgresql-hugepages.conf", "hugepage-sidecar/next-boot"])
 def test_a_file_that_nobody_may_read(new_cluster, pool, name):
-    """As Ubuntu's cloud-init and Red Hat's /boot: it is named, and nothing is promised."""
+    """It is named, and nothing is promised."""
     server = new_cluster(**WATCHED)
     needed = server.pages_needed(2 * MB)
     pool(2 * MB, needed)

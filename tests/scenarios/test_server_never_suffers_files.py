@@ -4,6 +4,7 @@ and a stop of the server go on. The asker's child alone may wait.
 
 import os
 import pwd
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,7 @@ from harness import silent_fuse
 from harness.asker import askers
 from harness.background_statement import BackgroundStatement
 from harness.cluster import SUPERUSER, Cluster, Install
-from harness.own_etc import SYSCTL, start_with_etc, unit
+from harness.own_etc import SYSCTL, start_with_etc
 from harness.own_programs import own_programs
 from harness.poll import SLOWER, until
 from harness.preloaded import WATCHED, await_rounds, await_worker, worker
@@ -32,10 +33,8 @@ SESSIONS = 12
 STOP_SECONDS = 3
 
 NAMED: dict[str, Callable[[Path], dict[str, str | Path]]] = {
-    "unit": unit,
-    "cron line": lambda file: {"cron.d/of-a-test": "@reboot root /etc/of-a-test\n", "of-a-test": file},
-    "file of cron.d": lambda file: {"cron.d/of-a-test": file},
-    "tmpfiles.d": lambda file: {"tmpfiles.d/zz-of-a-test.conf": file},
+    "tmpfiles.d": lambda file: {"tmpfiles.d/postgresql-hugepages.conf": file},
+    "told": lambda file: {"hugepage-sidecar/next-boot": file},
     "sysctl.d": lambda file: {SYSCTL: file},
 }
 
@@ -215,4 +214,25 @@ def test_a_history_elsewhere(new_cluster, root):
         await_rounds(pid, 2)
         assert alive(pid) and (server.data / "pg_hugepages.history").exists()
         create_extension(server)
+        assert_goes_on(server)
+
+
+@pytest.mark.parametrize("settings", [{}, WATCHED], ids=["loaded", "preloaded"])
+def test_a_child_that_does_not_end(new_cluster, root, settings):
+    """No signal ends it. It is remembered, so that there is never a second one, and it does not keep the data directory's file system."""
+    server = create_extension(new_cluster(huge_pages=False, max_connections=16, **settings).start())
+    if settings:
+        await_worker(server)
+    with silent_file(server) as file:
+        with open(server.data / "postgresql.conf", "a") as conf:
+            conf.write(f"include '{file}'\n")
+        asks = BackgroundStatement(server, "SELECT * FROM hugepage_preflight()")
+        assert asks.end(30) is None and asks.rows[0]["will_start"] is None
+        began = time.monotonic()
+        [row] = server.sql("SELECT * FROM hugepage_preflight()")
+        assert time.monotonic() - began < 3 * SLOWER, row
+        stuck = re.search(r"process (\d+), still waits for a file", row["detail"])
+        assert stuck, row
+        assert alive(int(stuck[1]))
+        assert not Path(f"/proc/{stuck[1]}/cwd").readlink().is_relative_to(server.root)
         assert_goes_on(server)

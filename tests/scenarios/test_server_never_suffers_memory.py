@@ -9,7 +9,7 @@ import psycopg2
 import pytest
 
 from harness.cluster import SUPERUSER, Cluster, rows
-from harness.own_etc import start_with_etc, units
+from harness.own_etc import start_with_etc
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_worker
 from harness.processes import alive, limit_address_space, status_bytes, waits_so_far
@@ -28,6 +28,9 @@ OF_WORKER = [step * 32 * KB for step in range(-4, 17)]
 """The worker's peak less 128 kB up to 512 kB more."""
 
 NO_MEMORY = "53200"
+
+MANY = {f"sysctl.d/of-a-test-{number}.conf": "vm.nr_hugepages = 3\n" * 100 for number in range(150)}
+"""Files that the next boot reads."""
 
 
 def add_settings(server: Cluster, begin: int, lines: int) -> int:
@@ -99,16 +102,16 @@ def test_sessions_with_many_settings(new_cluster, root, lines, reloaded):
 
 
 @pytest.mark.any_major
-def test_sessions_with_many_units(new_cluster, root):
+def test_sessions_with_many_files_of_sysctl(new_cluster, root):
     server = new_cluster(huge_pages=False, autovacuum=False)
-    start_with_etc(server, units([f"/usr/local/sbin/of-a-test-{number}" for number in range(600)], enabled=300))
+    start_with_etc(server, MANY)
     assert_sessions_live(create_extension(server))
 
 
 @pytest.mark.any_major
-def test_worker_with_many_units(new_cluster, root):
+def test_worker_with_many_files_of_sysctl(new_cluster, root):
     server = new_cluster(huge_pages=False, autovacuum=False, **WATCHED)
-    start_with_etc(server, units([f"/usr/local/sbin/of-a-test-{number}" for number in range(600)], enabled=300))
+    start_with_etc(server, MANY)
     assert_worker_ends_in_order(create_extension(server), lambda number: number)
 
 

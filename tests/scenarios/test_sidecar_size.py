@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from harness import kernel, sidecar, smaps
+from harness.cluster import StartFailed, rows
+from harness.controllers import control_group
 from harness.kernel import meminfo
 from harness.oracle import SysV, alert_log
 from harness.own_etc import through_etc
+from harness.processes import mounts
 from harness.sidecar import CRITICAL, OK, UNKNOWN, WARNING
 from harness.traces import made_directory
 from harness.units import GB, KB, MB, pages
@@ -18,7 +22,7 @@ pytestmark = pytest.mark.any_major
 
 HUGE = 2 * MB
 EXTRA = 4
-"""What an Oracle instance may take beyond its SGA; see docs/sidecar.md."""
+"""What an Oracle instance may take beyond its SGA; see docs/oracle-reference.md."""
 
 
 @pytest.fixture
@@ -103,6 +107,36 @@ def test_a_cluster_that_is_only_planned(new_cluster):
     assert needed[HUGE] == server.pages_needed(HUGE)
 
 
+def test_the_limits_of_a_pod_hold_a_real_server(new_cluster, pool):
+    """A server that is only planned, started within the printed limits, with a sort in each of its sessions."""
+    server = new_cluster(shared_buffers="64MB", max_connections=60, huge_pages="on")
+    for name in ("wal_buffers", "max_wal_senders", "max_worker_processes"):
+        server.conf(**{name: None})
+    major = server.install.major
+    answer = sidecar.run("size", "--shared-buffers", "64MB", "--max-connections", "60", "--major", str(major), "--format", "kubernetes")
+    if answer.status == UNKNOWN:
+        assert f"version {major}" in answer.stderr, "no package has this server"
+        return
+    limits = yaml.safe_load(answer.stdout)["resources"]["limits"]
+    assert limits.keys() == {"hugepages-2Mi", "memory"}
+    huge, memory = (int(limits[name].removesuffix("Mi")) * MB for name in ("hugepages-2Mi", "memory"))
+    pool(HUGE, huge // HUGE)
+    is_v1 = any(mount.fstype == "cgroup" and mount.point.name == "memory" for mount in mounts())
+    of_memory = {"memory.limit_in_bytes" if is_v1 else "memory.max": memory}
+    with control_group(**{"hugetlb.2MB.max": huge, "hugetlb.2MB.rsvd.max": huge, **of_memory}) as group:
+        server.start(within=group)
+        assert smaps.main_mapping(server.postmaster).landed_in == "hugetlb"
+        sessions = [server.connect() for _ in range(50)]
+        for session in sessions:
+            [row] = rows(session, "SELECT count(*) FROM (SELECT * FROM generate_series(1, 200000) AS n ORDER BY -n) AS sorted")
+            assert row["count"] == 200000
+        assert all(rows(session, "SELECT 1 AS one") == [{"one": 1}] for session in sessions), "none was killed"
+        server.stop()
+        group.file("hugetlb.2MB.rsvd.max").write_text(str(huge - HUGE))
+        with pytest.raises(StartFailed, match="could not map anonymous shared memory"):
+            server.start(within=group)
+
+
 def test_another_page_size_on_disk(new_cluster, pool, sized):
     """What runs in one pool and starts in another one next counts in both."""
     server = new_cluster(shared_buffers="40MB")
@@ -117,17 +151,47 @@ def test_another_page_size_on_disk(new_cluster, pool, sized):
     assert "1 page of 1 GB" in sidecar.run("size").stdout
 
 
-def test_the_page_size_that_is_advised(new_cluster, pool, sized):
-    """Where the hint is to take pages of another size, the number counts them, and says so."""
-    server = new_cluster(shared_buffers="40MB", huge_page_size="1GB")
-    server.conf(huge_page_size=None)
+def test_the_options_of_the_last_start(new_cluster, sized):
+    """The next start need not have them: neither their need is its own, nor is it known to be that of the files."""
+    server = new_cluster(shared_buffers="1GB")
     wanted = server.pages_needed(HUGE)
-    server.conf(huge_page_size="1GB")
-    pool(HUGE, wanted)
-    server.start()
-    out = sized()
-    assert out["needs"][str(server.data)]["pages_needed"] == wanted
-    assert any(f"{server.data} counts in pages of 2 MB" in note for note in out["notes"]), out["notes"]
+    (server.data / "postmaster.opts").write_text('/usr/bin/postgres "-D" "/x" "-c" "port=5555"\n')
+    assert sized("--postgresql-data", server.data)["needs"][str(server.data)]["pages_needed"] == wanted
+    (server.data / "postmaster.opts").write_text('/usr/bin/postgres "-D" "/x" "-c" "shared_buffers=16MB"\n')
+    out = sized("--postgresql-data", server.data)
+    assert str(server.data) not in out["needs"] and out["status"] == UNKNOWN
+    assert "shared_buffers" in out["why"][str(server.data)]
+
+
+def test_in_another_pid_namespace(new_cluster, sized):
+    """It shows no process of the host: no number is one for all of it."""
+    server = new_cluster().start()
+    answer = sidecar.run("size", through=["unshare", "--pid", "--fork", "--mount-proc"])
+    assert answer.status == UNKNOWN and "Run this on the host" in answer.stdout and "all of the host" not in answer.stdout, answer
+    answer = sidecar.run("apply", "--recommended", "--dry-run", through=["unshare", "--pid", "--fork", "--mount-proc"])
+    assert answer.status == UNKNOWN and "Run this on the host" in answer.stderr, answer
+    assert str(server.data) in sized()["needs"]
+
+
+@pytest.mark.parametrize("error", ["EMFILE", "ENFILE", "ENOMEM", "EACCES"])
+def test_what_cannot_be_opened_is_not_absent(new_cluster, error):
+    """Whichever call has no answer, the number is that of all servers, or none."""
+    server = new_cluster(shared_buffers="48MB").start()
+    command = ["size", "--format", "json"]
+
+    def numbers(answer: sidecar.Answer) -> list:
+        return [(pool["recommended_nr_hugepages"], sorted(need["instance"] for need in pool["needs"])) for pool in answer.json()["pools"]]
+    whole = sidecar.run(*command)
+    assert any(str(server.data) in names for _, names in numbers(whole)), whole
+    for number in [*range(1, 40, 3), *range(41, 200, 17)]:
+        through = ["strace", "-f", "-q", "-o", "/dev/null", "-e", "trace=openat", "-e", f"inject=openat:error={error}:when={number}"]
+        answer = sidecar.run(*command, through=through)
+        assert answer.status == UNKNOWN or numbers(answer) == numbers(whole), (number, answer)
+
+
+def test_too_few_files_to_begin(root):
+    answer = sidecar.run("status", through=["prlimit", "--nofile=63"])
+    assert answer.status == UNKNOWN and "limit of open files" in answer.stderr, answer
 
 
 def test_a_cluster_as_debian_keeps_it(new_cluster, sized, tmp_path):
@@ -143,13 +207,77 @@ def test_a_cluster_as_debian_keeps_it(new_cluster, sized, tmp_path):
     assert (need["pages_needed"], need["is_running"]) == (wanted, False)
 
 
-def test_a_server_that_was_started_by_hand(new_cluster, sized, tmp_path):
-    """Whatever starts it, beside a unit of its directory, into which only its user sees."""
-    server = new_cluster(shared_buffers="48MB").start()
-    unit = f"[Service]\nExecStart=/usr/bin/postgres -D {server.data}/\n"
-    out = sized(through=through_etc(tmp_path / "etc", {"systemd/system/db.service": unit}))
-    assert out["needs"][str(server.data)]["is_running"]
-    assert str(server.data) not in out["why"]
+def test_what_root_tells(new_cluster, sized, tmp_path):
+    """A line of a file of root's, beside the service accounts: of a server that runs or not."""
+    server = new_cluster(shared_buffers="48MB")
+    wanted = server.pages_needed(HUGE)
+    through = through_etc(tmp_path / "etc", {"hugepage-sidecar/postgresql-data": f"{server.data}/  # ours\n"})
+    assert str(server.data) not in sized()["needs"]
+    need = sized(through=through)["needs"][str(server.data)]
+    assert (need["pages_needed"], need["is_running"]) == (wanted, False)
+    server.start()
+    out = sized(through=through)
+    assert out["needs"][str(server.data)]["is_running"] and str(server.data) not in out["why"]
+
+
+def test_what_was_seen_here(new_cluster, sized, tmp_path):
+    """A server that ran counts as it did, with when that was, until its directory is gone, or root says so."""
+    servers = [new_cluster(shared_buffers=size) for size in ("40MB", "64MB")]
+    first, second = (str(server.data) for server in servers)
+    wanted = {str(server.data): server.pages_needed(HUGE) for server in servers}
+
+    def watch() -> None:
+        assert "could not write" not in sidecar.run("watch", "--once", "--state-dir", tmp_path).stderr
+    for server in servers:
+        server.start()
+    watch()
+    for server in servers:
+        server.stop()
+    watch()
+    out = sized()
+    for name in wanted:
+        need = out["needs"][name]
+        assert (need["pages_needed"], need["is_running"]) == (wanted[name], False)
+        assert need["remark"].startswith("last seen 20"), need
+    assert out["counted"].startswith("Counted: ") and out["counted"].endswith("For others: --postgresql-data DIR")
+    assert sized("--forget", first)["needs"].keys() & wanted.keys() == {second}
+    servers[1].data.rename(tmp_path / "moved")
+    assert second in sized()["needs"]
+    watch()
+    assert not sized()["needs"].keys() & wanted.keys()
+    (tmp_path / "moved").rename(second)
+    servers[1].start()
+    watch()
+    servers[1].stop()
+    assert sized()["needs"].keys() & wanted.keys() == {second}
+    answer = sidecar.run("size", "--state-dir", tmp_path, "--forget", "/srv/none")
+    assert answer.status == UNKNOWN and "no server in /srv/none is remembered" in answer.stderr, answer
+
+
+def test_a_container_that_was_removed(new_cluster, sized, tmp_path):
+    """Its volume on the host tells: it counts while that is there. The host has nothing where the container has its data directory."""
+    server = new_cluster(shared_buffers="40MB")
+    inside = server.root / "inside"
+    inside.mkdir()
+    wanted = server.pages_needed(HUGE)
+    server.conf(data_directory=inside)
+    through = ["unshare", "--mount", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", str(server.data), str(inside)]
+
+    def watch() -> None:
+        assert "could not write" not in sidecar.run("watch", "--once", "--state-dir", tmp_path).stderr
+
+    def needs() -> list[int]:
+        return [need["pages_needed"] for name, need in sized()["needs"].items() if name.startswith(str(inside))]
+    server.start(through=through)
+    watch()
+    server.stop()
+    watch()
+    assert needs() == [wanted]
+    server.data.rename(tmp_path / "moved")
+    assert needs() == [wanted]
+    watch()
+    assert needs() == []
+    (tmp_path / "moved").rename(server.data)
 
 
 def oracle_down(directory: Path, base: Path) -> list[str | Path]:
@@ -183,14 +311,14 @@ def test_instances_that_are_down(oracle, sized, tmp_path):
     assert out["needs"]["SPF"]["pages_needed"] == 512 * MB // HUGE + EXTRA
     assert "MEMORY_TARGET" in out["why"]["AMM"] and "FALSE" in out["why"]["OFF"]
     assert "NONE" in out["why"] and out["status"] == UNKNOWN
-    # The last start of the one expected more than its parameters say, of the other we know nothing else.
+    # The last start of the one had another SGA_MAX_SIZE; of the other we know nothing else.
     for sid, expected in (("INIT", 600), ("NONE", 33)):
         trace = oracle.base / "diag" / "rdbms" / sid.lower() / sid / "trace"
         trace.mkdir(parents=True)
         (trace / f"alert_{sid}.log").write_text(alert_log.of_19(1, expected, 0, 3))
     out = sized(through=through)
-    assert out["needs"]["INIT"]["pages_needed"] == 600 + EXTRA
-    assert out["needs"]["NONE"]["pages_needed"] == 33 + EXTRA
+    assert out["needs"]["INIT"]["pages_needed"] == 1000 * MB // HUGE + EXTRA
+    assert out["needs"]["NONE"]["pages_needed"] == 33
     assert sized("--running-only", through=through)["needs"].keys() & {"INIT", "NONE", "SPF"} == set()
 
 

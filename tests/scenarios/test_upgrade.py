@@ -78,15 +78,17 @@ def with_earlier(directory: Path) -> dict[str, str]:
     sql = module_from_spec(spec_from_loader(loader.name, loader))
     loader.exec_module(sql)
     directory.mkdir()
-    for name in ("Cargo.toml", "src", "sql"):
+    columns = "crates/hugepage-assess/columns.txt"
+    for name in ("Cargo.toml", "src", "sql", columns):
         source, target = REPOSITORY / name, directory / name
+        target.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
     sql.ROOT = directory
-    today = (REPOSITORY / f"sql/{EXTENSION}--{sql.version()}.sql").read_text()
-    declared = declaration(today)
-    [(before, column)] = re.findall(r",( -- [^\n]*\n)    (\w+) [^\n]*\n\)", declared)
-    shorter = declared[:declared.rindex("," + before)] + before + declared[declared.index("\n)") + 1:]
-    script = re.sub(rf"COMMENT ON COLUMN hugepage_status\.{column} .*\n", "", today.replace(declared, shorter))
+    today = (directory / columns).read_text()
+    last = re.search(r"\n(?!\n)[^\n]+(?=\n\n\[pools\])", today)
+    (directory / columns).write_text(today.replace(last[0], "", 1))
+    script = sql.scripts()[f"{EXTENSION}--{sql.version()}.sql"]
+    (directory / columns).write_text(today)
     name = f"{EXTENSION}--{EARLIER}.sql"
     (directory / "sql" / name).write_text(script)
     with open(directory / "sql/released.sha256", "a") as released:
@@ -128,21 +130,27 @@ def test_a_released_version_is_served_and_updated(packages, new_cluster, tmp_pat
     read_everything(server, "postgres")
 
 
-def test_an_update_with_a_view_of_a_user_changes_nothing(packages, new_cluster, tmp_path):
-    """The error names the view. Without it the update goes through; privileges of users have to be granted again."""
+def test_an_update_keeps_privileges_and_views(packages, new_cluster, tmp_path):
+    """Also through a dump that is made afterwards, as what a script of an extension grants is in none."""
     server = created_at(EARLIER, packages, new_cluster(install=packages), tmp_path)
     server.sql("CREATE ROLE auditor LOGIN")
-    server.sql("GRANT SELECT ON hugepage_status TO auditor")
-    server.sql("CREATE VIEW mine AS SELECT verdict FROM hugepage_status")
-    before = members(server, "postgres")
-    with pytest.raises(psycopg2.errors.DependentObjectsStillExist) as error:
-        server.sql(f"ALTER EXTENSION {EXTENSION} UPDATE")
-    assert "view mine depends on view hugepage_status" in error.value.diag.message_detail
-    assert members(server, "postgres") == before
-    server.sql("DROP VIEW mine")
+    for statement in ("GRANT SELECT ON hugepage_status TO auditor", "GRANT EXECUTE ON FUNCTION hugepage_status TO auditor",
+                      "CREATE VIEW mine AS SELECT verdict FROM hugepage_status",
+                      "CREATE VIEW of_function AS SELECT * FROM hugepage_status()"):
+        server.sql(statement)
+    before = server.sql("SELECT * FROM of_function")
     server.sql(f"ALTER EXTENSION {EXTENSION} UPDATE")
-    with pytest.raises(psycopg2.errors.InsufficientPrivilege):
-        server.sql("SELECT verdict FROM hugepage_status", user="auditor")
+    [row] = server.sql("SELECT * FROM hugepage_status", user="auditor")
+    assert list(row)[:-1] == list(before[0]) == list(server.sql("SELECT * FROM of_function")[0])
+    assert server.sql("SELECT * FROM mine") == [{"verdict": row["verdict"]}]
+    dump = server.root / "dump"
+    server.command("pg_dump", "-h", server.root, "-U", "postgres", "-Fc", "-f", dump, "postgres")
+    server.sql("CREATE DATABASE restored")
+    server.command("pg_restore", "-h", server.root, "-U", "postgres", "-e", "-d", "restored", dump)
+    assert members(server, "restored") == members(server, "postgres")
+    for source in ("hugepage_status", "mine", "of_function"):
+        assert len(server.sql(f"SELECT * FROM {source}", dbname="restored")) == 1
+    assert len(server.sql("SELECT * FROM hugepage_status", dbname="restored", user="auditor")) == 1
 
 
 def test_only_the_newest_version_can_be_created(new_cluster):
@@ -177,15 +185,14 @@ def update_package(install: Install, version: str, symbol: str) -> None:
     build.compile_c("-fPIC", "-shared", f"-I{Install.find().ask('includedir-server')}", "-o", library, source)
     scripts = Path(install.ask("sharedir"), "extension")
     script = (scripts / f"{EXTENSION}--{version}.sql").read_text()
-    create, count = re.subn(r"( -- [^\n]*\n\))", r", more text\1", declaration(script))
-    assert count == 1 and "hugepage_status_wrapper" in create
+    create = declaration(script).replace("CREATE", "CREATE OR REPLACE")
+    assert "hugepage_status_wrapper" in create
     create = create.replace("hugepage_status_wrapper", symbol)
     (scripts / f"{EXTENSION}--{version}--{NEXT}.sql").write_text(f"""
         SELECT hugepage_library_version(needed => extversion) FROM pg_extension WHERE extname = '{EXTENSION}';
-        DROP VIEW hugepage_status;
-        DROP FUNCTION hugepage_status();
+        ALTER TYPE hugepage_status_row ADD ATTRIBUTE more text;
         {create};
-        CREATE VIEW hugepage_status AS SELECT * FROM hugepage_status();
+        CREATE OR REPLACE VIEW hugepage_status AS SELECT * FROM hugepage_status();
     """)
 
 

@@ -16,7 +16,7 @@ from harness.own_programs import own_programs
 from harness.pid_namespace import server_in_pid_namespace
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_answer
-from harness.status import EXTENSION, checked_status, create_extension, own_notes
+from harness.status import EXTENSION, FORGOTTEN, checked_status, create_extension, own_notes
 from harness.strace import traced
 
 pytestmark = pytest.mark.own_servers
@@ -165,15 +165,13 @@ def test_same_as_running(new_cluster, change, preloaded):
     server.reload()
     if preloaded:
         await_answer(server)
-    row = checked_status(server, restart_outlook="base")
-    assert own_notes(row) == [] and (REFUSALS_ARE_FORGOTTEN in row["notes"]) == (not preloaded)
+    row = checked_status(server, restart_outlook="base" if preloaded else "unknown")
+    assert own_notes(row) == ([] if preloaded else [REFUSALS_ARE_FORGOTTEN])
     [start] = server.sql("SELECT lands_in, shared_memory FROM hugepage_preflight()")
     assert (start["lands_in"], start["shared_memory"]) == ("base", row["shared_memory"])
 
 
-REFUSALS_ARE_FORGOTTEN = (
-    "the configuration files have changed since the start, and a value that the reload has refused is not seen here; "
-    "SELECT * FROM hugepage_preflight() asks the server's program")
+REFUSALS_ARE_FORGOTTEN = FORGOTTEN + "; SELECT * FROM hugepage_preflight() asks the server's program"
 
 PENDING, REFUSED = "a restart is pending for {}; ", "the last reload has refused the value of {}; "
 DIFFERENT = {
@@ -205,8 +203,7 @@ def test_differs(new_cluster, change, expected):
     server.conf(**{name: before.get(name) for name in change})
     server.reload(session)
     for asked in (session, None):
-        row = checked_status(server, asked, restart_outlook="base")
-        assert own_notes(row) == [] and REFUSALS_ARE_FORGOTTEN in row["notes"]
+        assert own_notes(checked_status(server, asked, restart_outlook="unknown")) == [REFUSALS_ARE_FORGOTTEN]
 
 
 def test_files_that_no_start_accepts(new_cluster):

@@ -25,7 +25,8 @@ RUN_BY = {
         "scripts/tree/try-package": [
             "apt-get install -s ./", "apt-get install ./postgresql-17", "apt-get install ./hugepage-sidecar",
             "apt-get purge postgresql", "apt-get purge hugepage-sidecar",
-            "sudo -u postgres psql -d postgres -c 'CREATE", "sudo -u postgres psql -d DATABASE -c 'DROP", "systemctl enable"],
+            "sudo -u postgres psql -d postgres -c 'CREATE", "sudo -u postgres psql -d DATABASE -c 'DROP", "systemctl enable --now",
+            "systemctl enable hugepage-reserve"],
         "scripts/try-rpms": ["rpm -U", "rpm -e hugepage-sidecar"],
         "scripts/try-tar": ["tar -xzf", "tar -tzf"],
     },

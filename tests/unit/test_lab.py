@@ -200,7 +200,7 @@ def test_table_of_the_repository_is_read_as_it_was_written():
 
 
 def test_row_of_each_kernel_says_what_the_record_has():
-    record, page = ((REPOSITORY / name).read_text() for name in ("tests/lab/record.md", "docs/tested-on.md"))
+    record, page = ((REPOSITORY / name).read_text() for name in ("tests/lab/record.md", "tests/tested-on.md"))
     columns = table.columns_of(record.partition(table.BEGIN)[2].partition(table.END)[0])
     assert columns and [column.name for column in columns if with_row(page, table.row(column)) != page] == []
 

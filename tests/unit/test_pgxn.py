@@ -1,8 +1,11 @@
 """META.json as PGXN takes it: each field is one of its specification 1.0.0, with a value that is allowed there."""
 
+import io
 import json
 import re
+import shutil
 import subprocess
+import tarfile
 
 import pytest
 from machine import REPOSITORY
@@ -53,9 +56,10 @@ def faults(meta: dict) -> list[str]:
 def metadata(pg_config, tmp_path):
     """Makes META.json with some variables of make."""
     def made(**variables: str) -> dict:
-        for name in ("Makefile", "META.json.in", "Cargo.toml"):
-            (tmp_path / name).write_bytes((REPOSITORY / name).read_bytes())
-        (tmp_path / "src").mkdir()
+        for name in ("Makefile", "META.json.in", "Cargo.toml", "MAINTAINERS", "scripts/maintainer"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            shutil.copy(REPOSITORY / name, tmp_path / name)
+        (tmp_path / "src").mkdir(exist_ok=True)
         words = [f"{name}={value}" for name, value in {"PG_CONFIG": str(pg_config), **variables}.items()]
         subprocess.run(["make", "-C", tmp_path, "META.json", *words], check=True, capture_output=True)
         return json.loads((tmp_path / "META.json").read_text())
@@ -76,8 +80,21 @@ def test_metadata_for_pgxn(metadata, variables, resources, maintainer):
 
 
 def test_its_files_are_in_the_archive(metadata):
-    archived = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, check=True, text=True, stdout=subprocess.PIPE).stdout.split()
+    archived = archived_files()
     assert {path for key, path in values(metadata()["provides"]) if key.endswith("file")} <= set(archived)
+
+
+def archived_files() -> list[str]:
+    """What `git archive` packs, by the attributes as they are on disk."""
+    archive = subprocess.run(["git", "archive", "--worktree-attributes", "HEAD"], cwd=REPOSITORY, check=True, stdout=subprocess.PIPE)
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        return [file.name for file in files if file.isfile()]
+
+
+def test_the_archive_is_without_what_only_a_clone_needs():
+    archived = archived_files()
+    assert not [name for name in archived if name.startswith(("tests/", ".github/", ".ci/"))]
+    assert {"Makefile", "Cargo.lock", "pg_hugepages.control", "src/lib.rs"} <= set(archived)
 
 
 def test_a_version_before_a_release_is_for_testing(metadata):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[2]
-LONG = "Word" + 25 * " word"
+LONG = "Word" + 40 * " word"
 FENCED = f"```\n{LONG}.\n```"
 
 
@@ -25,7 +25,7 @@ def page() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("text,words", [
-    (f"{LONG}.", 26), (f"- {LONG}.", 26), (f"1. Short.\n   {LONG}.", 26), (f"Short. {LONG}\nand more.", 28),
+    (f"{LONG}.", 41), (f"- {LONG}.", 41), (f"1. Short.\n   {LONG}.", 41), (f"Short. {LONG}\nand more.", 43),
     (f"`{LONG}` is code.", 0), (FENCED, 0), (f"| {LONG} |", 0), (f"Text:\n\n    {LONG}", 0), (f"- Text:\n\n      {LONG}", 0),
     (f"1. Text:\n   - more\n\n   Run:\n\n       {LONG}", 0),
     (f"<!-- lab: by a program -->\n{LONG}\n<!-- end of lab -->", 0), (f"{LONG[:-5]}. {LONG[:-5]}.", 0),

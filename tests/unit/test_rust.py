@@ -12,6 +12,7 @@ from threading import Thread
 import pytest
 from machine import REPOSITORY, Machine, Outcome
 
+RUST = subprocess.run([REPOSITORY / "scripts/install-rust", "--version"], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
 INSTALLS = """mkdir -p "$RUSTUP_HOME/toolchains/stable/bin" "$CARGO_HOME/bin"
 printf '#!/bin/sh\\necho rustc 1.98.0\\n' >"$RUSTUP_HOME/toolchains/stable/bin/rustc"
 printf '#!/bin/sh\\n' >"$RUSTUP_HOME/toolchains/stable/bin/cargo"
@@ -99,7 +100,7 @@ def test_rustup_init_installs_one_into_the_cache(machine, server, who):
     assert_own(machine, outcome)
     assert outcome.output.splitlines()[0] == "Rust 1.95 or newer is needed, and none is here: ./dev installs one for itself."
     assert server.requests == [f"/rustup/archive/1.29.0/{platform.machine()}-unknown-linux-gnu/rustup-init"]
-    assert runs(machine) == ["rustup-init -y --no-modify-path --profile minimal --component rustfmt,clippy --default-toolchain stable"]
+    assert runs(machine) == [f"rustup-init -y --no-modify-path --profile minimal --component rustfmt,clippy --default-toolchain {RUST}"]
     assert outcome.installed == []
 
 
@@ -171,7 +172,7 @@ def test_a_rustup_without_toolchain_fetches_one_into_the_cache(machine, server):
     for name in ("rustc", "cargo"):
         machine.program(name, PROXY)
     assert_own(machine, machine.dev("build"))
-    assert server.requests == [] and runs(machine)[0].startswith("rustup toolchain install stable --profile minimal ")
+    assert server.requests == [] and runs(machine)[0].startswith(f"rustup toolchain install {RUST} --profile minimal ")
 
 
 def test_a_rustup_that_fails_is_followed_by_rustup_init(machine, server):

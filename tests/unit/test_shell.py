@@ -50,5 +50,7 @@ def test_dev_may_be_exchanged_while_it_runs(tmp_path):
     (tmp_path / "scripts/sql").write_text(f"#!/bin/sh\nprintf '%s' '{'echo wrong;' * (len(text) // 8)}' >dev\n")
     for name in ("dev", "scripts/sql"):
         (tmp_path / name).chmod(0o755)
+    (tmp_path / "monitoring/exporters").mkdir(parents=True)
+    (tmp_path / "monitoring/exporters/generate.py").touch()
     outcome = subprocess.run([tmp_path / "dev", "sql"], text=True, capture_output=True)
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "", "")

@@ -9,11 +9,12 @@ from types import ModuleType
 import pytest
 from machine import REPOSITORY
 
+COLUMNS = "crates/hugepage-assess/columns.txt"
 EXPORTED = re.compile(r"#\[pg_extern\(sql = false\)\]\s+fn (\w+)\((.*?)\)\s*(?:->|\{)", re.DOTALL)
 TYPES = {"&str": "text", "&[u8]": "text", "i64": "bigint", "i32": "integer", "bool": "boolean"}
-ROW = re.compile(r"\brow! \{(.*?)\s\}", re.DOTALL)
+ROW = re.compile(r"\brow_of! \{ \w+(?:, \w+)*;(.*?)\s\}", re.DOTALL)
 VALUE = re.compile(r"(?:^ *|(?<= ))(\w+): ((?:[^,()]|\((?:[^()]|\([^()]*\))*\))*)", re.MULTILINE)
-SHARED = re.compile(r"\b(?:beside|counters|fields)\(")
+SHARED = re.compile(r"\bfields\(")
 """The columns with their values in a file of src/views, and others that it takes from a crate; below, those whose value is named as
 another column."""
 COMPUTED = {("status", "shared_buffers_in_huge_pages"), ("status", "transparent_hugepage"), ("segments", "size"), ("segments", "reserved"),
@@ -45,8 +46,8 @@ def exported() -> dict[str, tuple[bool, list[str]]]:
 @pytest.fixture
 def copy(tmp_path) -> ModuleType:
     """scripts/sql with a repository of its own."""
-    for name in ("Cargo.toml", "src/library.sql", "src/views", "sql", "docs/columns.md"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in ("Cargo.toml", "src/library.sql", "src/views", "sql", "docs/columns.md", COLUMNS):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy)(REPOSITORY / name, tmp_path / name)
     copied = loaded()
     copied.ROOT = tmp_path
@@ -89,9 +90,41 @@ def test_what_is_released_is_not_written_again(copy, monkeypatch, capsys):
     assert (copy.ROOT / "sql" / script).read_text() == MADE
 
 
-def test_an_update_drops_all_that_the_last_release_has():
-    created = set(re.findall(r"^CREATE (?:VIEW|FUNCTION) (\w+)", MADE, re.MULTILINE)) - {"hugepage_refuse_overloads"}
-    assert set(re.findall(r"^    (\w+)", sql.drops(MADE), re.MULTILINE)) == created
+def test_an_update_keeps_what_is_there(copy):
+    """Nothing is dropped or granted again; what is new is made as by CREATE EXTENSION."""
+    release(copy, "0.0.8")
+    path = copy.ROOT / COLUMNS
+    path.write_text(path.read_text().replace("\n[pools]\n", "swap_free bytes free swap of the host\n\n[pools]\n"))
+    update = copy.scripts()[f"pg_hugepages--0.0.8--{copy.version()}.sql"]
+    assert "ALTER TYPE hugepage_status_row ADD ATTRIBUTE swap_free bigint;" in update
+    assert "COMMENT ON COLUMN hugepage_status.swap_free IS 'free swap of the host, in bytes';" in update
+    made_anew = set(re.findall(r"^(?:DROP|CREATE) (?!OR REPLACE)\w+ (\w+)", update, re.MULTILINE))
+    assert made_anew == {"hugepage_refuse_overloads"}
+    assert not re.search(r"^(?:GRANT|REVOKE)", update, re.MULTILINE)
+
+
+def test_what_is_released_is_not_removed(copy):
+    """Nor is a column taken away, or put between others."""
+    release(copy, "0.0.8")
+    path = copy.ROOT / COLUMNS
+    before = path.read_text()
+    for changed in (before.replace("\nis_default flag whether mappings that ask for no size get this size", "", 1).replace("pools.is_default\n", ""),
+                    before.replace("\n[pools]\n", "\n[pools]\nmore count another\n")):
+        assert changed != before
+        path.write_text(changed)
+        with pytest.raises(SystemExit, match="columns of the last release have changed"):
+            copy.scripts()
+    path.write_text(before)
+    (copy.ROOT / "src/views/host.sql").unlink()
+    with pytest.raises(SystemExit, match="nothing that is released is removed"):
+        copy.scripts()
+
+
+def test_a_name_that_is_not_declared_fails_before_anything_runs(copy):
+    path = copy.ROOT / COLUMNS
+    path.write_text(path.read_text().replace("\n[pools]\n", "swap_free\n\n[pools]\n"))
+    with pytest.raises(SystemExit, match="no section above declares swap_free"):
+        copy.scripts()
 
 
 def test_each_function_is_one_of_the_library_with_the_same_arguments():
@@ -103,7 +136,7 @@ def test_each_function_is_one_of_the_library_with_the_same_arguments():
         nullable = [kind.startswith("Option<") for kind in types]
         assert [TYPES[kind.removeprefix("Option<").removesuffix(">")] for kind in types] == \
             [argument.split(" ", 1)[1] for argument in function.arguments], function.name
-        strict = re.search(rf"^CREATE FUNCTION {function.name}\b[^;]*\bSTRICT\b", sql.COMMENT.sub("", MADE), re.MULTILINE) is not None
+        strict = re.search(rf"^CREATE FUNCTION {function.name}\b[^;]*\bSTRICT\b", MADE, re.MULTILINE) is not None
         assert not types or nullable == [not strict] * len(types), f"{function.name}: STRICT, or Option<>"
 
 
@@ -118,7 +151,7 @@ def source_of(view: str) -> str:
 @pytest.mark.parametrize("path", sql.views(), ids=lambda path: path.stem)
 def test_a_row_has_the_columns_that_are_declared(path):
     """What a value is taken from is named as its column, as far as it has the name of one."""
-    declared, source = [name for name, *_ in sql.COLUMN.findall(path.read_text())], source_of(path.stem)
+    declared, source = [column.name for column in sql.declared(path.stem)], source_of(path.stem)
     values = [value for row in ROW.findall(source) for value in VALUE.findall(row)]
     names = [name for name, _ in values]
     assert len({*names}) == len(names) and {*names} <= {*declared}

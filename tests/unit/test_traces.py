@@ -6,6 +6,9 @@ from pathlib import Path
 
 from machine import REPOSITORY
 
+sys.path.insert(0, str(REPOSITORY / "tests"))
+from harness import traces  # noqa: E402
+
 RUN = """
 import sys
 from pathlib import Path
@@ -35,3 +38,9 @@ def test_what_was_left_is_named(tmp_path: Path) -> None:
     assert (left, beside) == (f"left: {tmp_path}/beside", f"left: {place}/history")
     assert gone == f"gone: {place}/gone" and changed.startswith(f"changed: {place}/changed: ")
     assert not at_exit.exists()
+
+
+def test_what_a_package_brings_is_not_the_tests():
+    owned = "/etc/debian_version"
+    assert traces.differences({}, {owned: "is there", "/etc/of-a-test": "is there"}) == ["left: /etc/of-a-test"]
+    assert traces.differences({owned: "one"}, {owned: "another"}) == [f"changed: {owned}: one -> another"]

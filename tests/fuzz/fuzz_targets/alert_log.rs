@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let start = last_start_in(&mut Cursor::new(bytes), &mut { u64::MAX }).expect("memory can be read");
     if let Some(start) = &start {
-        let _ = (start.landed(), start.expected(), start.is_of(1, 1_700_000_000), start.is_of(1, i64::MIN));
+        let _ = (start.landed(), start.failed(), start.is_of(1, 1_700_000_000), start.is_of(1, i64::MIN));
     }
     // What follows a log does not change its last start, if it is not about one.
     if !bytes.contains(&b'<') && bytes.ends_with(b"PMON started with pid=2, OS id=1211\n") {

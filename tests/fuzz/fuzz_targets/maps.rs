@@ -3,7 +3,7 @@
 
 use hugepage_fuzz::with_files;
 use hugepage_kernel::mapping::maps;
-use hugepage_oracle::readers::sysvipc;
+use hugepage_kernel::memory::sysvipc;
 use hugepage_kernel::proc::rlimit::memlock;
 use libfuzzer_sys::fuzz_target;
 

@@ -1,0 +1,221 @@
+"""A host with as much of everything as a host has, most of it under names that are as long as the kernel lets them be: what `watch` and
+`check` take of memory, tasks and output, in control groups with the limits of the packaged unit.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from test_strangers import CGROUPS
+
+from harness import sidecar
+from harness.attacker import USER
+from harness.poll import until
+from harness.processes import kill_group
+from harness.units import KB, MB
+
+pytestmark = [pytest.mark.any_major, pytest.mark.long]
+
+SERVERS, CONTAINERS, USERS, PROCESSES = 200, 60, 500, 5000
+LONG = 3_980
+"""The bytes of a data directory: a file in it has a path, too."""
+READERS = 16
+UNIT = Path(__file__).parents[2] / "packaging/systemd/hugepage-sidecar.service"
+HOST = r"""
+import ctypes, mmap, os, sys, time
+home, groups, user = sys.argv[1], sys.argv[2], int(sys.argv[3])
+servers, containers, users, processes, long = map(int, sys.argv[4:])
+libc = ctypes.CDLL(None)
+kept = []
+
+def started(child):
+    if not os.fork():
+        try:
+            child()
+            os.write(told, b"1")
+            time.sleep(600)
+        finally:
+            os._exit(0)
+
+def as_user(uid):
+    os.setgroups([])
+    os.setgid(uid)
+    os.setuid(uid)
+
+def server(uid, settings):
+    for file, text in (("PG_VERSION", "15\n"), ("postgresql.conf", settings)):
+        with open(file, "w") as opened:
+            opened.write(text)
+    os.chown(".", uid, uid)
+    as_user(uid)
+    libc.prctl(15, b"postgres")
+    # A title is what stands where the arguments are.
+    address = int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[45])
+    title = b"postgres\0".ljust(len(open("/proc/self/cmdline", "rb").read()), b"\0")
+    ctypes.memmove(address, title, len(title))
+    kept.append(mmap.mmap(-1, 64 << 20, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x4000))
+
+def long_named(number):
+    os.chdir(home)
+    name = f"{number:03}"
+    while len(os.getcwd()) + 250 < long:
+        os.makedirs("d" * 240, exist_ok=True)
+        os.chdir("d" * 240)
+    os.mkdir(name.ljust(long - len(os.getcwd()) - 1, "x"))
+    os.chdir(name.ljust(long - len(os.getcwd()) - 1, "x"))
+    server(user, f"include_if_exists '{'y' * 200}.conf'\nshared_buffers = 64MB\n")
+
+def contained(number):
+    os.mkdir(f"{home}/container-{number}")
+    os.chdir(f"{home}/container-{number}")
+    group = f"{groups}/{number:064x}"
+    os.mkdir(group)
+    with open(f"{group}/cgroup.procs", "w") as procs:
+        procs.write(str(os.getpid()))
+    server(100_000 + number, "shared_buffers = 64MB\n")
+
+def stranger(number):
+    as_user(300_000 + number)
+    libc.prctl(15, b"postgres")
+
+come, told = os.pipe()
+for count, child in ((servers, long_named), (containers, contained), (users, stranger), (processes - servers - containers - users, lambda _: None)):
+    for number in range(count):
+        started(lambda: child(number))
+count = 0
+while count < processes:
+    count += len(os.read(come, 1000))
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def emptied(groups: Path) -> bool:
+    """Whether a control group and those below it are gone: one is busy until the kernel is done with its last process."""
+    try:
+        for group in [*groups.iterdir(), groups]:
+            if group.is_dir():
+                group.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture
+def host(home) -> Iterator[Path]:
+    """It takes some 20 s to make."""
+    groups = CGROUPS / "docker"
+    if groups.exists():
+        pytest.skip("this host has containers")
+    groups.mkdir()
+    home.chmod(0o755)
+    script = home / "host.py"
+    script.write_text(HOST)
+    numbers = (USER, SERVERS, CONTAINERS, USERS, PROCESSES, LONG)
+    process = subprocess.Popen([sys.executable, script, home, groups, *map(str, numbers)], stdout=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield home
+    finally:
+        kill_group(process)
+        until("the end of the containers", lambda: emptied(groups))
+
+
+def of_unit(name: str) -> int:
+    """A limit of the packaged unit: a number, or bytes."""
+    number, unit = re.search(rf"^{name}=(\d+)(M?)$", UNIT.read_text(), re.MULTILINE).groups()
+    return int(number) * (MB if unit else 1)
+
+
+@contextmanager
+def unit(tasks: int, memory_max: int) -> Iterator[tuple[list[Path], Path]]:
+    """Control groups with these limits, and the file of the most memory that was taken. The kernel's own of /proc counts, and is given
+    back where it is short: so what a program needs is what it gets by with."""
+    if Path("/sys/fs/cgroup/memory").is_dir():
+        memory, pids = (Path(f"/sys/fs/cgroup/{name}/attack-unit") for name in ("memory", "pids"))
+        most, peak = "memory.limit_in_bytes", "memory.max_usage_in_bytes"
+    else:
+        (CGROUPS / "cgroup.subtree_control").write_text("+memory +pids")
+        memory = pids = CGROUPS / "attack-unit"
+        most, peak = "memory.max", "memory.peak"
+    groups = sorted({memory, pids})
+    for group in groups:
+        group.mkdir()
+    try:
+        (memory / most).write_text(str(memory_max))
+        (pids / "pids.max").write_text(str(tasks))
+        yield groups, memory / peak
+    finally:
+        for group in groups:
+            until("the end of the unit", lambda group=group: emptied(group))
+
+
+JOINED = """import os, sys
+for group in sys.argv[1].split(":"):
+    with open(f"{group}/cgroup.procs", "w") as procs:
+        procs.write(str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def within(groups: list[Path]) -> list[str]:
+    """The command that runs another one in these control groups."""
+    return [sys.executable, "-c", JOINED, ":".join(map(str, groups))]
+
+
+def readers(command: int) -> int:
+    """How many processes of a command have a user of their own and no capability."""
+    found = 0
+    for pid in Path(f"/proc/{command}/task/{command}/children").read_text().split():
+        try:
+            told = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            continue
+        found += bool(re.search(r"^Uid:\t(?!0\t)", told, re.MULTILINE) and re.search(r"^CapPrm:\t0+$", told, re.MULTILINE))
+    return found
+
+
+COUNTED = ("--service-account", str(USER))
+
+
+def seen(text: str) -> set[str]:
+    """The names of servers among the metrics."""
+    return set(re.findall(r'^hugepage_verdict\{kind="postgresql",name="([^"]*)"', text, re.MULTILINE))
+
+
+def test_a_large_host(host, tmp_path):
+    """A minute, most of it to make the host. The first survey logs the start of each server."""
+    textfile, log = tmp_path / "metrics.prom", tmp_path / "log"
+    most = 0
+    assert of_unit("MemoryMax") > 48 * MB
+    with unit(of_unit("TasksMax"), 48 * MB) as (groups, peak), log.open("wb") as output:
+        command = sidecar.command("--timeout", "60s", "watch", "--once", *COUNTED, "--state-dir", tmp_path / "state", "--textfile", textfile,
+                                  through=within(groups))
+        watch = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        while watch.poll() is None:
+            most = max(most, readers(watch.pid))
+        memory = int(peak.read_text())
+    metrics = textfile.read_text()
+    print(f"watch: {memory / MB:.1f} MB, log {log.stat().st_size} bytes, metrics {len(metrics)} bytes, {most} readers at a time")
+    names = seen(metrics)
+    assert len(names) == SERVERS + CONTAINERS, (len(names), log.read_text()[-2000:])
+    assert max(map(len, names)) <= 255 + len(" in kubepods") + 255
+    assert most <= READERS
+    assert watch.returncode >= 0 and log.stat().st_size <= 2 * KB * len(names) and len(metrics) <= 20 * KB * len(names)
+    _, used = sidecar.run_measured("--timeout", "60s", "check", *COUNTED)
+    print(f"check: {used.peak_memory / MB:.1f} MB, {used.seconds:.1f} s")
+    assert used.peak_memory <= 25 * MB
+
+
+def test_few_tasks(host, tmp_path):
+    """A fork that fails waits for the end of another one: nobody is gone."""
+    with unit(12, of_unit("MemoryMax")) as (groups, _):
+        answer = sidecar.run("--timeout", "60s", "metrics", *COUNTED, through=within(groups))
+    names = seen(answer.stdout)
+    assert len(names) == SERVERS + CONTAINERS, answer.stderr[-2000:]

@@ -1,1 +1,0 @@
-echo 0 > /proc/sys/vm/nr_hugepages

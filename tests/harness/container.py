@@ -1,0 +1,287 @@
+"""A container of a pod, by a real runtime (runc, crun) from an OCI bundle as a kubelet has it made: its groups, limits and mounts."""
+
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from harness.cgroup import controller_enabled
+from harness.cluster import SUPERUSER, Cluster, Unsupported
+from harness.lock import pool_lock
+from harness.poll import until
+from harness.pool import pools
+from harness.processes import run
+from harness.traces import removed_if_new
+from harness.units import GB, MB
+
+POD, CONTAINER, NAMESPACE = "db-0", "postgres", "shop"
+UID = "5d5cbcb6-6d1c-4b7c-9e2e-0d3f7c5a8e11"
+"""Of the pod, which is in the names of its group and of the kubelet's directories."""
+
+GROUP = f"kubepods/burstable/pod{UID}"
+OTHER_GROUP = "kubepods/burstable/pod77e7f1c6-90f4-4d5e-8a4f-52b0d1c9d3aa"
+"""Of the DaemonSet's pod."""
+
+HIDDEN = {"dev", "proc", "run", "sys", "tmp", "lost+found"}
+"""What of the host's root a container gets anew."""
+
+# runc 1.1.10, changelog: "Support for hugetlb.<pagesize>.rsvd limiting and accounting".
+FIRST_RUNC_WITH_RSVD = (1, 1, 10)
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A program that runs a bundle."""
+
+    name: str
+
+    @classmethod
+    def find(cls, name: str) -> "Runtime":
+        """The installed one; Unsupported without."""
+        if not shutil.which(name):
+            raise Unsupported(f"no container of {name} was tried: it is not installed")
+        return cls(name)
+
+    @cached_property
+    def version(self) -> tuple[int, ...]:
+        return tuple(map(int, re.search(r"version (\d+)\.(\d+)\.?(\d*)", run(self.name, "--version")).groups("0")))
+
+    @property
+    def limits_reservations(self) -> bool:
+        """Whether it writes `rsvd.max`, too: what is known of its versions, and a test compares with what it writes."""
+        return self.name == "runc" and self.version >= FIRST_RUNC_WITH_RSVD
+
+
+class Pod:
+    """The group of a pod, and the mount namespace in which its runtime works, which has one version of cgroups alone."""
+
+    def __init__(self, runtime: Runtime, holder: int, limit: int | None, version: int, directory: Path, first_user: int, kubelet_reserves: bool) -> None:
+        self.runtime, self.limit, self.version, self.directory, self._first_user = runtime, limit, version, directory, first_user
+        self._kubelet_reserves = kubelet_reserves
+        self._holder = holder
+        self.name = "6e4b" * 16
+        """The identifier of its container, as long as containerd's."""
+
+    @property
+    def limits_reservations(self) -> bool:
+        """Whether a limit is on what is reserved, too: of the container, or of the pod."""
+        return self.runtime.limits_reservations or self._kubelet_reserves
+
+    @property
+    def node(self) -> list[str]:
+        """A command that runs another one as on the node, where the sidecar runs."""
+        return ["nsenter", f"--mount=/proc/{self._holder}/ns/mnt", "--"]
+
+    @property
+    def _top(self) -> str:
+        return "/sys/fs/cgroup" if self.version == 2 else "/sys/fs/cgroup/hugetlb"
+
+    def make_as_the_kubelet(self) -> None:
+        """Make the pod's group, with the sum of its containers' limits, and the link to its container's log."""
+        file = "hugetlb.2MB.max" if self.version == 2 else "hugetlb.2MB.limit_in_bytes"
+        enable = "echo +hugetlb >cgroup.subtree_control" if self.version == 2 else ":"
+        limit = [] if self.limit is None else [f"echo {self.limit} >{file}"]
+        if self._kubelet_reserves:
+            limit.append(f"echo {self.limit} >hugetlb.2MB.rsvd.max")
+        steps = [f"mkdir -p {part} && cd {part} && {enable}" for part in GROUP.split("/")]
+        link = f"/var/log/containers/{POD}_{NAMESPACE}_{CONTAINER}-{self.name}.log"
+        log = f"mkdir {Path(link).parent} && ln -s /var/log/pods/{NAMESPACE}_{POD}_{UID}/{CONTAINER}/0.log {link}"
+        run(*self.node, "sh", "-ec", "\n".join([log, f"cd {self._top}", *steps, *limit]))
+
+    def remove(self) -> None:
+        """Remove the groups, when their processes have ended."""
+        run(*self.node, "sh", "-c", "find /sys/fs/cgroup -depth -type d -path '*/kubepods*' -exec rmdir {} ';'")
+
+    def bundle(self, command: Sequence[str | Path], writable: Sequence[Path]) -> list[str]:
+        """What runs the command as the server's user; these directories are the host's."""
+        owner = pwd.getpwnam(SUPERUSER)
+        root = self.directory / "rootfs"
+        shutil.rmtree(root, ignore_errors=True)
+        kubelet = self.directory / f"var/lib/kubelet/pods/{UID}"
+        terminated = kubelet / f"containers/{CONTAINER}/0a1b2c3d"
+        account = kubelet / "volumes/kubernetes.io~projected/kube-api-access-x7x7x"
+        for path in (root / "etc", root / "dev", root / "proc", root / "sys", root / "tmp", terminated.parent, account):
+            path.mkdir(parents=True, exist_ok=True)
+        (root / "tmp").chmod(0o1777)
+        (kubelet / "etc-hosts").write_text(f"# Kubernetes-managed hosts file.\n127.0.0.1 localhost\n10.0.0.7 {POD}\n")
+        terminated.touch()
+        (account / "namespace").write_text(NAMESPACE)
+        shown = [bind(Path("/", entry.name)) for entry in os.scandir("/")
+                 if entry.is_dir(follow_symlinks=False) and entry.name not in HIDDEN | {"etc", "var"}]
+        for entry in os.scandir("/"):
+            if entry.is_symlink():
+                (root / entry.name).symlink_to(os.readlink(entry.path))
+        for name in ("passwd", "group", "ld.so.cache", "localtime", "ld.so.conf", "ld.so.conf.d", "alternatives", "nsswitch.conf"):
+            if Path("/etc", name).exists():
+                shown.append(bind(Path("/etc", name)))
+        (root / "etc/hostname").write_text(f"{POD}\n")
+        mounts = [
+            {"destination": "/proc", "type": "proc", "source": "proc"},
+            {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]},
+            {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["mode=1777"]},
+            {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]},
+            {"destination": "/sys/fs/cgroup", "type": "cgroup", "source": "cgroup", "options": ["nosuid", "noexec", "nodev", "ro"]},
+            *shown,
+            bind(kubelet / "etc-hosts", "/etc/hosts", "rw"),
+            bind(terminated, "/dev/termination-log", "rw"),
+            bind(account, "/run/secrets/kubernetes.io/serviceaccount"),
+            *(bind(path, options="rw") for path in writable),
+        ]
+        limits = [{"pageSize": f"{size // GB}GB" if size >= GB else f"{size // MB}MB", "limit": self.limit if size == 2 * MB else 0}
+                  for size in (pool.page_size for pool in pools()) if self.limit is not None]
+        config = {
+            "ociVersion": "1.0.2", "root": {"path": "rootfs"}, "hostname": POD, "mounts": mounts,
+            "process": {"user": {"uid": owner.pw_uid, "gid": owner.pw_gid}, "args": [str(word) for word in command], "cwd": "/",
+                        "env": ["PATH=/usr/bin:/bin", f"HOSTNAME={POD}", "KUBERNETES_SERVICE_HOST=10.96.0.1", "LC_ALL=C"],
+                        "capabilities": {}, "noNewPrivileges": True},
+            "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", "cgroup")],
+                      "cgroupsPath": f"/{GROUP}/{self.name}", "resources": {"hugepageLimits": limits}},
+        }
+        if self._first_user:
+            # A pod with hostUsers: false.
+            mapped = [{"containerID": 0, "hostID": self._first_user, "size": 1 << 16}]
+            config["linux"] |= {"uidMappings": mapped, "gidMappings": mapped}
+            config["linux"]["namespaces"] += [{"type": "user"}, {"type": "network"}]
+            users = f"{self._first_user + owner.pw_uid}:{self._first_user + owner.pw_gid}"
+            run("chown", "--recursive", users, self.directory, *writable)
+        (self.directory / "config.json").write_text(json.dumps(config))
+        return [*self._runtime, "run", "--bundle", str(self.directory), self.name]
+
+    def run_beside(self, container: dict, program: Path, volumes: dict[str, Path]) -> subprocess.CompletedProcess[str]:
+        """Run a container of a DaemonSet with hostPID as its manifest says, whose image is one static program; `volumes` by their names."""
+        directory, context = self.directory / "beside", container["securityContext"]
+        (directory / "rootfs/usr/bin").mkdir(parents=True)
+        shutil.copy(program, directory / "rootfs/usr/bin")
+        for path in ("dev", "proc", "sys"):
+            (directory / "rootfs" / path).mkdir()
+        capabilities = [f"CAP_{name}" for name in context["capabilities"]["add"]]
+        mounts = [
+            {"destination": "/proc", "type": "proc", "source": "proc"},
+            {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]},
+            *(bind(volumes[mount["name"]], mount["mountPath"], "ro" if mount.get("readOnly") else "rw") for mount in container["volumeMounts"]),
+        ]
+        for mount in container["volumeMounts"]:
+            (directory / "rootfs" / mount["mountPath"].strip("/")).mkdir()
+        config = {
+            "ociVersion": "1.0.2", "root": {"path": "rootfs", "readonly": context["readOnlyRootFilesystem"]}, "mounts": mounts,
+            "process": {"user": {"uid": context["runAsUser"], "gid": 0}, "args": [f"/usr/bin/{program.name}", *container["args"]], "cwd": "/",
+                        "env": ["PATH=/usr/bin"], "noNewPrivileges": not context["allowPrivilegeEscalation"],
+                        "capabilities": {kind: capabilities for kind in ("bounding", "effective", "permitted")}},
+            "linux": {"namespaces": [{"type": kind} for kind in ("ipc", "uts", "mount", "network", "cgroup")],
+                      "cgroupsPath": f"/{OTHER_GROUP}/beside", "resources": {}},
+        }
+        (directory / "config.json").write_text(json.dumps(config))
+        done = subprocess.run([*self._runtime, "run", "--bundle", str(directory), "beside"], capture_output=True, text=True, input="")
+        subprocess.run([*self._runtime, "delete", "--force", "beside"], capture_output=True)
+        return done
+
+    @property
+    def _runtime(self) -> list[str]:
+        return [*self.node, self.runtime.name, "--root", str(self.directory / "state")]
+
+    def file(self, name: str) -> str:
+        """A file of the container's hugetlb group, `max` or `rsvd.max`, as the node has it."""
+        names = {"max": "limit_in_bytes", "rsvd.max": "rsvd.limit_in_bytes"} if self.version == 1 else {}
+        return run(*self.node, "cat", f"{self._top}/{GROUP}/{self.name}/hugetlb.2MB.{names.get(name, name)}").strip()
+
+    def call(self, *command: str | Path, writable: Sequence[Path] = ()) -> subprocess.CompletedProcess[str]:
+        """Run a command in a container of its own, to its end."""
+        # A pipe: a runtime gives its standard input to the container's root, and /dev/null is the host's.
+        done = subprocess.run(self.bundle(command, writable), capture_output=True, text=True, input="")
+        self._delete()
+        return done
+
+    @contextmanager
+    def server(self, cluster: Cluster) -> Iterator[bool]:
+        """The server as process 1 of a container. Whether it answers: if not, its log has why, and it has ended."""
+        command = self.bundle([cluster.install.bindir / "postgres", "-D", cluster.data], [cluster.root])
+        with open(cluster.log_file, "w") as log:
+            runtime = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.PIPE)
+        try:
+            until("the server to answer or to end", lambda: cluster.ready() or runtime.poll() is not None)
+            yield runtime.poll() is None
+            if runtime.poll() is None:
+                os.kill(self.postmaster(), signal.SIGINT)
+                until("the server to stop", lambda: runtime.poll() is not None)
+        finally:
+            if runtime.poll() is None:
+                run(*self._runtime, "kill", self.name, "KILL")
+            runtime.wait()
+            self._delete()
+            (cluster.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def postmaster(self) -> int:
+        """The server's process, as the node has it."""
+        return json.loads(run(*self._runtime, "state", self.name))["pid"]
+
+    def _delete(self) -> None:
+        subprocess.run([*self._runtime, "delete", "--force", self.name], capture_output=True)
+
+
+def bind(source: Path, destination: str = "", options: str = "ro") -> dict:
+    """A mount of the host's file or directory, by default at its own place and not to be written to."""
+    return {"destination": destination or str(source), "type": "bind", "source": str(source), "options": ["rbind", options]}
+
+
+@contextmanager
+def _controller_lent() -> Iterator[None]:
+    """A hierarchy of version 1 may have the hugetlb controller in the block, and then goes: it stays while a group still ends."""
+    with pool_lock():
+        before = _hierarchy()
+        try:
+            yield
+        finally:
+            until("the hugetlb controller to be back where it was", lambda: _hierarchy() == before or _unmounted())
+
+
+def _hierarchy() -> str:
+    """The number of the hierarchy that has the hugetlb controller (cgroups(7)); 0 is version 2."""
+    return re.search(r"^hugetlb\t(\d+)", Path("/proc/cgroups").read_text(), re.M)[1]
+
+
+def _unmounted() -> bool:
+    """Mount the hierarchy and unmount it, which removes it if it has no groups any more. Never true: see what it has come to."""
+    run("unshare", "--mount", "--propagation", "private", "sh", "-ec", "mount -t cgroup -o hugetlb cgroup /mnt && umount /mnt")
+    return False
+
+
+UNIFIED = "mount -t cgroup2 cgroup2 /sys/fs/cgroup"
+LEGACY = """mount -t tmpfs tmpfs /sys/fs/cgroup
+for controller in devices hugetlb; do
+    mkdir /sys/fs/cgroup/$controller && mount -t cgroup -o $controller cgroup /sys/fs/cgroup/$controller
+done"""
+
+
+@contextmanager
+def pod(runtime: str, limit: int | None, version: int, directory: Path, first_user: int = 0, kubelet_reserves: bool = False) -> Iterator[Pod]:
+    """A pod whose only container may have `limit` bytes of 2 MB pages: 0 is what a kubelet writes without hugepages-2Mi,
+    and None what Docker does.
+
+    `first_user`: the node's user that is 0 in the pod, whose user namespace is its own unless this is 0. `kubelet_reserves`: the
+    kubelet is one of 1.29 or later, which limits the pod's reservations, too, on version 2.
+    """
+    found = Runtime.find(runtime)
+    # crun makes its own directory even if another one is named.
+    with removed_if_new(Path("/run/crun")), controller_enabled() if version == 2 else _controller_lent():
+        hierarchies = UNIFIED if version == 2 else LEGACY
+        holder = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sh", "-ec",
+                                   f"umount --recursive /sys/fs/cgroup\n{hierarchies}\nmount -t tmpfs tmpfs /var/log\necho there\nexec cat"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        made = Pod(found, holder.pid, limit, version, directory, first_user, kubelet_reserves)
+        try:
+            if holder.stdout.readline() != "there\n":
+                raise Unsupported(f"this host has no cgroups of version {version} with hugetlb: {holder.stderr.read()}")
+            made.make_as_the_kubelet()
+            yield made
+        finally:
+            if holder.poll() is None:
+                made.remove()
+            holder.communicate()
