@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// What is in a data directory; an error is why it is not known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DataDirectory {
-    /// Whether it is that of a standby (`standby.signal`).
+    /// Whether it is that of a standby (`standby.signal`), or may be one.
     pub is_standby: bool,
-    /// Whether the next start recovers from an archive (`recovery.signal`).
+    /// Whether the next start recovers from an archive (`recovery.signal`), or may.
     pub recovers: bool,
     /// What global/pg_control has.
     pub control: Result<PgControl, String>,
@@ -20,7 +20,7 @@ pub struct DataDirectory {
 impl DataDirectory {
     /// Reads it.
     pub fn read(files: &InstanceFiles, directory: &str) -> Self {
-        let has = |name: &str| files.root().exists(&format!("{directory}/{name}"));
+        let has = |name: &str| !files.is_absent(&format!("{directory}/{name}"));
         let [is_standby, recovers] = SIGNAL_FILES.map(has);
         let slots = files.list(&format!("{directory}/pg_replslot"));
         Self {

@@ -90,7 +90,7 @@ impl ServerIdentity {
     }
 
     /// The number before the first point of its version; `None` if unknown.
-    pub(super) fn major(&self) -> Option<u32> {
+    pub fn major(&self) -> Option<u32> {
         self.version.as_ref()?.split('.').next()?.parse().ok()
     }
 

@@ -59,7 +59,6 @@ pub use processes::is_postgresql;
 pub use remembered::{POSTGRESQL_DATA, Remembered, told_servers};
 pub use service_accounts::{SERVICE_ACCOUNTS, is_usual_service_account, listed_service_accounts};
 pub use snapshot::{HostFacts, IN_CONTAINER, ServerFacts, Snapshot, StoppedServers, UnreadList};
-pub use stopped_needs::StoppedClusters;
 pub use survey::{RecallPast, Survey};
 
 use hugepage_kernel::Root;

@@ -178,16 +178,6 @@ impl HostFacts {
         self.meminfo.as_ref()?.huge_page_size
     }
 
-    /// As whom the files of a user are read that is no running server's.
-    pub fn reader_of(&self, uid: Option<u32>) -> Owner {
-        let account = self
-            .owners
-            .iter()
-            .find(|owner| Some(owner.uid) == uid)
-            .or(self.owners.last());
-        account.cloned().unwrap_or_else(Owner::own)
-    }
-
     /// The pool of `size`.
     pub fn pool(&self, size: PageSize) -> Option<&Pool> {
         pools::of_size(&self.pools, size).map(|row| &row.pool)

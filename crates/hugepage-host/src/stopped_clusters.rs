@@ -83,6 +83,7 @@ impl Snapshot {
             notes: notes.into_vec(),
             unread,
         };
+        self.host.add_failures();
     }
 }
 
@@ -183,19 +184,22 @@ impl Clusters<'_> {
             let is_one = is_named || is_missing || cluster.is_configured;
             return Some(is_one.then(|| cluster.facts(ClusterFound::Unread(why.to_owned()))));
         }
-        let config = files.owners(&cluster.config.to_string_lossy());
+        let config = if_there(files.owners(&cluster.config.to_string_lossy()));
         let owner = version.as_ref().ok().copied();
-        let is_foreign = config.is_ok_and(|config| config.iter().any(|uid| Some(*uid) != owner));
-        let found = match (is_mine(owner), version) {
-            (Claim::OfAnother, _) => return None,
-            (Claim::OfNobody, _) => ClusterFound::of_nobody(is_named),
-            (Claim::Mine, Ok(_)) if is_foreign => ClusterFound::Unread(
-                "its configuration is neither root's nor its directory's owner's".to_owned(),
-            ),
-            (Claim::Mine, Ok(_)) => self.read(cluster, notes),
-            (Claim::Mine, Err(error)) => ClusterFound::Unread(format!(
+        let is_owner = |uid: &u32| Some(*uid) == owner;
+        let found = match (is_mine(owner), version, config) {
+            (Claim::OfAnother, ..) => return None,
+            (Claim::OfNobody, ..) => ClusterFound::of_nobody(is_named),
+            (Claim::Mine, Err(error), _) => ClusterFound::Unread(format!(
                 "whether it is a data directory is unknown: {error}"
             )),
+            (Claim::Mine, Ok(_), Err(error)) => ClusterFound::Unread(error.to_string()),
+            (Claim::Mine, Ok(_), Ok(config)) if config.iter().flatten().all(is_owner) => {
+                self.read(cluster, notes)
+            }
+            (Claim::Mine, Ok(_), Ok(_)) => ClusterFound::Unread(
+                "its configuration is neither root's nor its directory's owner's".to_owned(),
+            ),
         };
         Some(Some(cluster.facts(found)))
     }
@@ -326,7 +330,7 @@ mod tests {
             format!("{}: {wants}{remark}", one.key)
         };
         let survey = snapshot.assess(20);
-        let mut found: Vec<_> = survey.stopped_clusters.found.iter().map(shown).collect();
+        let mut found: Vec<_> = survey.stopped_clusters.iter().map(shown).collect();
         found.sort_unstable();
         found
     }

@@ -12,53 +12,32 @@ use hugepage_start::StartAnswer;
 
 use crate::cluster_paths::{ClusterFacts, ClusterFiles, ClusterFound};
 use crate::postgresql_settings::requested_by_settings;
-use crate::readers::Unread;
 use crate::remembered::Remembered;
 use crate::snapshot::{Snapshot, UnreadList};
-
-/// The servers that do not run, but the Oracle instances of oratab.
-#[derive(Clone, Debug, Default)]
-pub struct StoppedClusters {
-    /// The servers.
-    pub found: Vec<StoppedDatabase>,
-    /// What could not be read of them.
-    pub notes: Vec<String>,
-    /// The users of whom something was not read for them alone; the notes say it, too.
-    pub unread: Vec<Unread>,
-}
 
 /// What is in each place where a cluster was looked for; `None` for what is known and no cluster.
 type ByPlace = BTreeMap<PathBuf, Option<StoppedDatabase>>;
 
-impl StoppedClusters {
-    /// Those of a host.
-    pub(super) fn of_snapshot(snapshot: &Snapshot) -> Self {
-        let servers = &snapshot.host.stopped_servers;
-        let default = snapshot.host.default_page_size();
+impl Snapshot {
+    /// The servers that do not run, but the Oracle instances of oratab.
+    pub(super) fn stopped_clusters(&self) -> Vec<StoppedDatabase> {
+        let servers = &self.host.stopped_servers;
+        let default = self.host.default_page_size();
         let mut clusters = ByPlace::new();
         for (place, found) in &servers.places {
             let found = found.as_ref().map(|found| found.stopped(default));
             add_place(&mut clusters, place.clone(), found);
         }
-        let unknown = |one: &&Remembered| !is_known(&one.key, snapshot, &clusters);
+        let unknown = |one: &&Remembered| !is_known(&one.key, self, &clusters);
         let remembered = servers.remembered.iter().filter(unknown);
         let remembered: Vec<_> = remembered.map(Remembered::stopped).collect();
-        let running = snapshot.servers.iter();
+        let running = self.servers.iter();
         let running = running.filter_map(|server| Some(server.id.oracle()?.kind));
-        let listed = snapshot.host.stopped.iter().map(|one| one.kind);
+        let listed = self.host.stopped.iter().map(|one| one.kind);
         let unlisted = stopped::unlisted(servers.has_grid_registry, running.chain(listed));
         let unread_lists = servers.unread_lists.iter().map(UnreadList::stopped);
-        Self {
-            found: clusters
-                .into_values()
-                .flatten()
-                .chain(remembered)
-                .chain(unlisted)
-                .chain(unread_lists)
-                .collect(),
-            notes: servers.notes.clone(),
-            unread: servers.unread.clone(),
-        }
+        let found = clusters.into_values().flatten().chain(remembered);
+        found.chain(unlisted).chain(unread_lists).collect()
     }
 }
 

@@ -6,13 +6,13 @@ use hugepage_assess::model::{Landing, PagesOfStrangers, Past};
 use hugepage_assess::pools;
 use hugepage_kernel::{Notes, PageSize, Pages, Pool};
 use hugepage_oracle::stopped::StoppedOracle;
-use hugepage_sizing::{PoolNeed, Sizing};
+use hugepage_sizing::{PoolNeed, Sizing, StoppedDatabase};
 
 use crate::assess::Instance;
 use crate::identify::ServerIdentity;
 use crate::pool_needs::{Comparison, sizing_of_host, stopped_needs};
+use crate::readers::Unread;
 use crate::snapshot::{HostFacts, Snapshot};
-use crate::stopped_needs::StoppedClusters;
 
 /// A host with an assessment of each server that runs and counts.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub struct Survey {
     /// The Oracle instances of oratab that do not run.
     pub stopped: Vec<StoppedOracle>,
     /// The servers that do not run, where a command looks for them.
-    pub stopped_clusters: StoppedClusters,
+    pub stopped_clusters: Vec<StoppedDatabase>,
     /// What could not be read of the host, and what nobody has attached of its memory.
     pub notes: Vec<String>,
     /// The percentage of memory that it keeps for base pages.
@@ -44,6 +44,7 @@ impl Snapshot {
             server.past = recall(&server.id, &mut notes);
             server.notes_on_past = notes.into_vec();
         }
+        self.host.add_failures();
     }
 
     /// The host as it is decided, each server beside the others. `reserve_percent`: the percentage of memory that it keeps for base pages.
@@ -56,13 +57,14 @@ impl Snapshot {
         } = compared;
         let mut notes = Notes::default();
         notes.extend(&self.host.notes);
+        notes.extend(self.host.unread.iter().map(Unread::to_string));
         let unattached = strangers.values().flat_map(|of_pool| &of_pool.unattached);
         notes.extend(unattached.map(|segment| {
             format!("no process has attached shared memory segment {segment}, which seems to hold huge pages")
         }));
         Survey {
             instances,
-            stopped_clusters: StoppedClusters::of_snapshot(self),
+            stopped_clusters: self.stopped_clusters(),
             pages_of_strangers: strangers,
             stopped,
             notes: notes.into_vec(),

@@ -165,6 +165,11 @@ impl Unread {
         }
     }
 
+    /// Of what `owner`'s reader did read, and could not all.
+    pub(crate) fn of_some(owner: &Owner) -> Self {
+        Self::new(owner, None, "access to some was denied or failed")
+    }
+
     /// Adds it, unless the same user's files were not read before, or some of the same place: it may have any number of users.
     pub fn add_to(self, all: &mut Vec<Self>) {
         let is_same = |other: &Self| {

@@ -26,20 +26,13 @@ impl HostSizing {
         let mut down = Vec::new();
         let mut notes = Vec::new();
         if counts_stopped {
-            let clusters = &survey.stopped_clusters;
-            down.extend(
-                survey
-                    .stopped
-                    .iter()
-                    .map(StoppedOracle::database)
-                    .chain(clusters.found.iter().cloned()),
-            );
-            notes.extend(clusters.notes.iter().cloned());
-            clusters
-                .unread
-                .iter()
-                .cloned()
-                .for_each(|unread| unread.add_to(&mut survey.host.unread));
+            down.extend(survey.stopped.iter().map(StoppedOracle::database));
+            down.append(&mut survey.stopped_clusters);
+            let servers = std::mem::take(&mut survey.host.stopped_servers);
+            notes = servers.notes;
+            for unread in servers.unread {
+                unread.add_to(&mut survey.host.unread);
+            }
         }
         let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
         let sizings = survey.sizings_beside(&needs);
