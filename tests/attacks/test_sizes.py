@@ -59,6 +59,8 @@ def server(uid, settings):
     os.chown(".", uid, uid)
     as_user(uid)
     libc.prctl(15, b"postgres")
+    # As after exec: else its files in /proc are root's.
+    libc.prctl(4, 1)
     # A title is what stands where the arguments are.
     address = int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[45])
     title = b"postgres\0".ljust(len(open("/proc/self/cmdline", "rb").read()), b"\0")

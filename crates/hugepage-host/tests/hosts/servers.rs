@@ -141,7 +141,7 @@ const CASES: &[Case] = &[
         hint: None,
         notes: &[
             "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted",
-            "could not open \"/sys/kernel/mm/hugepages/hugepages-2048kB\": No such file or directory",
+            "could not open \"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages\": No such file or directory",
         ],
     },
     Case {
