@@ -121,7 +121,8 @@ def test_one_truth_afterwards(aligned):
     answer = collapse(server)
     assert answer.status == OK, answer
     mapping = main_mapping(server.postmaster)
-    assert mapping.landed_in == "thp" and mapping.pmd_mapped > BUFFERS // 2
+    # Linux 6.1 maps in the postmaster only what it has touched.
+    assert mapping.landed_in == "thp" and meminfo()["ShmemHugePages"] > BUFFERS // 2
     assert page_tables([session.info.backend_pid]) < before / 2
 
     def row() -> dict:
@@ -211,7 +212,7 @@ def test_a_standby(aligned):
         with pgbench(primary):
             until("the replay", lambda: standby.sql("SELECT to_regclass('pgbench_history') AS it")[0]["it"])
             answers = [collapse(standby), collapse(primary)]
-        assert [answer.status for answer in answers] == [OK, OK], answers
+        assert [answer.status for answer in answers] == [OK, OK], "".join(answer.stdout + answer.stderr for answer in answers)
         for server in (standby, primary):
             assert main_mapping(server.postmaster).landed_in in ("thp", "partial thp")
         [end] = primary.sql("SELECT pg_current_wal_lsn() AS lsn")
