@@ -211,8 +211,10 @@ def test_a_standby(aligned):
         standby.start()
         with pgbench(primary):
             until("the replay", lambda: standby.sql("SELECT to_regclass('pgbench_history') AS it")[0]["it"])
-            answers = [collapse(standby), collapse(primary)]
-        assert [answer.status for answer in answers] == [OK, OK], "".join(answer.stdout + answer.stderr for answer in answers)
+            for server in (standby, primary):
+                answer = collapse(server)
+                # Linux 6.1 may find a range in use at each try.
+                assert answer.status == OK or "(EAGAIN)" in answer.stdout, answer.stdout + answer.stderr
         for server in (standby, primary):
             assert main_mapping(server.postmaster).landed_in in ("thp", "partial thp")
         [end] = primary.sql("SELECT pg_current_wal_lsn() AS lsn")
