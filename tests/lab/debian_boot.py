@@ -11,6 +11,7 @@ from pathlib import Path
 from debian_host import MAIN, MAJOR, DebianHost
 
 from harness.guest import Kernel
+from harness.units import MB
 
 SETTINGS = f"{MAIN}/conf.d/lab.conf"
 DATA = f"/var/lib/postgresql/{MAJOR}"
@@ -39,6 +40,15 @@ def _assert_landed(host: DebianHost, cluster: str = "main") -> int:
     return host.pool()
 
 
+def _assert_watched(host: DebianHost) -> None:
+    """In the limits and the sandbox of its packaged unit, `watch` sees where the server landed."""
+    host.run("until ls /var/lib/hugepage-sidecar/*main*; do sleep 1; done")
+    log = host.run("journalctl -b -o cat -u hugepage-sidecar")
+    assert re.search(r"landed in \d+ huge pages of 2 MB", log) and "could not" not in log, log
+    assert host.run("systemctl is-active hugepage-sidecar").strip() == "active"
+    assert int(host.run("systemctl show -P MemoryPeak hugepage-sidecar")) < 48 * MB
+
+
 def the_unit_reserves_what_the_boot_starts(host: DebianHost) -> None:
     """Also for a larger shared_buffers, of which only the next start knows; nobody is asked twice."""
     _configure(host, SMALL)
@@ -57,6 +67,7 @@ def the_unit_reserves_what_the_boot_starts(host: DebianHost) -> None:
     assert large > small + 25, host.journal()
     assert f"reserved {large} of {large} pages" in host.journal(), host.journal()
     assert not _findings(host) & {"boot_loses", "boot_unknown"}, _findings(host)
+    _assert_watched(host)
 
 
 def a_pool_by_hand_is_lost(host: DebianHost) -> None:

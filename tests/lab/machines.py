@@ -108,6 +108,7 @@ MACHINES = [
     Machine("memory-ends", TWO_GB, "One node of 2 GB, and a server that `collapse` gives huge pages", (
         "test_collapse.py::test_one_truth_afterwards",
         "test_collapse.py::test_under_load",
+        "test_collapse.py::test_a_standby",
         "test_collapse.py::test_the_server_ends_in_the_middle",
     )),
     Machine("v1", HYBRID, "Controllers hugetlb and memory in hierarchies v1, beside an empty v2 (hybrid)"),

@@ -1,7 +1,6 @@
 //! What is said of an Oracle instance that does not run: how severe that is, one sentence on it, and one on what to do.
 
 use hugepage_assess::advice::message::{is_of_pool, of_permission, shortfall};
-use hugepage_assess::advice::recommendation::counted;
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
 use hugepage_assess::model::{Cause, Product};
 use hugepage_kernel::{Bytes, Pages};
@@ -153,9 +152,9 @@ impl StoppedOracle {
         if let Some(first) = steps.get_mut(..1) {
             first.make_ascii_uppercase();
             let counted = if steps.contains("nr_hugepages") {
-                format!(" The number counts {}.", counted(Some(Pages(0)), ""))
+                " The number counts all servers seen here; `hugepage-sidecar size` counts the whole host."
             } else {
-                String::new()
+                ""
             };
             return Some(format!("{steps}, then start the instance.{counted}"));
         }

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 use hugepage_assess::advice::plan::Step;
 use hugepage_assess::advice::pool;
-use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation, counted};
+use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation};
 use hugepage_assess::assessment::{Capacity, Severity};
 use hugepage_assess::history::InstanceKey;
 use hugepage_assess::model::PagesOfStrangers;
@@ -313,21 +313,18 @@ impl Sizing {
             |one: &Misfit| format!("; {} would need {} and does not fit", one.name, one.pages);
         let misfits: String = self.misfits.iter().map(clause).collect();
         let setting = pool::setting(self.page_size, is_default);
-        Some(
-            Recommendation {
-                current: Some(now.to_string()),
-                recommended: Some(pages.to_string()),
-                command,
-                takes_effect: Effect::ServerRestart,
-                ..Recommendation::new(
-                    severity,
-                    Area::Kernel,
-                    setting,
-                    format!("{text}{holder}{strangers}{caution}{misfits}."),
-                )
-            }
-            .counting(&counted(Some(Pages(0)), "")),
-        )
+        Some(Recommendation {
+            current: Some(now.to_string()),
+            recommended: Some(pages.to_string()),
+            command,
+            takes_effect: Effect::ServerRestart,
+            ..Recommendation::new(
+                severity,
+                Area::Kernel,
+                setting,
+                format!("{text}{holder}{strangers}{caution}{misfits}."),
+            )
+        })
     }
 
     /// A clause on servers that do not run, which other outputs may not count: `of which 72 for 1 stopped server`.

@@ -1,6 +1,6 @@
 //! A recommendation: the setting, its value, the reason, the command, when it takes effect, and what it saves.
 
-use hugepage_kernel::{Bytes, Pages};
+use hugepage_kernel::Bytes;
 use serde::Serialize;
 
 use crate::assessment::Severity;
@@ -82,26 +82,6 @@ impl Recommendation {
             finding: None,
         }
     }
-
-    /// With whom it counts in its reason, if it sets a number of pages.
-    pub fn counting(mut self, counted: &str) -> Self {
-        let is_pool =
-            matches!(self.area, Area::Kernel | Area::Boot) && self.setting.contains("hugepages");
-        if is_pool && self.recommended.is_some() {
-            self.reason = format!("{} ({counted}).", self.reason.trim_end_matches('.'));
-        }
-        self
-    }
-}
-
-/// Whom a number of pages to set counts, and `when`, a clause; as of [`Facts::others_lack`](crate::model::Facts::others_lack).
-pub fn counted(others_lack: Option<Pages>, when: &str) -> String {
-    let who = if others_lack.is_none() {
-        "this server and the pages in use"
-    } else {
-        "all servers seen here"
-    };
-    format!("{who}{when}; `hugepage-sidecar size` counts the whole host")
 }
 
 /// A size as PostgreSQL accepts it: in MB if it is a multiple of 1 MB, else in kB.

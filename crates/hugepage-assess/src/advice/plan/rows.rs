@@ -54,7 +54,7 @@ pub fn of_findings(status: &Status) -> Vec<Recommendation> {
                 .iter()
                 .any(|known| (known.area, &known.setting) == (row.area, &row.setting))
             {
-                rows.push(row.counting(&plan.counted(status)));
+                rows.push(row);
             }
         }
     }

@@ -6,7 +6,6 @@ use super::rows::is_of_pod;
 use super::{Plan, Step, UNLESS};
 use crate::advice::command;
 use crate::advice::message::ProductTerms;
-use crate::advice::recommendation::counted;
 use crate::assessment::{Finding, Status};
 use crate::model::HugePages;
 
@@ -97,13 +96,17 @@ impl Plan {
     }
 
     /// Whom its number of pages counts.
-    pub(super) fn counted(&self, status: &Status) -> String {
+    fn counted(&self, status: &Status) -> String {
         let when = match self.steps.contains(&Step::SetHugePagesTry) {
             _ if self.reduces() => ", after that reduction",
             true => ", with this one in huge pages",
             false => "",
         };
-        counted(status.facts.others_lack, when)
+        let who = match status.facts.others_lack {
+            None => "this server and the pages in use",
+            Some(_) => "all servers seen here",
+        };
+        format!("{who}{when}; `hugepage-sidecar size` counts the whole host")
     }
 
     /// Whether shared memory is first to be made smaller.

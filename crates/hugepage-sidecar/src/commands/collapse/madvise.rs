@@ -1,4 +1,11 @@
 //! `process_madvise(2)` with `MADV_COLLAPSE`, and a probe of it on memory of this process.
+//!
+//! What the kernel does was read in its sources (mm/khugepaged.c, mm/madvise.c, mm/shmem.c). `collapse_file` allocates and charges the
+//! huge page with no lock on the memory (`GFP_TRANSHUGE`: it reclaims and compacts, but is too large to call the OOM killer). Then it locks
+//! each old page and unmaps it from all processes: a session that touches one of them waits in its page fault until the range is done. The
+//! mmap lock is taken for reading, and for a moment only, so a fork waits at most for the walk of page tables of one range. A range goes
+//! to the node with most of its pages, within the caller's cpuset, which is why that has to be the server's. After a crash restart the
+//! kernel may find nothing at the address, or memory of the same server. Swap splits such pages silently.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -77,11 +77,13 @@ pub fn run(root: &Root, options: &CollapseOptions) -> anyhow::Result<Exit> {
     let instance = only(&survey, &options.instance)?;
     let mut notes = Notes::default();
     let (candidate, server) = server::read(root, instance, options.reserve_percent, &mut notes);
-    let refusals = candidate.refusals(options.numa_any);
-    if !refusals.is_empty() {
-        let why = [refusals, notes.into_vec()].concat().join("; ");
-        bail!("nothing was touched: {why}");
-    }
+    // A file that could not be read might have been a reason.
+    let refusals = [candidate.refusals(options.numa_any), notes.into_vec()].concat();
+    ensure!(
+        refusals.is_empty(),
+        "nothing was touched: {}",
+        refusals.join("; ")
+    );
     let server = server.context("nothing was touched: its postmaster could not be read")?;
     plan(&options.instance, &candidate, &server)?;
     if let Some(why) = server.brake(madvise::probe_takes(server.size)) {
