@@ -3,14 +3,12 @@
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -208,22 +206,13 @@ def seen(text: str) -> set[str]:
     return set(re.findall(r'^hugepage_verdict\{kind="postgresql",name="([^"]*)"', text, re.MULTILINE))
 
 
-@dataclass(frozen=True)
-class Watched:
-    """What `watch` in the unit's control groups said in its first survey, which logs the start of each server."""
-
-    metrics: str
-    log: str
-    notes: list[str]
-
-
-def watched(directory: Path, *arguments: str) -> Watched:
-    metrics, log, json_file = directory / "metrics.prom", directory / "log", directory / "status.json"
+def watched(directory: Path, *arguments: str) -> tuple[str, str]:
+    """The metrics and the log of the first survey of `watch` in the unit's control groups, which logs the start of each server."""
+    metrics, log = directory / "metrics.prom", directory / "log"
     most = 0
     assert of_unit("MemoryMax") > 48 * MB
     with unit(of_unit("TasksMax"), 48 * MB) as (groups, peak), log.open("wb") as output:
-        command = sidecar.command(*arguments, "--state-dir", directory / "state", "--textfile", metrics, "--json", json_file,
-                                  through=within(groups))
+        command = sidecar.command(*arguments, "--state-dir", directory / "state", "--textfile", metrics, through=within(groups))
         begun = time.monotonic()
         watch = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         while watch.poll() is None:
@@ -232,7 +221,7 @@ def watched(directory: Path, *arguments: str) -> Watched:
     print(f"watch: {memory / MB:.1f} MB, {seconds:.1f} s, log {log.stat().st_size} bytes, metrics {metrics.stat().st_size} bytes, "
           f"{most} readers at a time")
     assert watch.returncode >= 0 and most <= READERS
-    return Watched(metrics.read_text(), log.read_text(), json.loads(json_file.read_text())["notes"])
+    return metrics.read_text(), log.read_text()
 
 
 def check(*arguments: str) -> None:
@@ -243,11 +232,11 @@ def check(*arguments: str) -> None:
 
 def test_a_large_host(host, tmp_path):
     """A minute, most of it to make the host."""
-    told = watched(tmp_path, "--timeout", "60s", "watch", "--once", *COUNTED)
-    names = seen(told.metrics)
-    assert len(names) == SERVERS + CONTAINERS, (len(names), told.log[-2000:])
+    metrics, log = watched(tmp_path, "--timeout", "60s", "watch", "--once", *COUNTED)
+    names = seen(metrics)
+    assert len(names) == SERVERS + CONTAINERS, (len(names), log[-2000:])
     assert max(map(len, names)) <= 255 + len(" in kubepods") + 255
-    assert len(told.log) <= 200 * KB and len(told.metrics) <= 20 * KB * len(names)
+    assert len(log) <= 200 * KB and len(metrics) <= 20 * KB * len(names)
     check(*COUNTED)
 
 
@@ -255,11 +244,13 @@ def test_many_accounts(home, tmp_path):
     """Each has a reader of its own. Who had no time is named."""
     accounts = [word for uid in ACCOUNTS for word in ("--service-account", str(uid))]
     with made(home, 0, 0, len(ACCOUNTS), 0, len(ACCOUNTS)):
-        told = watched(tmp_path, "watch", "--once", *accounts)
-        names = {int(name.rpartition("-")[2]) + ACCOUNTS[0] for name in seen(told.metrics)}
-        unread = {int(uid) for note in told.notes for uid in re.findall(r"the files of uid (\d+) were not read", note)}
+        status = tmp_path / "status.json"
+        metrics, _ = watched(tmp_path, "watch", "--once", "--json", str(status), *accounts)
+        names = {int(name.rpartition("-")[2]) + ACCOUNTS[0] for name in seen(metrics)}
+        notes = json.loads(status.read_text())["notes"]
+        unread = {int(uid) for note in notes for uid in re.findall(r"the files of uid (\d+) were not read", note)}
         print(f"{len(names)} seen, {len(unread)} named as not seen")
-        assert names | unread == set(ACCOUNTS), (len(names), told.notes[-3:])
+        assert names | unread == set(ACCOUNTS), (len(names), notes[-3:])
         check(*accounts)
 
 

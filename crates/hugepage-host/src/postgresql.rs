@@ -144,8 +144,6 @@ pub fn files(
     };
     let status = root.read_short(&format!("/proc/{pid}/status"), is_first);
     let is_first_process = unseen.keep(unless_gone(status)).flatten().flatten();
-    let has_rings = unless_gone(process::has_rings(root, pid));
-    let has_rings = unseen.keep(has_rings).flatten();
     let unseen = unseen.into_vec().into_iter().next();
     configuration.unclear = configuration.unclear.or(unseen);
     let configured = Configured::new(configuration, options);
@@ -170,7 +168,7 @@ pub fn files(
         is_there,
         last_change,
         configured,
-        has_rings,
+        has_rings: process::has_rings(root, pid).ok(),
         replaced_program: program,
         is_first_process,
         data: directory

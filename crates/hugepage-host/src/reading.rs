@@ -133,19 +133,19 @@ fn servers(
             .iter()
             .filter_map(|found| inspect(host, found))
             .collect();
-        // What a server started with, its user may read; something else keeps its reader from that. Nobody stands for root.
-        let owner = &owners[number];
-        let is_user = owner.is_another() && owner.uid != Owner::nobody(host.root).uid;
-        let is_all = !(failures::has_failed() || is_user && failures::was_denied());
-        (servers, found.others, is_all)
+        let failed = (failures::was_denied(), failures::has_failed());
+        (servers, found.others, failed)
     };
     let mut servers = Vec::new();
     let answers = readers::read_each(&owners, read);
     for ((owner, candidates), answer) in owners.iter().zip(candidates).zip(answers) {
-        let Ok((mut found, others, is_all)) = answer.map_err(|why| why.add_to(unread)) else {
+        let Ok((mut found, others, failed)) = answer.map_err(|why| why.add_to(unread)) else {
             continue;
         };
-        if !is_all {
+        // What a server started with, its user may read; something else keeps its reader from that. Nobody stands for root.
+        let is_user = owner.is_another() && owner.uid != Owner::nobody(host.root).uid;
+        let (was_denied, has_failed) = failed;
+        if has_failed || is_user && was_denied {
             Unread::of_some(owner).add_to(unread);
         }
         // Whose they are it does not say itself.
