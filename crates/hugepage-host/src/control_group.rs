@@ -1,11 +1,10 @@
 //! What the control group of a process tells (cgroups(7)): its container, and its systemd service.
 
+use hugepage_facts::escape;
 use hugepage_kernel::{Root, RootFiles};
 
 /// Links to the logs of containers, of which the kubelet makes one a container: `POD_NAMESPACE_CONTAINER-ID.log`.
 const CONTAINER_LOGS: &str = "/var/log/containers";
-
-use crate::escape;
 
 /// What a container runtime of root makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

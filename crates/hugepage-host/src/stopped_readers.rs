@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hugepage_facts::{Owner, ServerFacts, StoppedFacts, Unread};
 use hugepage_kernel::{Notes, Root};
 use hugepage_oracle::readers::oratab;
-use hugepage_oracle::stopped::{self, Claim, ClaimOf, StoppedFacts};
+use hugepage_oracle::stopped::{self, Claim, ClaimOf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::readers::{self, Owner, Unread};
-use crate::snapshot::ServerFacts;
+use crate::readers::{self, owner};
 
 /// The Oracle instances of oratab that do not run, in its order.
 pub(super) fn stopped_oracle(
@@ -30,7 +30,7 @@ pub(super) fn stopped_oracle(
     let entries = || oratab::read(root, &mut Notes::default()).into_iter();
     let homes = || entries().map(|entry| entry.home).collect::<BTreeSet<_>>();
     let homes =
-        || Vec::from_iter(readers::read_as(&Owner::nobody(root), homes).unwrap_or_default());
+        || Vec::from_iter(readers::read_as(&owner::nobody(root), homes).unwrap_or_default());
 
     // Nobody comes last, and what was found before counts.
     let found = by_owners(owners, homes, unread, notes, |home, is_mine, notes| {

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::Severity;
-use hugepage_assess::model::Landing;
+use hugepage_facts::{HostFacts, Landing};
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::Sizing;
 
-use crate::{HostFacts, IN_CONTAINER, Instance, Survey};
+use crate::{IN_CONTAINER, Instance, Survey};
 
 /// What is said of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]

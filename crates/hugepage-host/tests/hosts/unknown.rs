@@ -6,7 +6,8 @@ use std::time::SystemTime;
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
-use hugepage_assess::model::{Cause, HugePages, Landing, RESIZABLE};
+use hugepage_assess::model::{HugePages, RESIZABLE};
+use hugepage_facts::{Cause, Landing};
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{Instance, Survey, survey};
 use hugepage_kernel::{Notes, Pages, Root};

@@ -3,6 +3,7 @@
 use hugepage_assess::assessment::page_tables::tables;
 use hugepage_assess::columns;
 use hugepage_assess::model::Pending;
+use hugepage_facts::HostFacts;
 use hugepage_host::host_advice::pool_step;
 use hugepage_host::{Instance, Survey};
 use hugepage_kernel::{Bytes, Notes, PageSize, Pages};
@@ -26,20 +27,17 @@ impl HostSizing {
         let mut down = Vec::new();
         let mut notes = Vec::new();
         if counts_stopped {
-            let clusters = &survey.stopped_clusters;
-            down.extend(
-                survey
-                    .stopped
-                    .iter()
-                    .map(StoppedOracle::database)
-                    .chain(clusters.found.iter().cloned()),
-            );
-            notes.extend(clusters.notes.iter().cloned());
-            clusters
-                .unread
-                .iter()
-                .cloned()
-                .for_each(|unread| unread.add_to(&mut survey.host.unread));
+            down.extend(survey.stopped.iter().map(StoppedOracle::database));
+            down.extend(survey.stopped_clusters.iter().cloned());
+            let HostFacts {
+                stopped_servers,
+                unread,
+                ..
+            } = &mut survey.host;
+            notes.clone_from(&stopped_servers.notes);
+            for one in &stopped_servers.unread {
+                one.clone().add_to(unread);
+            }
         }
         let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
         let sizings = survey.sizings_beside(&needs);
