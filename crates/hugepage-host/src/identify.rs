@@ -96,18 +96,16 @@ impl ServerIdentity {
 
     /// What sets its limit on locked memory, by its control group; `None` for what a session started.
     pub(super) fn memlock_setting(&self) -> Option<String> {
-        match (&self.runtime, &self.service) {
+        Some(match (&self.runtime, &self.service) {
             (Some(name), _) if name.starts_with("kubepods") => {
-                Some("of the container runtime of its node".to_owned())
+                "of the container runtime of its node".to_owned()
             }
-            (Some(_), _) => Some("--ulimit memlock of its container".to_owned()),
-            (None, service) => {
-                let service = service.as_ref()?;
-                Some(format!(
-                    "LimitMEMLOCK= in a drop-in of {service}, if it is not there yet"
-                ))
-            }
-        }
+            (Some(_), _) => "--ulimit memlock of its container".to_owned(),
+            (None, service) => format!(
+                "LimitMEMLOCK= in a drop-in of {}, if it is not there yet",
+                service.as_ref()?
+            ),
+        })
     }
 
     /// What a PostgreSQL server has.
@@ -185,7 +183,7 @@ pub(super) fn identify(
         },
         reader: Owner::default(),
         service: control_group::service(root, pid),
-        runtime: control_group::container(root, pid).map(|(_, name)| name),
+        runtime: control_group::runtime(root, pid),
         pod: None,
         version,
         product,
