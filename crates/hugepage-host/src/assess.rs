@@ -179,16 +179,14 @@ fn requested_with_past(
 
 /// What sets its limit on locked memory, by its control group; `None` for what a session started.
 fn memlock_setting(id: &ServerIdentity) -> Option<String> {
-    match (&id.runtime, &id.service) {
+    Some(match (&id.runtime, &id.service) {
         (Some(name), _) if name.starts_with("kubepods") => {
-            Some("of the container runtime of its node".to_owned())
+            "of the container runtime of its node".to_owned()
         }
-        (Some(_), _) => Some("--ulimit memlock of its container".to_owned()),
-        (None, service) => {
-            let service = service.as_ref()?;
-            Some(format!(
-                "LimitMEMLOCK= in a drop-in of {service}, if it is not there yet"
-            ))
-        }
-    }
+        (Some(_), _) => "--ulimit memlock of its container".to_owned(),
+        (None, service) => format!(
+            "LimitMEMLOCK= in a drop-in of {}, if it is not there yet",
+            service.as_ref()?
+        ),
+    })
 }

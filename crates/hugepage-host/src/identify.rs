@@ -64,7 +64,7 @@ pub(super) fn identify(
         },
         reader: Owner::default(),
         service: control_group::service(root, pid),
-        runtime: control_group::container(root, pid).map(|(_, name)| name),
+        runtime: control_group::runtime(root, pid),
         pod: None,
         version,
         product,

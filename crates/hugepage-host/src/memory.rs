@@ -94,7 +94,7 @@ fn mappings(
                     if source.kind() == std::io::ErrorKind::PermissionDenied =>
                 {
                     format!(
-                        "\"{}\" may not be read: run this as root, or with CAP_SYS_PTRACE",
+                        "\"{}\" may not be read: run this on the host as root",
                         path.display()
                     )
                 }

@@ -94,7 +94,7 @@ pub fn files(
     } else if configured.files.is_empty() && (!can_see || configured.unclear.is_some()) {
         notes.add(format!(
             "the configuration of the server with process {pid} could not be read, so its default huge_pages = {} is \
-             assumed; run this as root",
+             assumed; run this on the host as root",
             requested.huge_pages
         ));
     }

@@ -791,7 +791,7 @@ fn servers_that_may_not_be_looked_at() {
     host.write("refused", "13 /proc/70/maps\n13 /proc/71/maps\n");
     assert_eq!(
         verdict().message(),
-        "The one instance could not be inspected: run this as root."
+        "The one instance could not be inspected: run this on the host as root."
     );
     for (path, text) in [
         (
@@ -809,7 +809,7 @@ fn servers_that_may_not_be_looked_at() {
     }
     assert_eq!(
         verdict().message(),
-        "2 instances could not be inspected: run this as root."
+        "2 instances could not be inspected: run this on the host as root."
     );
     assert!(verdict().is_unknown);
 }

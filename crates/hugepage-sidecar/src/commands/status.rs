@@ -151,7 +151,10 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
                 .iter()
                 .filter(|one| one.instance.as_deref() == Some(&row.name));
             if instance.is_closed() && row.status.verdict < Severity::Warning {
-                say!("{}: could not be inspected: run this as root\n", label(row))
+                say!(
+                    "{}: could not be inspected: run this on the host as root\n",
+                    label(row)
+                )
             } else {
                 print_details(row, of_it)
             }

@@ -79,8 +79,8 @@ pub fn directory_of<'a>(
 
 /// The mount point above a directory.
 pub fn mount_above(root: &Root, directory: &str) -> Option<String> {
-    let text = root.read(mounts::PATH).ok()?;
-    Some(mounts::above(&text, directory)?.point)
+    let mounts = mounts::read(root).ok()?;
+    Some(mounts::above(&mounts, Path::new(directory))?.point.clone())
 }
 
 /// Keeps in mind when a server was seen: its history is of that time.

@@ -167,7 +167,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
         let facts = &instance.status.facts;
         let (reason, is_known) = match &facts.pending {
             _ if facts.segment.is_none() => (
-                "its shared memory could not be inspected: run this as root".into(),
+                "its shared memory could not be inspected: run this on the host as root".into(),
                 false,
             ),
             Pending::Refused(error) => (
