@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
 use std::mem;
 
-use hugepage_kernel::proc::process::{self, ProcessStatus, Processes, children};
+use hugepage_kernel::proc::process::{self, ProcessStatus, children};
 use hugepage_kernel::{Notes, ROOT};
 use pgrx::pg_sys;
 
@@ -94,13 +94,12 @@ fn read_all(
     readable: bool,
     notes: &mut Notes,
 ) -> BTreeMap<i32, Option<ProcessStatus>> {
-    let processes = readable.then(|| Processes::open(&ROOT));
     let read = |pid| {
         pgrx::check_for_interrupts!();
-        let Some(processes) = &processes else {
+        if !readable {
             return Some((pid, None));
-        };
-        match processes.status(pid) {
+        }
+        match process::status(&ROOT, pid) {
             Ok(status) => {
                 let is_own =
                     |status: &ProcessStatus| pid == postmaster || status.parent == Some(postmaster);

@@ -3,7 +3,7 @@
 
 use hugepage_facts::TransparentPages;
 use hugepage_kernel::memory::meminfo::Meminfo;
-use hugepage_kernel::proc::process::{Processes, children};
+use hugepage_kernel::proc::process::{self, children};
 use hugepage_kernel::{Bytes, Mapping, Notes, ROOT, ReadError};
 use hugepage_server::transparent::{has_transparent_pages, transparent_pages};
 
@@ -39,11 +39,10 @@ fn read(mapping: &Mapping, meminfo: &Meminfo) -> Result<Option<TransparentPages>
     let Some(postmaster) = server::postmaster_in_proc() else {
         return Ok(None);
     };
-    let processes = Processes::open(&ROOT);
     let pids = children(&ROOT, server::postmaster_pid())?;
     let resident = pids
         .into_iter()
-        .filter_map(|pid| processes.status(pid).ok()??.rss_shmem)
+        .filter_map(|pid| process::status(&ROOT, pid).ok()??.rss_shmem)
         .max();
     transparent_pages(
         &ROOT,

@@ -12,8 +12,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from test_door import fake
 from harness import sidecar, silent_fuse
 from harness.attacker import USER
 from harness.poll import until
-from harness.units import MB
+from harness.units import GB, MB
 
 pytestmark = pytest.mark.any_major
 
@@ -200,86 +201,151 @@ def test_its_user_cannot_limit_what_it_sees(home):
             os.waitpid(stop, 0)
 
 
-Seen = tuple[str, list[tuple[int, ...]], bool]
+@dataclass(frozen=True)
+class Told:
+    """What a command tells: its verdict, the numbers by name, of which more is worse, and whether it says that something was not read.
+    None is unknown."""
+
+    verdict: int | None
+    numbers: dict[str, int | None]
+    is_noted: bool
 
 
-def seen(pid: int, *through: str | Path) -> Seen:
-    """The verdict, the numbers of the server with this process, and whether anything is noted."""
-    answer = sidecar.run("status", "--service-account", str(USER), "--format", "json", through=through)
-    if answer.status and not answer.stdout:
-        return "unknown", [], True
+VERDICTS = {"ok": 0, "notice": 1, "warning": 2, "critical": 3}
+OUTLOOKS = {"hugetlb": 0, "mixed": 1, "base": 2, "fails": 3}
+COUNTED = ("--service-account", str(USER))
+
+
+def of_status(home: Path, pid: int, answer: sidecar.Answer) -> Told:
     told = answer.json()
-    rows = [row for row in told["instances"] if row["pid"] == pid]
-    names = ("shared_memory", "pages_needed", "recommended_nr_hugepages")
-    numbers = [tuple(row[name] for name in names) for row in rows]
-    return told["verdict"], numbers, bool(told["notes"] or any(row["notes"] for row in rows))
+    numbers = {}
+    for row in told["instances"]:
+        if row["pid"] == pid:
+            numbers = {name: row[name] for name in ("shared_memory", "pages_needed", "recommended_nr_hugepages")}
+            numbers |= {"verdict": VERDICTS[row["verdict"]], "restart_outlook": OUTLOOKS.get(row["restart_outlook"])}
+    return Told(VERDICTS.get(told["verdict"]), numbers, bool(told["notes"] or any(row["notes"] for row in told["instances"])))
 
 
-def is_better(found: Seen, expected: Seen) -> bool:
-    """Whether a server is gone, a number lower, the verdict better, or something else without a note. Unknown is none of these."""
-    (verdict, numbers, noted), (true_verdict, true_numbers, _) = found, expected
-    if verdict == "unknown" or (verdict, numbers) == (true_verdict, true_numbers):
-        return False
-    order = ["ok", "notice", "warning", "critical"]
-    lower = any(number is not None and number < true for row, truth in zip(numbers, true_numbers) for number, true in zip(row, truth))
-    return not noted or len(numbers) != len(true_numbers) or lower or order.index(verdict) < order.index(true_verdict)
+def of_size(home: Path, pid: int, answer: sidecar.Answer) -> Told:
+    told = answer.json()
+    numbers = {f"pool {pool['page_size']}": pool["recommended_nr_hugepages"] for pool in told["pools"]}
+    needs = {need["instance"]: need["pages_needed"] for pool in told["pools"] for need in pool["needs"]}
+    needs |= {one["instance"]: 0 if one["is_known"] else None for one in told["not_counted"]}
+    numbers |= {name.replace(f"process {pid}", str(home)): pages for name, pages in needs.items()}
+    return Told(0 if answer.status == sidecar.OK else None, numbers, bool(told["notes"] or told["not_counted"]))
 
 
-def with_error(pid: int, call: str, error: str, number: int) -> Seen:
+def of_check(home: Path, pid: int, answer: sidecar.Answer) -> Told:
+    return Told(None if answer.status == sidecar.UNKNOWN else answer.status, {}, True)
+
+
+def of_metrics(home: Path, pid: int, answer: sidecar.Answer) -> Told:
+    samples = dict(re.findall(r"^(\S.*) ([-\d.e+]+)$", answer.stdout, re.MULTILINE))
+    # It has no other name if its directory is not seen.
+    own = next((own for name in (home, f"process {pid}") if "hugepage_verdict" + (own := f'{{kind="postgresql",name="{name}"') + "}" in samples), "")
+    numbers = {name: float(samples[name + own + "}"]) if name + own + "}" in samples else None
+               for name in ("hugepage_verdict", "hugepage_pages_needed", "hugepage_recommended_nr_hugepages")}
+    for name in ("hugepage_restart_outlook", "hugepage_crash_outlook"):
+        numbers[name] = next((worse for word, worse in OUTLOOKS.items() if samples.get(f'{name}{own},{name}="{word}"}}') == "1"), None)
+    uninspected = int(samples["hugepage_uninspected_instances"])
+    return Told(None if uninspected else 0, numbers if own else {}, bool(uninspected))
+
+
+COMMANDS: dict[str, Callable[[Path, int, sidecar.Answer], Told]] = {
+    "status --format json": of_status, "size --format json": of_size, "check": of_check, "metrics": of_metrics}
+"""What each of them tells; `size` also asks the server's program, and looks for what does not run."""
+
+
+def told(home: Path, pid: int, command: str, *through: str | Path) -> Told:
+    more = ("--postgresql-data", home / "stopped") if command.startswith("size") else ()
+    answer = sidecar.run(*command.split(), *more, *COUNTED, through=through)
+    if not answer.stdout or command == "metrics" and "# EOF" not in answer.stdout:
+        return Told(None, {}, True)
+    return COMMANDS[command](home, pid, answer)
+
+
+def is_better(found: Told, expected: Told) -> bool:
+    """Whether a server is gone, a number lower, the verdict better, or something else without a note. Where the host's verdict is unknown,
+    fewer servers may be seen and counted, and the verdict on one be that little of it is seen; but no number of a server is lower."""
+    lower = [name for name, true in expected.numbers.items() if None not in (true, number := found.numbers.get(name)) and number < true]
+    if found.verdict is None and expected.verdict is not None:
+        return any("verdict" not in name and not name.startswith("pool ") for name in lower)
+    is_gone = bool(expected.numbers.keys() - found.numbers)
+    is_other = (found.verdict, found.numbers) != (expected.verdict, expected.numbers)
+    better = expected.verdict is not None and found.verdict < expected.verdict
+    return bool(lower) or is_gone or better or is_other and not found.is_noted
+
+
+def with_error(home: Path, pid: int, command: str, call: str, error: str, number: int) -> Told:
     """Of each process of the command the n-th such call fails."""
-    return seen(pid, "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={number}")
+    return told(home, pid, command, "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={number}")
 
 
 @contextmanager
 def server(home: Path) -> Iterator[subprocess.Popen]:
-    (home / "PG_VERSION").write_text("15\n")
-    (home / "postgresql.conf").write_text("huge_pages = off\nshared_buffers = 64MB\ninclude_dir 'conf.d'\n")
-    (home / "conf.d").mkdir()
-    (home / "conf.d/a.conf").write_text("max_connections = 7\n")
-    with fake(home, size=64 * MB) as process:
+    """One that runs and one that does not. Whoever does not see all files of the first takes huge pages for turned off."""
+    for directory in (home, home / "stopped"):
+        (directory / "conf.d").mkdir(parents=True)
+        (directory / "PG_VERSION").write_text("15\n")
+        (directory / "postgresql.conf").write_text("huge_pages = off\nshared_buffers = 2GB\ninclude_dir 'conf.d'\n")
+    (home / "conf.d/a.conf").write_text("max_connections = 7\ninclude 'b'\n")
+    (home / "conf.d/b").write_text("huge_pages = try\n")
+    subprocess.run(["chown", "-R", f"{USER}:{USER}", home], check=True)
+    with fake(home, size=2 * GB) as process:
         yield process
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("call, errors", [("openat", ("EIO", "EMFILE", "EPERM", "ESTALE")), ("read", ("EIO", "ENOMEM")), ("statx", ("EIO", "EACCES")),
-                                          ("readlinkat", ("EIO", "ENOMEM")), ("getdents64", ("EIO", "ENOMEM")), ("recvmsg", ("EIO",))])
-def test_an_error_makes_no_answer_better(home, call, errors):
-    """What is then said of the server is the same, or the answer is unknown."""
-    with server(home) as process:
-        expected = seen(process.pid)
-        for error in errors:
-            for number in (1, 2, 3, 5, 9):
-                found = with_error(process.pid, call, error, number)
-                assert not is_better(found, expected), (error, number, found, expected)
-
-
+ERRORS = ("EIO", "EACCES", "ENOMEM", "EMFILE", "EINTR", "ESTALE", "ELOOP", "EPERM")
+"""What the kernel may answer where something is."""
 ENDS = {"exit_group", "exit", "rt_sigreturn", "execve"}
 """Calls that do not return."""
 ONE_BY_ONE = 6
 """So many calls of a kind fail one by one, and of later ones each thirteenth."""
 
 
-@pytest.mark.long
-def test_an_error_at_each_call_of_a_reader(home, tmp_path):
-    """All calls that a reader makes of the kernel, by its trace, each with an error that it may have; a minute."""
+@pytest.fixture
+def calls(home, tmp_path) -> Iterator[tuple[int, Counter[str]]]:
+    """A server, and all calls that a reader makes of the kernel, by its trace: the most of each kind in one process."""
     with server(home) as process:
-        expected = seen(process.pid, "strace", "-ff", "-qq", "-o", tmp_path / "trace")
-        assert expected[1]
-        calls: Counter[str] = Counter()
+        told(home, process.pid, "size --format json", "strace", "-ff", "-qq", "-o", tmp_path / "trace")
+        found: Counter[str] = Counter()
         for trace in tmp_path.iterdir():
             lines = trace.read_text().splitlines()
             if any(line.startswith("setfsuid") for line in lines):
-                # The union: the most of each kind in one process.
-                calls |= Counter(found[1] for line in lines if (found := re.match(r"(\w+)\(", line)))
-        assert {"openat", "read", "write", "setfsuid", "recvmsg"} <= set(calls) and sum(calls.values()) > 100, calls
-        worse = []
-        for call, count in calls.items():
-            for number in [number for number in range(1, count + 1) if number <= ONE_BY_ONE or number % 13 == 0]:
-                error = ("EIO", "EPERM", "ENOMEM")[number % 3]
-                if call not in ENDS:
-                    found = with_error(process.pid, call, error, number)
-                    worse += [(call, number, error, found)] if is_better(found, expected) else []
-        assert not worse, (expected, worse)
+                found |= Counter(call[1] for line in lines if (call := re.match(r"(\w+)\(", line)))
+        assert {"openat", "read", "write", "setfsuid", "recvmsg", "fstatfs"} <= set(found) and sum(found.values()) > 100, found
+        yield process.pid, Counter({call: count for call, count in found.items() if call not in ENDS})
+
+
+def compared(home: Path, pid: int, errors: Iterable[tuple[str, str, str, int]]) -> None:
+    expected = {command: told(home, pid, command) for command in COMMANDS}
+    assert expected["status --format json"].verdict == VERDICTS["warning"] and expected["metrics"].numbers
+    assert expected["size --format json"].verdict == 0 and str(home / "stopped") in expected["size --format json"].numbers
+    worse = []
+    for command, call, error, number in errors:
+        found = with_error(home, pid, command, call, error, number)
+        if is_better(found, expected[command]):
+            print(command, call, error, number, found)
+            worse.append((command, call, error, number))
+    assert not worse
+
+
+@pytest.mark.long
+def test_each_error_of_each_kind_of_call(home, calls):
+    """What is then said of the server is the same, or unknown."""
+    pid, kinds = calls
+    numbers = {call: (1, 3, 9) for call in ("openat", "read", "statx", "readlinkat", "fstatfs", "getdents64", "recvmsg")}
+    compared(home, pid, ((list(COMMANDS)[(place + which) % len(COMMANDS)], call, error, number) for call, count in kinds.items()
+                         for place, number in enumerate(numbers.get(call, (1,))) for which, error in enumerate(ERRORS) if number <= count))
+
+
+@pytest.mark.long
+def test_an_error_at_each_call_of_a_reader(home, calls):
+    """Each call fails, with one error after the other and before one command after the other."""
+    pid, kinds = calls
+    numbers = ((call, number) for call, count in kinds.items() for number in range(1, count + 1)
+               if number <= ONE_BY_ONE or number % 13 == 0)
+    compared(home, pid, ((list(COMMANDS)[at % len(COMMANDS)], call, ERRORS[at % 7], number) for at, (call, number) in enumerate(numbers)))
 
 
 def test_a_snapshot_is_no_pipe(home):

@@ -2,12 +2,15 @@
 `check` take of memory, tasks and output, in control groups with the limits of the packaged unit.
 """
 
+import json
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,8 @@ from harness.units import KB, MB
 pytestmark = [pytest.mark.any_major, pytest.mark.long]
 
 SERVERS, CONTAINERS, USERS, PROCESSES = 200, 60, 500, 5000
+ACCOUNTS = range(310_000, 310_500)
+"""Users that count, each with a server."""
 LONG = 3_980
 """The bytes of a data directory: a file in it has a path, too."""
 READERS = 16
@@ -29,7 +34,7 @@ UNIT = Path(__file__).parents[2] / "packaging/systemd/hugepage-sidecar.service"
 HOST = r"""
 import ctypes, mmap, os, sys, time
 home, groups, user = sys.argv[1], sys.argv[2], int(sys.argv[3])
-servers, containers, users, processes, long = map(int, sys.argv[4:])
+servers, containers, accounts, users, processes, long = map(int, sys.argv[4:])
 libc = ctypes.CDLL(None)
 kept = []
 
@@ -54,6 +59,8 @@ def server(uid, settings):
     os.chown(".", uid, uid)
     as_user(uid)
     libc.prctl(15, b"postgres")
+    # As after exec: else its files in /proc are root's.
+    libc.prctl(4, 1)
     # A title is what stands where the arguments are.
     address = int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[45])
     title = b"postgres\0".ljust(len(open("/proc/self/cmdline", "rb").read()), b"\0")
@@ -79,12 +86,18 @@ def contained(number):
         procs.write(str(os.getpid()))
     server(100_000 + number, "shared_buffers = 64MB\n")
 
+def of_account(number):
+    os.mkdir(f"{home}/account-{number}")
+    os.chdir(f"{home}/account-{number}")
+    server(310_000 + number, "shared_buffers = 64MB\n")
+
 def stranger(number):
     as_user(300_000 + number)
     libc.prctl(15, b"postgres")
 
 come, told = os.pipe()
-for count, child in ((servers, long_named), (containers, contained), (users, stranger), (processes - servers - containers - users, lambda _: None)):
+others = processes - servers - containers - accounts - users
+for count, child in ((servers, long_named), (containers, contained), (accounts, of_account), (users, stranger), (others, lambda _: None)):
     for number in range(count):
         started(lambda: child(number))
 count = 0
@@ -106,9 +119,8 @@ def emptied(groups: Path) -> bool:
     return True
 
 
-@pytest.fixture
-def host(home) -> Iterator[Path]:
-    """It takes some 20 s to make."""
+@contextmanager
+def made(home: Path, servers: int, containers: int, accounts: int, users: int, processes: int) -> Iterator[None]:
     groups = CGROUPS / "docker"
     if groups.exists():
         pytest.skip("this host has containers")
@@ -116,15 +128,22 @@ def host(home) -> Iterator[Path]:
     home.chmod(0o755)
     script = home / "host.py"
     script.write_text(HOST)
-    numbers = (USER, SERVERS, CONTAINERS, USERS, PROCESSES, LONG)
+    numbers = (USER, servers, containers, accounts, users, processes, LONG)
     process = subprocess.Popen([sys.executable, script, home, groups, *map(str, numbers)], stdout=subprocess.PIPE, text=True,
                                start_new_session=True)
     try:
         assert process.stdout.readline() == "ready\n"
-        yield home
+        yield
     finally:
         kill_group(process)
         until("the end of the containers", lambda: emptied(groups))
+
+
+@pytest.fixture
+def host(home) -> Iterator[Path]:
+    """It takes some 20 s to make."""
+    with made(home, SERVERS, CONTAINERS, 0, USERS, PROCESSES):
+        yield home
 
 
 def of_unit(name: str) -> int:
@@ -189,28 +208,59 @@ def seen(text: str) -> set[str]:
     return set(re.findall(r'^hugepage_verdict\{kind="postgresql",name="([^"]*)"', text, re.MULTILINE))
 
 
-def test_a_large_host(host, tmp_path):
-    """A minute, most of it to make the host. The first survey logs the start of each server."""
-    textfile, log = tmp_path / "metrics.prom", tmp_path / "log"
+@dataclass(frozen=True)
+class Watched:
+    """What `watch` in the unit's control groups said in its first survey, which logs the start of each server."""
+
+    metrics: str
+    log: str
+    notes: list[str]
+
+
+def watched(directory: Path, *arguments: str) -> Watched:
+    metrics, log, json_file = directory / "metrics.prom", directory / "log", directory / "status.json"
     most = 0
     assert of_unit("MemoryMax") > 48 * MB
     with unit(of_unit("TasksMax"), 48 * MB) as (groups, peak), log.open("wb") as output:
-        command = sidecar.command("--timeout", "60s", "watch", "--once", *COUNTED, "--state-dir", tmp_path / "state", "--textfile", textfile,
+        command = sidecar.command(*arguments, "--state-dir", directory / "state", "--textfile", metrics, "--json", json_file,
                                   through=within(groups))
+        begun = time.monotonic()
         watch = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         while watch.poll() is None:
             most = max(most, readers(watch.pid))
-        memory = int(peak.read_text())
-    metrics = textfile.read_text()
-    print(f"watch: {memory / MB:.1f} MB, log {log.stat().st_size} bytes, metrics {len(metrics)} bytes, {most} readers at a time")
-    names = seen(metrics)
-    assert len(names) == SERVERS + CONTAINERS, (len(names), log.read_text()[-2000:])
-    assert max(map(len, names)) <= 255 + len(" in kubepods") + 255
-    assert most <= READERS
-    assert watch.returncode >= 0 and log.stat().st_size <= 2 * KB * len(names) and len(metrics) <= 20 * KB * len(names)
-    _, used = sidecar.run_measured("--timeout", "60s", "check", *COUNTED)
+        seconds, memory = time.monotonic() - begun, int(peak.read_text())
+    print(f"watch: {memory / MB:.1f} MB, {seconds:.1f} s, log {log.stat().st_size} bytes, metrics {metrics.stat().st_size} bytes, "
+          f"{most} readers at a time")
+    assert watch.returncode >= 0 and most <= READERS
+    return Watched(metrics.read_text(), log.read_text(), json.loads(json_file.read_text())["notes"])
+
+
+def check(*arguments: str) -> None:
+    _, used = sidecar.run_measured("--timeout", "60s", "check", *arguments)
     print(f"check: {used.peak_memory / MB:.1f} MB, {used.seconds:.1f} s")
     assert used.peak_memory <= 25 * MB
+
+
+def test_a_large_host(host, tmp_path):
+    """A minute, most of it to make the host."""
+    told = watched(tmp_path, "--timeout", "60s", "watch", "--once", *COUNTED)
+    names = seen(told.metrics)
+    assert len(names) == SERVERS + CONTAINERS, (len(names), told.log[-2000:])
+    assert max(map(len, names)) <= 255 + len(" in kubepods") + 255
+    assert len(told.log) <= 200 * KB and len(told.metrics) <= 20 * KB * len(names)
+    check(*COUNTED)
+
+
+def test_many_accounts(home, tmp_path):
+    """Each has a reader of its own. Who had no time is named."""
+    accounts = [word for uid in ACCOUNTS for word in ("--service-account", str(uid))]
+    with made(home, 0, 0, len(ACCOUNTS), 0, len(ACCOUNTS)):
+        told = watched(tmp_path, "watch", "--once", *accounts)
+        names = {int(name.rpartition("-")[2]) + ACCOUNTS[0] for name in seen(told.metrics)}
+        unread = {int(uid) for note in told.notes for uid in re.findall(r"the files of uid (\d+) were not read", note)}
+        print(f"{len(names)} seen, {len(unread)} named as not seen")
+        assert names | unread == set(ACCOUNTS), (len(names), told.notes[-3:])
+        check(*accounts)
 
 
 def test_few_tasks(host, tmp_path):

@@ -162,7 +162,7 @@ def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
         assert [(record["event"], record["landed_in"], record["generation"]) for record in records] == [
             ("start", "hugetlb", 1), ("change", "hugetlb", 1), ("change", "hugetlb", 1), ("change", "hugetlb", 1),
             ("start", "base", 1)], [record["detail"] for record in records]
-        assert f"HINT:  {server.data}: Run" in watch.log()
+        assert "HINT:  Run" in watch.log()
 
 
 def test_a_crash_restart(server, tmp_path):

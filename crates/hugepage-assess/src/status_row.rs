@@ -16,7 +16,10 @@ columns! {
         let facts = &status.facts;
         let segment = facts.segment.as_ref();
         let known = segment.filter(|segment| segment.landing != Landing::Unknown);
-        let setting = |name: &str| ProductTerms::known(&facts.requested).filter(|(of, _)| *of == name).map(|(_, value)| value);
+        let setting = |name: &str| {
+            let known = ProductTerms::known(&facts.requested).filter(|(of, _)| *of == name);
+            known.filter(|_| !facts.requested_is_assumed).map(|(_, value)| value)
+        };
     } {
         verdict: Severity = status.verdict().0,
         message: String = message(status),

@@ -28,7 +28,7 @@ pub struct PostgreSqlServer {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PostgreSqlSettings {
-    /// Whether its data directory may be looked into.
+    /// Whether its data directory is there, as far as that can be seen.
     pub can_see: bool,
     /// Whether its configuration file is there, as far as that can be seen: a server does not start without one.
     pub is_there: bool,
@@ -89,9 +89,9 @@ impl Configured {
 /// What is in a data directory; an error is why it is not known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DataDirectory {
-    /// Whether it is that of a standby (`standby.signal`).
+    /// Whether it is that of a standby (`standby.signal`), or may be one.
     pub is_standby: bool,
-    /// Whether the next start recovers from an archive (`recovery.signal`).
+    /// Whether the next start recovers from an archive (`recovery.signal`), or may.
     pub recovers: bool,
     /// What global/pg_control has.
     pub control: Result<PgControl, String>,

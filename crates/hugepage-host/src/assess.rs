@@ -120,6 +120,7 @@ impl Server<'_> {
             past: self.facts.past.clone(),
             crash_recovery: request.crash_recovery.clone(),
             requested_may_differ: request.requested_may_differ,
+            requested_is_assumed: request.requested_is_assumed,
             has_other_pools: request.has_other_pools,
             memlock_setting: memlock_setting(&self.facts.id),
             largest_holder: host.holders.first().cloned(),

@@ -48,7 +48,7 @@ impl<'a> InspectContext<'a> {
             root,
             default: meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size),
             base: notes.keep(root.base_page_size()),
-            accounts: ServiceAccounts::read(root, service_accounts, notes),
+            accounts: ServiceAccounts::read(root, service_accounts),
             devices: notes.keep(Devices::find(root)).unwrap_or_default(),
             hierarchy,
             kernel: KernelLimits::read(root),

@@ -6,7 +6,7 @@ use hugepage_kernel::postgresql::pg_control::{self, PgControl, SIGNAL_FILES};
 
 /// Reads it.
 pub fn read(files: &InstanceFiles, directory: &str) -> DataDirectory {
-    let has = |name: &str| files.root().exists(&format!("{directory}/{name}"));
+    let has = |name: &str| !files.is_absent(&format!("{directory}/{name}"));
     let [is_standby, recovers] = SIGNAL_FILES.map(has);
     let slots = files.list(&format!("{directory}/pg_replslot"));
     DataDirectory {

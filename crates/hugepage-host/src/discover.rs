@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hugepage_kernel::Root;
-use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
+use hugepage_kernel::proc::process::{self, ProcessStatus};
 use hugepage_kernel::proc::program;
 use hugepage_oracle::readers::{OracleInstance, OracleProcess};
 
@@ -48,7 +48,6 @@ impl FoundServers {
     pub(super) fn among(accounts: &ServiceAccounts<'_>, processes: &[ProcessGlance]) -> Self {
         let mut pass = Pass {
             accounts,
-            all: Processes::open(accounts.root),
             found: Self::default(),
             sessions: Vec::new(),
             children: BTreeMap::new(),
@@ -65,7 +64,6 @@ impl FoundServers {
 /// A pass over the processes of a user.
 struct Pass<'a> {
     accounts: &'a ServiceAccounts<'a>,
-    all: Processes<'a>,
     /// What was found so far.
     found: FoundServers,
     /// The other processes of Oracle's instances.
@@ -80,13 +78,8 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn add(&mut self, process: &'a ProcessGlance) {
-        let added = match self
-            .all
-            .read(process.pid, "cmdline", Seen::parse)
-            .ok()
-            .flatten()
-            .flatten()
-        {
+        let seen = process::read(self.accounts.root, process.pid, "cmdline", Seen::parse);
+        let added = match seen.ok().flatten().flatten() {
             Some(seen) => self.add_seen(process, seen),
             None if process.may_be_in_server() => return self.unnamed.push(process),
             None => Err(None),
@@ -147,7 +140,7 @@ impl<'a> Pass<'a> {
         for process in std::mem::take(&mut self.unnamed) {
             let is_head = self.parents.get(&process.pid) == Some(&process.name);
             let found = is_head
-                .then(|| self.all.read(process.pid, "cmdline", arguments))
+                .then(|| process::read(self.accounts.root, process.pid, "cmdline", arguments))
                 .and_then(Result::ok)
                 .flatten();
             let added = found.map_or(Err(None), |found| {
@@ -492,7 +485,7 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let root = Root::at(tree.path());
-        let seen = ProcessGlance::read(&Processes::open(&root), 7).unwrap();
+        let seen = ProcessGlance::read(&root, 7).unwrap();
         assert_eq!(
             (&*seen.name, seen.status.hugetlb_pages),
             ("thief", Some(Bytes(2 << 20)))
@@ -500,7 +493,7 @@ mod tests {
     }
 
     fn looked(root: &Root, notes: &mut Notes) -> (FoundServers, Glances) {
-        let accounts = ServiceAccounts::read(root, &[], notes);
+        let accounts = ServiceAccounts::read(root, &[]);
         let mut glances = Glances::look(&accounts, notes);
         let candidates = std::mem::take(&mut glances.candidates);
         let found = FoundServers::among(&accounts, &candidates);

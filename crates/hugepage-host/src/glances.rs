@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hugepage_facts::{OtherProcesses, Stranger, Strangers};
-use hugepage_kernel::proc::process::{self, Processes};
+use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, Notes};
 
 use super::control_group::container;
@@ -38,11 +38,10 @@ impl Glances {
     pub(super) fn look(accounts: &ServiceAccounts<'_>, notes: &mut Notes) -> Self {
         let root = accounts.root;
         let pids = notes.keep(process::pids(root)).unwrap_or_default();
-        let all = Processes::open(root);
         let mut found = Self::default();
         for process in pids
             .into_iter()
-            .filter_map(|pid| ProcessGlance::read(&all, pid))
+            .filter_map(|pid| ProcessGlance::read(root, pid))
         {
             found.others.runs_guests |= RUNS_GUESTS
                 .iter()

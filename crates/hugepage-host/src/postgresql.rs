@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 use hugepage_facts::{Configured, PostgreSqlServer, PostgreSqlSettings};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::postgresql::postmaster_opts;
+use hugepage_kernel::proc::process::unless_gone;
 use hugepage_kernel::proc::{process, program};
-use hugepage_kernel::{Configuration, InstanceFiles, Notes, ReadError, Root};
+use hugepage_kernel::{Configuration, InstanceFiles, Notes, ReadError, Root, if_there};
 
 use crate::data_directory;
 use crate::postgresql_settings::requested_by_settings;
@@ -55,14 +56,16 @@ pub fn files(
         .filter(|path| path.starts_with('/'));
     // -D names the directory of postgresql.conf, which may set another data_directory (SelectConfigFiles in guc.c).
     let of_configuration = given.map(|path| Path::new(path).join("postgresql.conf"));
-    let link = |name: &str| process::link(root, pid, name).ok().flatten();
+    let mut unseen = Notes::default();
+    let mut link = |name: &str| unseen.keep(process::link(root, pid, name)).flatten();
+    let program = link("exe").and_then(|path| Some(path.strip_suffix(" (deleted)")?.to_owned()));
     // The kernel shows it from this program's root, and the files are found from the server's.
     let top = link("root").filter(|top| top != "/").unwrap_or_default();
     let directory = link("cwd")
         .map(|path| path.strip_prefix(&top).unwrap_or(&path).to_owned())
         .or(told);
     let in_directory = |file: &str| Some(Path::new(directory.as_deref()?).join(file));
-    let there = |file: &Path| its_files.open(&file.to_string_lossy()).is_ok();
+    let there = |file: &Path| !its_files.is_absent(&file.to_string_lossy());
     let file = of_command_line("config_file")
         .map(Into::into)
         .or_else(|| of_configuration.filter(|file| there(file)))
@@ -76,11 +79,35 @@ pub fn files(
     {
         configuration.add(its_files, &file, notes);
     }
-    let last_change = configuration
-        .sources
-        .iter()
-        .filter_map(|path| its_files.last_change(path))
-        .max();
+    let changes = configuration.sources.iter();
+    let changes = changes.filter_map(|path| unseen.keep(its_files.last_change(path)).flatten());
+    let last_change = changes.max();
+    let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
+        let path = in_directory(file)?;
+        unseen
+            .keep(if_there(take(&path.to_string_lossy())))
+            .flatten()
+    };
+    let version = told("PG_VERSION", &|path| its_files.version(path));
+    let system_identifier = told("global/pg_control", &|path| match its_files
+        .read_first(path, 8)?
+        .try_into()
+    {
+        // In the byte order of the machine (pg_control.h).
+        Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
+        Err(_) => Err(its_files.root().content(path, "it is too short")),
+    });
+    // A container repeats the command line of its first process.
+    let is_first = |text: &str| {
+        let last = value(text, "NSpid")?.split_ascii_whitespace().last();
+        last.map(|last| last == "1")
+    };
+    let status = root.read_short(&format!("/proc/{pid}/status"), is_first);
+    let is_first_process = unseen.keep(unless_gone(status)).flatten().flatten();
+    let has_rings = unless_gone(process::has_rings(root, pid));
+    let has_rings = unseen.keep(has_rings).flatten();
+    let unseen = unseen.into_vec().into_iter().next();
+    configuration.unclear = configuration.unclear.or(unseen);
     let configured = Configured::new(configuration, options);
     let settings = configured.effective();
     let mut unclear = Notes::default();
@@ -98,40 +125,14 @@ pub fn files(
             requested.huge_pages
         ));
     }
-    let mut told = |file: &str, take: &dyn Fn(&str) -> Result<String, ReadError>| {
-        match take(&in_directory(file)?.to_string_lossy()) {
-            Ok(text) => Some(text),
-            // Who may not read the files has been told so.
-            Err(ReadError::Io { .. }) => None,
-            Err(error) => notes.keep(Err(error)),
-        }
-    };
-    let version = told("PG_VERSION", &|path| its_files.version(path));
-    let system_identifier = told("global/pg_control", &|path| match its_files
-        .read_first(path, 8)?
-        .try_into()
-    {
-        // In the byte order of the machine (pg_control.h).
-        Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
-        Err(_) => Err(its_files.root().content(path, "it is too short")),
-    });
-    // A container repeats the command line of its first process.
-    let is_first = |text: &str| {
-        let last = value(text, "NSpid")?.split_ascii_whitespace().last();
-        last.map(|last| last == "1")
-    };
-    let program = link("exe").and_then(|path| Some(path.strip_suffix(" (deleted)")?.to_owned()));
     let settings = PostgreSqlSettings {
         can_see,
         is_there,
         last_change,
         configured,
-        has_rings: process::has_rings(root, pid).ok(),
+        has_rings,
         replaced_program: program,
-        is_first_process: root
-            .read_short(&format!("/proc/{pid}/status"), is_first)
-            .ok()
-            .flatten(),
+        is_first_process,
         data: directory
             .as_ref()
             .map(|directory| data_directory::read(its_files, directory)),

@@ -2,7 +2,7 @@
 
 use hugepage_kernel::fields::value;
 use hugepage_kernel::postgresql::postmaster_opts;
-use hugepage_kernel::proc::process::{ProcessStatus, Processes};
+use hugepage_kernel::proc::process::{self, ProcessStatus};
 use hugepage_kernel::{Bytes, Root};
 use hugepage_oracle::readers::OracleProcess;
 
@@ -71,7 +71,7 @@ pub struct ProcessGlance {
 
 impl ProcessGlance {
     /// `None` if it has ended meanwhile, or is hidden. After the end of its first thread another one tells its memory.
-    pub fn read(processes: &Processes<'_>, pid: i32) -> Option<Self> {
+    pub fn read(root: &Root, pid: i32) -> Option<Self> {
         let parse = |text: &str| {
             let glance = Self {
                 pid,
@@ -84,11 +84,11 @@ impl ProcessGlance {
                 value(text, "Threads").is_some_and(|count| count.trim() != "1"),
             )
         };
-        let of = |thread| processes.read(thread, "status", parse).ok().flatten();
+        let of = |thread| process::read(root, thread, "status", parse).ok().flatten();
         let is_alive = |glance: &Self| glance.status.rss_anon.is_some();
         let (first, has_others) = of(pid)?;
         let threads = if has_others && !is_alive(&first) {
-            processes.threads(pid)
+            process::threads(root, pid)
         } else {
             Vec::new()
         };

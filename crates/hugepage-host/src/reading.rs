@@ -19,6 +19,7 @@ use crate::glances::Glances;
 use crate::holders::{holders, promised_to_root};
 use crate::inspect::inspect;
 use crate::readers::{self, owner};
+use crate::service_accounts::listed_service_accounts;
 use crate::stopped_readers::stopped_oracle;
 
 /// Why nothing can be said of a host from within a container, or any PID namespace but the first.
@@ -38,6 +39,9 @@ pub fn read(root: &Root, service_accounts: &[String], ask: Option<&AskStart<'_>>
     }
     let mut glances = Glances::look(&host.accounts, &mut notes);
     let mut unread = Vec::new();
+    if let Err(why) = listed_service_accounts(root) {
+        owner::unread(&owner::own(), None, why).add_to(&mut unread);
+    }
     let servers = servers(&host, &mut glances, &mut unread);
     let owners = host.accounts.owners();
     let stopped = stopped_oracle(root, &servers, &owners, &mut unread, &mut notes);
@@ -59,11 +63,6 @@ pub fn read(root: &Root, service_accounts: &[String], ask: Option<&AskStart<'_>>
     if is_in_container {
         notes.add(IN_CONTAINER);
     }
-    if failures::ran_short() || failures::was_denied() && geteuid().is_root() {
-        let why = "files, memory or access was refused, and what could not be opened is not seen";
-        unread.push(owner::unread(&owner::own(), None, why));
-    }
-    notes.extend(unread.iter().map(Unread::to_string));
     let segments = host.kernel.system_v.segments.iter().flatten();
     let unattached = segments.filter(|segment| segment.nattch == 0);
     let others = OtherProcesses {
@@ -73,7 +72,7 @@ pub fn read(root: &Root, service_accounts: &[String], ask: Option<&AskStart<'_>>
             .collect(),
         ..glances.others
     };
-    let host = HostFacts {
+    let mut host = HostFacts {
         host_name: notes.keep(identity::host_name(root)),
         taken_at,
         next_boot: NextBoot::read(root),
@@ -98,7 +97,17 @@ pub fn read(root: &Root, service_accounts: &[String], ask: Option<&AskStart<'_>>
         meminfo: host.meminfo,
         notes: notes.into_vec(),
     };
+    add_failures(&mut host.unread);
     Snapshot { host, servers }
+}
+
+/// Adds what this process itself could not read, as far as it should.
+pub(super) fn add_failures(unread: &mut Vec<Unread>) {
+    let is_denied = failures::was_denied() && geteuid().is_root();
+    if failures::ran_short() || failures::has_failed() || is_denied {
+        let why = "files, memory or access was refused, and what could not be opened is not seen";
+        owner::unread(&owner::own(), None, why).add_to(unread);
+    }
 }
 
 /// Every server that counts, inspected by its user's reader, in the order of process ids. `glances` gets those that are none.
@@ -118,18 +127,20 @@ fn servers(
             .iter()
             .filter_map(|found| inspect(host, found))
             .collect();
-        (servers, found.others, failures::was_denied())
+        // What a server started with, its user may read; something else keeps its reader from that. Nobody stands for root.
+        let owner = &owners[number];
+        let is_user = owner::is_another(owner) && owner.uid != owner::nobody(host.root).uid;
+        let is_all = !(failures::has_failed() || is_user && failures::was_denied());
+        (servers, found.others, is_all)
     };
     let mut servers = Vec::new();
     let answers = readers::read_each(&owners, read);
     for ((owner, candidates), answer) in owners.iter().zip(candidates).zip(answers) {
-        let Ok((mut found, others, was_denied)) = answer.map_err(|why| why.add_to(unread)) else {
+        let Ok((mut found, others, is_all)) = answer.map_err(|why| why.add_to(unread)) else {
             continue;
         };
-        // What a server started with, its user may read; something else keeps its reader from that. Nobody stands for root.
-        let is_user = owner::is_another(owner) && owner.uid != owner::nobody(host.root).uid;
-        if was_denied && is_user {
-            owner::unread(owner, None, "access to some was denied or failed").add_to(unread);
+        if !is_all {
+            owner::unread_in_part(owner).add_to(unread);
         }
         // Whose they are it does not say itself.
         found.retain(|server| candidates.iter().any(|one| one.pid == server.id.pid));

@@ -49,7 +49,7 @@ pub(super) fn by_worker(
     let last_seen = humantime::parse_rfc3339(&record.recorded_at).ok()?;
     let is_as_then = |path: &PathBuf| {
         let change = files.last_change(path);
-        change.is_none_or(|(at, _)| at < last_seen)
+        change.is_ok_and(|change| change.is_none_or(|(at, _)| at < last_seen))
     };
     let key = InstanceKey {
         kind: "postgresql".to_owned(),

@@ -29,6 +29,8 @@ pub(super) struct ServerRequest {
     pub(super) requested: Requested,
     /// Whether the files with `requested` have changed since the start.
     pub(super) requested_may_differ: bool,
+    /// Whether `requested` are the server's defaults, because no files were seen.
+    pub(super) requested_is_assumed: bool,
     pub(super) segment: Option<Segment>,
     pub(super) pool_state: PoolState,
     pub(super) has_other_pools: bool,
@@ -60,6 +62,7 @@ impl ServerRequest {
         let mut request = Self {
             requested,
             requested_may_differ: false,
+            requested_is_assumed: false,
             pool_state,
             has_other_pools: of_server.has_other_pools(size),
             segment,
@@ -91,6 +94,7 @@ impl ServerRequest {
     fn correct_start(&mut self, settings: &PostgreSqlSettings, has_changed: bool) {
         let has_configuration = has_configuration(settings);
         self.requested_may_differ = has_changed || !has_configuration;
+        self.requested_is_assumed = !has_configuration || !settings.can_see;
         let is_off = self.requested.huge_pages == HugePages::Off;
         let landing = self.current_start().landing();
         match landing {
@@ -238,9 +242,11 @@ impl Finder<'_> {
             configured: &settings.configured,
         });
         let pending = self.pending(request, settings, change, files.as_ref(), notes);
-        request.crash_recovery = files
-            .map(|files| files.crash_recovery(change.is_some()))
-            .unwrap_or_default();
+        request.crash_recovery = match files {
+            Some(files) => files.crash_recovery(change.is_some()),
+            None if has_configuration(settings) => CrashRecovery::Possible,
+            None => CrashRecovery::Unknown("its data directory could not be read".to_owned()),
+        };
         let missing = settings.configured.missing.clone();
         // With unchanged files a restart compares the same settings.
         request.pending = match (&request.crash_recovery, missing) {

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use hugepage_facts::Owner;
 use hugepage_kernel::host::accounts::{self, Account};
-use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::{namespace, program};
 use hugepage_kernel::{Root, RootFiles};
 
@@ -35,11 +34,9 @@ pub(super) struct ServiceAccounts<'a> {
 }
 
 impl<'a> ServiceAccounts<'a> {
-    /// Those of the host, and `more`, which are names and uids. What can't be read is a note.
-    pub(super) fn read(root: &'a Root, more: &[String], notes: &mut Notes) -> Self {
-        let file = notes
-            .keep(listed_service_accounts(root))
-            .unwrap_or_default();
+    /// Those of the host, and `more`, which are names and uids.
+    pub(super) fn read(root: &'a Root, more: &[String]) -> Self {
+        let file = listed_service_accounts(root).unwrap_or_default();
         let usual = USUAL.iter().map(|&name| name.to_owned());
         Self {
             root,
@@ -200,9 +197,7 @@ mod tests {
 
     fn why_not(root: &Root, more: &[&str]) -> Option<String> {
         let more: Vec<_> = more.iter().map(|&name| name.to_owned()).collect();
-        let mut notes = Notes::default();
-        let accounts = ServiceAccounts::read(root, &more, &mut notes);
-        assert!(notes.into_vec().is_empty());
+        let accounts = ServiceAccounts::read(root, &more);
         accounts.why_not(7, Credentials::read(root, 7).as_ref())
     }
 

@@ -19,6 +19,7 @@ use crate::data_directory;
 use crate::identify::owns_its_directory;
 use crate::next_start::{AskStart, StartFiles, StartProgram};
 use crate::postgresql_settings::{requested_by_settings, without_others};
+use crate::reading::add_failures;
 use crate::remembered::{POSTGRESQL_DATA, by_worker, told_servers};
 use crate::stopped_needs::{asks_for_pages, is_cluster_of_host, unclear};
 use crate::stopped_readers::by_owners;
@@ -81,6 +82,7 @@ pub fn find_stopped(
         notes: notes.into_vec(),
         unread,
     };
+    add_failures(&mut snapshot.host.unread);
 }
 
 /// Where clusters may be.
@@ -180,19 +182,22 @@ impl Clusters<'_> {
             let is_one = is_named || is_missing || cluster.is_configured;
             return Some(is_one.then(|| cluster.facts(ClusterFound::Unread(why.to_owned()))));
         }
-        let config = files.owners(&cluster.config.to_string_lossy());
+        let config = if_there(files.owners(&cluster.config.to_string_lossy()));
         let owner = version.as_ref().ok().copied();
-        let is_foreign = config.is_ok_and(|config| config.iter().any(|uid| Some(*uid) != owner));
-        let found = match (is_mine(owner), version) {
-            (Claim::OfAnother, _) => return None,
-            (Claim::OfNobody, _) => of_nobody(is_named),
-            (Claim::Mine, Ok(_)) if is_foreign => ClusterFound::Unread(
-                "its configuration is neither root's nor its directory's owner's".to_owned(),
-            ),
-            (Claim::Mine, Ok(_)) => self.read(cluster, notes),
-            (Claim::Mine, Err(error)) => ClusterFound::Unread(format!(
+        let is_owner = |uid: &u32| Some(*uid) == owner;
+        let found = match (is_mine(owner), version, config) {
+            (Claim::OfAnother, ..) => return None,
+            (Claim::OfNobody, ..) => of_nobody(is_named),
+            (Claim::Mine, Err(error), _) => ClusterFound::Unread(format!(
                 "whether it is a data directory is unknown: {error}"
             )),
+            (Claim::Mine, Ok(_), Err(error)) => ClusterFound::Unread(error.to_string()),
+            (Claim::Mine, Ok(_), Ok(config)) if config.iter().flatten().all(is_owner) => {
+                self.read(cluster, notes)
+            }
+            (Claim::Mine, Ok(_), Ok(_)) => ClusterFound::Unread(
+                "its configuration is neither root's nor its directory's owner's".to_owned(),
+            ),
         };
         Some(Some(cluster.facts(found)))
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hugepage_facts::{Owner, ServerFacts, StoppedFacts, Unread};
+use hugepage_kernel::source::failures;
 use hugepage_kernel::{Notes, Root};
 use hugepage_oracle::readers::oratab;
 use hugepage_oracle::stopped::{self, Claim, ClaimOf};
@@ -27,11 +28,17 @@ pub(super) fn stopped_oracle(
     let running: Vec<_> = ids
         .filter_map(|id| Some((&*id.name, id.place.uid, id.oracle()?)))
         .collect();
-    let entries = || oratab::read(root, &mut Notes::default()).into_iter();
-    let homes = || entries().map(|entry| entry.home).collect::<BTreeSet<_>>();
-    let homes =
-        || Vec::from_iter(readers::read_as(&owner::nobody(root), homes).unwrap_or_default());
-
+    let listed = readers::read_as(&owner::nobody(root), || {
+        let mut notes = Notes::default();
+        let entries = oratab::read(root, &mut notes).into_iter();
+        let homes: BTreeSet<_> = entries.map(|entry| entry.home).collect();
+        (homes, notes.into_vec())
+    });
+    let (homes, unclear) = listed.unwrap_or_else(|why| (BTreeSet::new(), vec![why.to_string()]));
+    if homes.is_empty() && unclear.is_empty() {
+        return Vec::new();
+    }
+    let homes = || homes.iter().cloned().collect();
     // Nobody comes last, and what was found before counts.
     let found = by_owners(owners, homes, unread, notes, |home, is_mine, notes| {
         stopped::stopped(root, &running, home, is_mine, notes)
@@ -63,8 +70,9 @@ pub(super) fn by_owners<T: Serialize + DeserializeOwned>(
             _ => Claim::OfAnother,
         };
         let found = find(place, &is_mine, &mut notes);
-        (found, notes.into_vec())
+        (found, notes.into_vec(), failures::has_failed())
     };
+    let mut of_answers = owners.to_vec();
     let mut answers = readers::read_each(owners, |number| read(number, None));
     let places = if answers.iter().any(Result::is_err) {
         places()
@@ -83,13 +91,18 @@ pub(super) fn by_owners<T: Serialize + DeserializeOwned>(
         answers = readers::read_each(&asked, |number| {
             read(number / places.len(), Some(&asked[number].place))
         });
+        of_answers = asked;
     }
-    let known = answers
-        .into_iter()
-        .filter_map(|answer| answer.map_err(|why| why.add_to(unread)).ok());
-    let found = known.flat_map(|(some, noted)| {
-        notes.extend(noted);
-        some
-    });
-    found.collect()
+    let mut all = Vec::new();
+    for (owner, answer) in of_answers.iter().zip(answers) {
+        match answer {
+            Ok((found, noted, has_failed)) => {
+                all.extend(found);
+                notes.extend(noted);
+                has_failed.then(|| owner::unread_in_part(owner).add_to(unread));
+            }
+            Err(why) => why.add_to(unread),
+        }
+    }
+    all
 }

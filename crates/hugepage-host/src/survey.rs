@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use hugepage_assess::model::PagesOfStrangers;
-use hugepage_facts::{HostFacts, Landing, Past, ServerIdentity, Snapshot, pools};
+use hugepage_facts::{HostFacts, Landing, Past, ServerIdentity, Snapshot, Unread, pools};
 use hugepage_kernel::{Notes, PageSize, Pages, Pool};
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::{PoolNeed, Sizing, StoppedDatabase};
 
 use crate::assess::Instance;
 use crate::pool_needs::{Comparison, sizing_of_host, stopped_needs};
+use crate::reading::add_failures;
 use crate::stopped_needs::stopped_clusters;
 
 /// A host with an assessment of each server that runs and counts.
@@ -41,6 +42,7 @@ pub fn recall(snapshot: &mut Snapshot, recall: &RecallPast<'_>) {
         server.past = recall(&server.id, &mut notes);
         server.notes_on_past = notes.into_vec();
     }
+    add_failures(&mut snapshot.host.unread);
 }
 
 /// The host as it is decided, each server beside the others. `reserve_percent`: the percentage of memory that it keeps for base pages.
@@ -53,6 +55,7 @@ pub fn decide(snapshot: &Snapshot, reserve_percent: u32) -> Survey {
     } = compared;
     let mut notes = Notes::default();
     notes.extend(&snapshot.host.notes);
+    notes.extend(snapshot.host.unread.iter().map(Unread::to_string));
     let unattached = strangers.values().flat_map(|of_pool| &of_pool.unattached);
     notes.extend(unattached.map(|segment| {
         format!("no process has attached shared memory segment {segment}, which seems to hold huge pages")

@@ -169,7 +169,9 @@ fn is_system(uid: u32) -> bool {
     let root = Root::live();
     let of_people = accounts::first_uid_of_people(&root).unwrap_or(1);
     let named = accounts::accounts(&root).unwrap_or_default();
-    let listed = listed_service_accounts(&root).unwrap_or_default();
+    let Ok(listed) = listed_service_accounts(&root) else {
+        return false;
+    };
     let is_listed = |who: &str| listed.iter().any(|name| name == who);
     let is_of_servers = |name: &str| is_usual_service_account(name) || is_listed(name);
     let mut named = named.iter().filter(|account| account.uid == uid).peekable();

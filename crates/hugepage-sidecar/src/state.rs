@@ -91,17 +91,13 @@ pub fn prune(directory: &Path, of_running: &BTreeSet<PathBuf>) {
 
 /// Identity that the records of an instance on `machine` speak of. An Oracle instance keeps it in another ORACLE_HOME.
 pub fn instance_identity(instance: &ServerIdentity, machine: String) -> InstanceIdentity {
-    let major = instance
-        .version
-        .as_deref()
-        .and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     let named = |own: Option<&String>| own.unwrap_or(&instance.name).clone();
     let server = instance.postgresql();
     InstanceIdentity {
         machine,
         directory: named(server.and_then(|server| server.directory.as_ref())),
         system_identifier: named(server.and_then(|server| server.system_identifier.as_ref())),
-        server_version_num: major.unwrap_or(0).saturating_mul(10_000),
+        server_version_num: instance.major().unwrap_or(0).saturating_mul(10_000),
     }
 }
 

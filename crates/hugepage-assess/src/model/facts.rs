@@ -38,6 +38,8 @@ pub struct Facts {
     pub crash_recovery: CrashRecovery,
     /// Whether `requested` is from files that have changed since the start, so that the server may have been started with others.
     pub requested_may_differ: bool,
+    /// Whether nobody knows `requested`, and the server's defaults stand for it.
+    pub requested_is_assumed: bool,
     /// Whether pools of other page sizes have pages, or may get some.
     pub has_other_pools: bool,
     /// Who sets its limit on locked memory: the setting of a unit or of a container; `None` for a session, or if unknown.
@@ -72,6 +74,7 @@ impl Facts {
             past: Past::default(),
             crash_recovery: CrashRecovery::default(),
             requested_may_differ: false,
+            requested_is_assumed: false,
             has_other_pools: false,
             memlock_setting: None,
             largest_holder: None,

@@ -20,8 +20,9 @@ fn of_instance(instance: &InstanceMetrics, of: &mut Families) {
     let limit = limits.and_then(|limits| limits.tightest());
     let found = |name: &&'static str| ([("finding", *name)], status.severity_of(name) as u8);
     let size = facts.pool_state.huge_page_size.map(page_size);
+    let setting = (!facts.requested_is_assumed).then(|| facts.requested.huge_pages.to_string());
     let settings = [
-        ("huge_pages", facts.requested.huge_pages.to_string()),
+        ("huge_pages", setting.unwrap_or_default()),
         ("huge_page_size", size.unwrap_or_default()),
     ];
     let own = row_of! { METRICS_INSTANCE, StatusRow;

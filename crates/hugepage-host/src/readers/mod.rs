@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hugepage_facts::{Owner, Unread};
+use hugepage_kernel::source::failures;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde::Serialize;
@@ -94,13 +95,17 @@ pub fn time_for_one(most: Duration) -> Duration {
     left.map_or(most, |left| most.min(left / 2))
 }
 
-/// What `work` returns as `owner`.
+/// What `work` returns as `owner`, if it could read what is there.
 #[track_caller]
 pub fn read_as<T: Serialize + DeserializeOwned>(
     owner: &Owner,
     work: impl Fn() -> T,
 ) -> Result<T, Unread> {
-    one(owner, Role::Reader, work)
+    let complete = || {
+        let found = work();
+        (!failures::has_failed()).then_some(found)
+    };
+    one(owner, Role::Reader, complete)?.ok_or_else(|| owner::unread_in_part(owner))
 }
 
 /// What `work`, which runs a program, returns as `owner`.

@@ -122,3 +122,8 @@ pub(crate) fn unread(owner: &Owner, pid: Option<Pid>, why: impl Into<String>) ->
         why: why.into(),
     }
 }
+
+/// What `owner`'s reader did read, and could not all.
+pub(crate) fn unread_in_part(owner: &Owner) -> Unread {
+    unread(owner, None, "access to some was denied or failed")
+}

@@ -114,7 +114,7 @@ const CASES: &[Case] = &[
         pages: [Some(5150), Some(5150), Some(5150), Some(8026)],
         message: "Page tables take 4890 MB, which is 24% of this host's memory.",
         hint: Some(alone!("Run \"sysctl -w vm.nr_hugepages=5150", " and restart the server.")),
-        notes: &["could not open \"/sys/kernel/mm/hugepages/hugepages-2048kB\": No such file or directory"],
+        notes: &["could not open \"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages\": No such file or directory"],
     },
     Case {
         host: "no-hugetlb", huge_pages: HugePages::Try, huge_page_size: None,
@@ -142,7 +142,7 @@ const CASES: &[Case] = &[
         hint: None,
         notes: &[
             "could not understand \"/proc/self/mountinfo\": no cgroup file system with the hugetlb controller is mounted",
-            "could not open \"/sys/kernel/mm/hugepages/hugepages-2048kB\": No such file or directory",
+            "could not open \"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages\": No such file or directory",
         ],
     },
     Case {

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::SystemTime;
 
+use hugepage_assess::StatusRow;
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
 use hugepage_assess::model::{HugePages, RESIZABLE};
@@ -515,6 +516,39 @@ fn host_facts_under_lxcfs() {
 }
 
 /// Whether the server runs with io_uring is seen by its rings: what a start gets is unknown with them, whatever the files say.
+/// What is there and can't be read is neither absent nor a default.
+#[test]
+fn errors_are_no_defaults() {
+    let server = |unseen: &str| {
+        let host = Host::with_server("-D\0/data\0");
+        host.write("data/postgresql.conf", "huge_pages = on\n");
+        if !unseen.is_empty() {
+            let path = host.0.path().join(unseen);
+            let _ = fs::remove_file(&path);
+            symlink(format!("/{unseen}"), path).unwrap();
+        }
+        host.server()
+    };
+    let known = server("").status;
+    let row = StatusRow::new(&known);
+    assert_eq!(row.huge_pages, Some("on"));
+    assert_ne!(known.crash.outlook, Outlook::Unknown);
+    for unseen in [
+        "data/PG_VERSION",
+        "data/postgresql.conf",
+        "data/postgresql.auto.conf",
+        "data/standby.signal",
+        "data/recovery.signal",
+    ] {
+        let Instance { status, notes, .. } = server(unseen);
+        assert_eq!(status.forecast.outlook, Outlook::Unknown, "{unseen}");
+        assert!(!notes.is_empty(), "{unseen}");
+        if unseen.ends_with("conf") {
+            assert_eq!(StatusRow::new(&status).huge_pages, None, "{unseen}");
+        }
+    }
+}
+
 #[test]
 fn rings_of_a_postmaster() {
     let host = Host::with_server("-D\0/data\0");

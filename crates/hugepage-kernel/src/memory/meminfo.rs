@@ -3,6 +3,7 @@
 use crate::fields::{fields, first_number};
 use crate::host::mounts;
 use crate::memory::sysctl;
+use crate::source::failures::noted;
 use crate::{Bytes, PageSize, Pages, ReadError, Root};
 use serde::{Deserialize, Serialize};
 
@@ -184,6 +185,7 @@ pub fn is_of_lxcfs(root: &Root) -> bool {
     if root.is_live() {
         // mountinfo would cost more than all of this file.
         return rustix::fs::statfs(PATH)
+            .map_err(noted)
             .is_ok_and(|found| u64::try_from(found.f_type) == Ok(FUSE_SUPER_MAGIC));
     }
     mounts::seen_at(root, PATH).is_some_and(|mount| mount.kind == "fuse.lxcfs")

@@ -186,8 +186,8 @@ pub fn node_pools(root: &Root, page_size: PageSize) -> Result<Vec<NodePool>, Rea
 }
 
 fn read(root: &Root, directory: &str, page_size: PageSize) -> Result<Pool, ReadError> {
-    let directory = root.directory(&format!("{directory}/{}", page_size.sysfs_name()))?;
-    let count = |file: &str| directory.read_number(file).map(Pages);
+    let directory = format!("{directory}/{}", page_size.sysfs_name());
+    let count = |file: &str| root.read_number(&format!("{directory}/{file}")).map(Pages);
     Ok(Pool {
         page_size,
         nr: count("nr_hugepages")?,

@@ -7,7 +7,6 @@ use memchr::memrchr;
 use crate::fields::{fields, first_number};
 use crate::host::mounts::{self, Mount};
 use crate::source::root::{UPTIME, if_there};
-use crate::source::short_file::Directory;
 use crate::{Bytes, ReadError, Root};
 
 /// The unit of times in /proc (`USER_HZ`), independent of the kernel's own clock.
@@ -94,50 +93,23 @@ pub fn stat(root: &Root, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
 
 /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
-    let path = format!("/proc/{pid}/status");
-    unless_gone(root.read_short(&path, |text| ProcessStatus::parse(text)))
+    read(root, pid, "status", |text| ProcessStatus::parse(text))
 }
 
-/// /proc, open for a pass over many processes: the files of each are looked up from here.
-#[derive(Debug)]
-pub struct Processes<'a> {
-    root: &'a Root,
-    /// The open directory; `None` if it can't be opened.
-    directory: Option<Directory<'a>>,
+/// Gives `take` the text of a short file of `pid`, such as `cmdline`, where a zero byte is behind each argument; `Ok(None)` if the process
+/// is gone.
+pub fn read<T>(
+    root: &Root,
+    pid: i32,
+    file: &str,
+    take: impl FnOnce(&str) -> T,
+) -> Result<Option<T>, ReadError> {
+    unless_gone(root.read_short(&format!("/proc/{pid}/{file}"), take))
 }
 
-impl<'a> Processes<'a> {
-    /// Opens the /proc of `root`.
-    pub fn open(root: &'a Root) -> Self {
-        Self {
-            root,
-            directory: root.directory("/proc").ok(),
-        }
-    }
-
-    /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
-    pub fn status(&self, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
-        self.read(pid, "status", |text| ProcessStatus::parse(text))
-    }
-
-    /// Gives `take` the text of a short file of `pid`, such as `cmdline`, where a zero byte is behind each argument; `Ok(None)` if the
-    /// process is gone.
-    pub fn read<T>(
-        &self,
-        pid: i32,
-        file: &str,
-        take: impl FnOnce(&str) -> T,
-    ) -> Result<Option<T>, ReadError> {
-        unless_gone(match &self.directory {
-            Some(directory) => directory.read_short(&format!("{pid}/{file}"), take),
-            None => self.root.read_short(&format!("/proc/{pid}/{file}"), take),
-        })
-    }
-
-    /// The threads of `pid`, ascending; none if it is gone.
-    pub fn threads(&self, pid: i32) -> Vec<i32> {
-        numbers(self.root, &format!("/proc/{pid}/task")).unwrap_or_default()
-    }
+/// The threads of `pid`, ascending; none if it is gone.
+pub fn threads(root: &Root, pid: i32) -> Vec<i32> {
+    numbers(root, &format!("/proc/{pid}/task")).unwrap_or_default()
 }
 
 /// The command line of `pid`, which a server process uses as its title; empty for a process that is ending.
@@ -181,9 +153,15 @@ pub fn hides_others(root: &Root) -> bool {
     mounts::seen_at(root, "/proc").is_some_and(is_set) && root.read("/proc/1/status").is_err()
 }
 
-/// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if the process does not exist or is ending.
+/// The target of a link of `pid`, such as `exe` or `cwd`; `Ok(None)` if the process does not exist or is ending, and where a tree has a
+/// directory in its place.
 pub fn link(root: &Root, pid: i32, name: &str) -> Result<Option<String>, ReadError> {
-    unless_gone(root.read_link(&format!("/proc/{pid}/{name}")))
+    match root.read_link(&format!("/proc/{pid}/{name}")) {
+        Err(ReadError::Io { source, .. }) if source.raw_os_error() == Some(libc::EINVAL) => {
+            Ok(None)
+        }
+        target => unless_gone(target),
+    }
 }
 
 /// When this machine was booted, by its clock now, to a hundredth of a second; of a tree by the clock of its host. The
@@ -222,14 +200,13 @@ pub fn has_rings(root: &Root, pid: i32) -> Result<bool, ReadError> {
 /// The children of `pid` (`children`, since 3.5 if configured). One that ends meanwhile may hide another: compare other sources.
 pub fn children(root: &Root, pid: i32) -> Result<Vec<i32>, ReadError> {
     let path = format!("/proc/{pid}/task/{pid}/children");
-    root.read_short(&path, |text| {
-        text.split_ascii_whitespace()
-            .map(|word| {
-                word.parse()
-                    .map_err(|_| root.content(&path, format!("\"{word}\" is not a process")))
-            })
-            .collect()
-    })?
+    let pid = |word: &str| {
+        let none = |_| root.content(&path, format!("\"{word}\" is not a process"));
+        word.parse().map_err(none)
+    };
+    // A record for each.
+    let text = root.read(&path)?;
+    text.split_ascii_whitespace().map(pid).collect()
 }
 
 /// The process that /proc/self shows. Another number than that of getpid(2) means that /proc shows another PID namespace.
@@ -320,12 +297,7 @@ mod tests {
         let root = Root::live();
         let pid = i32::try_from(child.id()).unwrap();
         // The kernel gives it to the process a moment after the memory that spawn waits for.
-        let text = || {
-            Processes::open(&root)
-                .read(pid, "cmdline", str::to_owned)
-                .unwrap()
-                .unwrap()
-        };
+        let text = || read(&root, pid, "cmdline", str::to_owned).unwrap().unwrap();
         let found = std::iter::repeat_with(text)
             .find(|text| text.starts_with("/bin/sh"))
             .unwrap();
@@ -336,10 +308,31 @@ mod tests {
             "{} bytes",
             found.len()
         );
-        assert_eq!(
-            Processes::open(&root).read(pid, "cmdline", |_| ()).unwrap(),
-            None
-        );
+        assert_eq!(read(&root, pid, "cmdline", |_| ()).unwrap(), None);
+    }
+
+    /// The kernel gives as many as fit into a page, and then the others.
+    #[test]
+    fn many_children() {
+        use std::io::BufRead;
+        let mut shell = std::process::Command::new("/bin/sh")
+            .args(["-c", "for i in $(seq 1100); do sleep 60 & done; echo; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = shell.stdout.take().unwrap();
+        std::io::BufReader::new(output)
+            .read_line(&mut line)
+            .unwrap();
+        let found = children(&Root::live(), shell.id().cast_signed()).unwrap();
+        for pid in &found {
+            let pid = rustix::process::Pid::from_raw(*pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert_eq!(found.len(), 1100);
     }
 
     #[test]

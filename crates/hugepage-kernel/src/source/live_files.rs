@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
 use super::door;
@@ -28,12 +28,6 @@ fn opened(path: &str, flags: OFlags) -> io::Result<OwnedFd> {
     openat(CWD, path, flags, Mode::empty())
         .or_else(|error| door::open(path, flags, error))
         .map_err(noted)
-}
-
-/// Opens the file `name` of an open directory for reading.
-pub(crate) fn open_in(directory: impl AsFd, name: &str) -> io::Result<File> {
-    let file = openat(directory, name, PLAIN_READ, Mode::empty()).map_err(noted)?;
-    Ok(file.into())
 }
 
 /// Opens the directory `path`, for its files to be opened in it.

@@ -76,7 +76,8 @@ impl Root {
         self.is_live()
             || self
                 .find("/proc", true)
-                .is_ok_and(|found| found.is_of_kernel())
+                .and_then(|found| found.is_of_kernel())
+                .unwrap_or(false)
     }
 
     /// The time now; of a tree the time at which the kernel wrote its /proc/uptime.
@@ -100,7 +101,10 @@ impl Root {
             () if !found.metadata.is_file() => Some("it is not a regular file"),
             () if self.is_tree() => self.of_another(&found).map_err(failed)?,
             // A container has the kernel's files too, and may have laid a link to them.
-            () => found.is_of_kernel().then_some("it is the kernel's"),
+            () => {
+                let is_of_kernel = found.is_of_kernel().map_err(failed)?;
+                is_of_kernel.then_some("it is the kernel's")
+            }
         };
         match why {
             Some(why) => Err(self.refuses(path, why)),

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 
 use crate::Root;
+use crate::source::failures::noted;
 
 /// The directory of what root tells this program.
 const TOLD: &str = "/etc/hugepage-sidecar";
@@ -83,7 +84,7 @@ impl<'a> RootFiles<'a> {
             let read = found
                 .open()
                 .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
-            read.map_err(|error| format!("{path} can't be read: {error}"))?;
+            read.map_err(|error| format!("{path} can't be read: {}", noted(error)))?;
             return Ok(Some(RootEntry::Text(
                 String::from_utf8_lossy(&bytes).into_owned(),
             )));

@@ -1,12 +1,11 @@
-//! Short files that the kernel writes in one go, as meminfo: one system call reads all of one.
+//! Short files that the kernel writes in one go, as meminfo: one system call reads all of one. Of a file with a record for each thing it
+//! may give as many records as fit, and the others later: such a file is none of these.
 
 use std::fs::File;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use crate::source::live_files;
 use crate::source::root::BUFFER_BYTES;
 use crate::{ReadError, Root};
 
@@ -19,18 +18,6 @@ impl Root {
     /// The one number that `path` holds.
     pub fn read_number(&self, path: &str) -> Result<u64, ReadError> {
         self.read_short(path, |text| self.number(path, text))?
-    }
-
-    /// Opens the directory `path` for several of its files, so that the kernel looks for their place only once.
-    pub fn directory(&self, path: &str) -> Result<Directory<'_>, ReadError> {
-        match live_files::directory(&self.path(path)) {
-            Ok(descriptor) => Ok(Directory {
-                root: self,
-                path: path.to_owned(),
-                descriptor,
-            }),
-            Err(error) => Err(self.error("open", path, error)),
-        }
     }
 
     /// Reads a short file. One that is longer is opened again.
@@ -59,35 +46,6 @@ impl Root {
         let text = text.trim();
         text.parse()
             .map_err(|_| self.content(path, format!("\"{text}\" is not a number")))
-    }
-}
-
-/// A directory that is open, so that its files are near.
-#[derive(Debug)]
-pub struct Directory<'a> {
-    root: &'a Root,
-    path: String,
-    descriptor: OwnedFd,
-}
-
-impl Directory<'_> {
-    /// The one number that its file `name` holds.
-    pub fn read_number(&self, name: &str) -> Result<u64, ReadError> {
-        let path = format!("{}/{name}", self.path);
-        self.read_short(name, |text| self.root.number(&path, text))?
-    }
-
-    /// Gives `take` the text of its short file `name`: opened by the root where a path is followed step by step.
-    pub fn read_short<T>(&self, name: &str, take: impl FnOnce(&str) -> T) -> Result<T, ReadError> {
-        let path = format!("{}/{name}", self.path);
-        let near = self
-            .root
-            .is_live()
-            .then(|| live_files::open_in(&self.descriptor, name).ok());
-        match near.flatten() {
-            Some(file) => self.root.take_text(&path, &file, take),
-            None => self.root.read_short(&path, take),
-        }
     }
 }
 

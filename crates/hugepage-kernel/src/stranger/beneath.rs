@@ -108,7 +108,7 @@ impl BeneathFile {
     }
 
     fn of(descriptor: File) -> io::Result<Self> {
-        let metadata = descriptor.metadata()?;
+        let metadata = descriptor.metadata().map_err(noted)?;
         let part = |number: i64| u64::try_from(number).unwrap_or(0);
         let since = Duration::from_secs(part(metadata.ctime()))
             + Duration::from_nanos(part(metadata.ctime_nsec()));
@@ -126,7 +126,7 @@ impl BeneathFile {
     /// Nothing waits: neither for the other end of a pipe nor for the end of a lease (fcntl(2)).
     pub fn open(&self) -> io::Result<File> {
         let file = live_files::open(&of_descriptor(&self.descriptor))?;
-        let metadata = file.metadata()?;
+        let metadata = file.metadata().map_err(noted)?;
         match (metadata.dev(), metadata.ino()) == (self.metadata.dev(), self.metadata.ino()) {
             true => Ok(file),
             // What is mounted on /proc is not the kernel's.
@@ -136,20 +136,21 @@ impl BeneathFile {
 
     /// Its path on this host, without links.
     pub fn path(&self) -> io::Result<PathBuf> {
-        fs::read_link(of_descriptor(&self.descriptor))
+        fs::read_link(of_descriptor(&self.descriptor)).map_err(noted)
     }
 
     /// The text of a symbolic link that was not followed.
     pub fn target(&self) -> io::Result<Vec<u8>> {
         if self.metadata.is_symlink() {
-            Ok(readlinkat(&self.descriptor, c"", Vec::new())?.into_bytes())
+            let target = readlinkat(&self.descriptor, c"", Vec::new());
+            Ok(target.map_err(noted)?.into_bytes())
         } else {
             Err(Errno::INVAL.into())
         }
     }
 
     /// Whether the kernel makes the file up when it is read, as those of /proc: reading some of them has effects.
-    pub fn is_of_kernel(&self) -> bool {
+    pub fn is_of_kernel(&self) -> io::Result<bool> {
         /// PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC (magic.h).
         const KERNEL: [u64; 6] = [
             0x9fa0,
@@ -159,11 +160,8 @@ impl BeneathFile {
             0x6462_6720,
             0x7472_6163,
         ];
-        // What can't be told is not opened.
-        let kind = fstatfs(&self.descriptor)
-            .ok()
-            .and_then(|system| u64::try_from(system.f_type).ok());
-        kind.is_none_or(|kind| KERNEL.contains(&kind))
+        let system = fstatfs(&self.descriptor).map_err(noted)?;
+        Ok(u64::try_from(system.f_type).is_ok_and(|kind| KERNEL.contains(&kind)))
     }
 
     /// The names in it, if it is a directory, without `.` and `..`; bytes that are not UTF-8 are replaced.
@@ -175,7 +173,7 @@ impl BeneathFile {
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = openat(&self.descriptor, c".", flags, Mode::empty()).map_err(noted)?;
-        Ok(Dir::new(directory)?.filter_map(name))
+        Ok(Dir::new(directory).map_err(noted)?.filter_map(name))
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use crate::proc::namespace;
 use crate::stranger::beneath::BeneathFile;
-use crate::{ReadError, Root};
+use crate::{ReadError, Root, if_there};
 
 /// More names than any directory has that is listed here.
 const MAX_NAMES: usize = 10_000;
@@ -151,30 +151,26 @@ impl InstanceFiles {
     }
 
     /// The last change of what `path` names or of a link on the way to it, and what has changed: it, or if nothing is there the
-    /// nearest directory that is, from which it may have been removed. `None` if no time of a change can be seen. A copy of a host has
-    /// of its times only those of what is in files.
-    pub fn last_change(&self, path: &Path) -> Option<(SystemTime, PathBuf)> {
+    /// nearest directory that is, from which it may have been removed. `None` if nothing has a time. A copy of a host has of its times
+    /// only those of what is in files.
+    pub fn last_change(&self, path: &Path) -> Result<Option<(SystemTime, PathBuf)>, ReadError> {
         if !self.root.shows_processes() {
-            return Some((
-                self.root.modified(&path.to_string_lossy())?,
-                path.to_owned(),
-            ));
+            let modified = self.root.modified(&path.to_string_lossy());
+            return Ok(modified.map(|at| (at, path.to_owned())));
         }
         let mut place = path.to_owned();
         for _ in 0..MAX_STEPS_UP {
             let name = place.to_string_lossy().into_owned();
             match self.root.find(&name, true) {
-                Ok(found) => return Some((found.changed, place)),
+                Ok(found) => return Ok(Some((found.changed, place))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(_) => return None,
+                Err(error) => return Err(self.root.error("look at", &name, error)),
             }
-            let parent = place.parent()?;
-            place = match self.read_link(&name) {
-                Ok(target) => parent.join(target),
-                Err(_) => parent.to_owned(),
-            };
+            let Some(parent) = place.parent() else { break };
+            let target = if_there(self.read_link(&name))?;
+            place = target.map_or_else(|| parent.to_owned(), |target| parent.join(target));
         }
-        None
+        Ok(None)
     }
 
     /// `Ok(None)` for /dev/null, in whose place a file would be empty: it is not opened either.
@@ -184,7 +180,7 @@ impl InstanceFiles {
         if is_null(&found.metadata) {
             return Ok(None);
         }
-        if let Some(why) = self.refusal(&found) {
+        if let Some(why) = self.refusal(&found).map_err(failed)? {
             return Err(self.root.refuses(path, why));
         }
         #[cfg(test)]
@@ -193,15 +189,13 @@ impl InstanceFiles {
     }
 
     /// Why this is not to be opened; `None` if it is.
-    fn refusal(&self, found: &BeneathFile) -> Option<&'static str> {
+    fn refusal(&self, found: &BeneathFile) -> io::Result<Option<&'static str>> {
         if !found.metadata.is_file() {
-            Some("it is not a regular file")
-        } else if found.is_of_kernel() {
-            Some("it is the kernel's")
+            Ok(Some("it is not a regular file"))
+        } else if found.is_of_kernel()? {
+            Ok(Some("it is the kernel's"))
         } else {
-            self.root
-                .of_another(found)
-                .unwrap_or(Some("its tree can't be opened"))
+            self.root.of_another(found)
         }
     }
 

@@ -4,9 +4,9 @@
 //! ```text
 //! $ hugepage-sidecar watch --once
 //! <6>LOG:  orcl: the SGA landed in 4100 huge pages of 2 MB
-//! <6>DETAIL:  orcl: The SGA in huge pages: 8200 MB of 8200 MB (100%).
-//! <6>DETAIL:  orcl: Huge pages of 2 MB: 4100 needed, 0 missing, 0 available; the pool has 4100, of them 0 free, 0 reserved, 0 surplus.
-//! <6>DETAIL:  orcl: As configured: use_large_pages = TRUE.
+//! <6>DETAIL:  The SGA in huge pages: 8200 MB of 8200 MB (100%).
+//! <6>DETAIL:  Huge pages of 2 MB: 4100 needed, 0 missing, 0 available; the pool has 4100, of them 0 free, 0 reserved, 0 surplus.
+//! <6>DETAIL:  As configured: use_large_pages = TRUE.
 //! ```
 
 use std::collections::BTreeSet;
@@ -257,11 +257,8 @@ fn log_message(instance: &str, message: &LogMessage) {
     };
     let mut further = Vec::new();
     for (name, text) in [("DETAIL", &message.detail), ("HINT", &message.hint)] {
-        further.extend(
-            text.iter()
-                .flat_map(|text| text.lines())
-                .map(|line| format!("{name}:  {instance}: {line}")),
-        );
+        let lines = text.iter().flat_map(|text| text.lines());
+        further.extend(lines.map(|line| format!("{name}:  {line}")));
     }
     output::log(level, &format!("{instance}: {}", message.message), &further);
 }

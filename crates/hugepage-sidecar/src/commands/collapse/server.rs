@@ -10,7 +10,7 @@ use hugepage_kernel::fields::value;
 use hugepage_kernel::mapping::memory_policy::allowed_nodes;
 use hugepage_kernel::mapping::{maps, numa_maps};
 use hugepage_kernel::memory::{node, pool, thp};
-use hugepage_kernel::proc::process::{self, ProcessStatus, Processes};
+use hugepage_kernel::proc::process::{self, ProcessStatus};
 use hugepage_kernel::{Bytes, Mapping, Meminfo, Notes, ReadError, Root};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -47,7 +47,7 @@ pub fn read<'a>(
     let pid = instance.id.pid;
     let name = pid.to_string();
     let mapping = instance.memory.shared.iter().flatten().next().cloned();
-    let status = notes.keep(Processes::open(root).read(pid, "status", str::to_owned));
+    let status = notes.keep(process::read(root, pid, "status", str::to_owned));
     let status = status.flatten().unwrap_or_default();
     // All four have to be the same, as those of a postmaster are.
     let id = |name: &str| -> Option<u32> {
@@ -111,9 +111,8 @@ pub fn read<'a>(
 impl CollapsibleServer<'_> {
     /// The postmaster and its children, each with its status.
     pub fn processes(&self) -> Vec<(i32, ProcessStatus)> {
-        let all = Processes::open(self.root);
         let of_server = |pid: i32| {
-            let status = all.status(pid).ok()??;
+            let status = process::status(self.root, pid).ok()??;
             (pid == self.pid || status.parent == Some(self.pid)).then_some((pid, status))
         };
         let pids = process::pids(self.root).unwrap_or_default();
