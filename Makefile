@@ -28,7 +28,7 @@ BUILD_DIR ?= build/pg$(PG_MAJOR)$(patsubst %,-%,$(filter-out release,$(BUILD_PRO
 
 TARGET_DIR = $(or $(CARGO_TARGET_DIR),target)
 LIBRARY = $(BUILD_DIR)/$(EXTNAME).so
-LIBRARY_CRATES := $(addprefix crates/hugepage-,assess kernel server start)
+LIBRARY_CRATES := $(addprefix crates/hugepage-,assess facts kernel server start)
 MANIFESTS := Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml crates/*/build.rs crates/*/columns.txt)
 SOURCES := $(MANIFESTS) $(shell find src $(LIBRARY_CRATES:%=%/src) -name '*.rs' -o -name '*.toml')
 

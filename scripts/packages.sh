@@ -11,7 +11,7 @@ packages_for() {
             run) printf '%s\n' python3 python3-psycopg2 procps ;;
             test) printf '%s\n' python3-pytest openssl strace systemd runc crun python3-yaml ;;
             # What the scenarios of that marker need besides.
-            any-major) printf '%s\n' bc python3-venv python3-yaml python3-selenium python3-prometheus-client \
+            any-major) printf '%s\n' bc podman python3-venv python3-yaml python3-selenium python3-prometheus-client \
                 prometheus prometheus-alertmanager prometheus-postgres-exporter prometheus-sql-exporter prometheus-node-exporter
                 browser_packages ;;
             pictures) browser_packages ;;

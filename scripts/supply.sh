@@ -37,7 +37,7 @@ run_mutants() {
     local out=$CACHE/mutants
     find_tool cargo-mutants 27.1.0
     rm -rf "$out"
-    step "Tests of changed crates" mutated --package hugepage-assess --package hugepage-sizing --package hugepage-start --output "$out" \
+    step "Tests of changed crates" mutated --package hugepage-assess --package hugepage-facts --package hugepage-sizing --package hugepage-start --output "$out" \
         ${1:+--shard "$1"} -- --lib --tests
     "$PYTHON" scripts/mutants "$out/mutants.out"
 }

@@ -485,7 +485,7 @@ COMMENT ON TYPE hugepage_status_row IS 'a row of hugepage_status';
 REVOKE ALL ON hugepage_status FROM PUBLIC;
 GRANT SELECT ON hugepage_status TO pg_monitor;
 COMMENT ON VIEW hugepage_status IS 'whether shared memory landed in huge pages, why not, and what to set';
-COMMENT ON COLUMN hugepage_status.verdict IS 'severity of the gravest finding: ok, notice, warning or critical';
+COMMENT ON COLUMN hugepage_status.verdict IS 'severity of the most severe finding: ok, notice, warning or critical';
 COMMENT ON COLUMN hugepage_status.message IS 'the state, one sentence';
 COMMENT ON COLUMN hugepage_status.hint IS 'what to do, and whom its number counts; NULL if nothing';
 COMMENT ON COLUMN hugepage_status.shared_buffers_in_huge_pages IS 'whether the mapping with shared_buffers is in huge pages of the pool, not transparent ones';

@@ -4,11 +4,12 @@
 use std::path::PathBuf;
 
 use hugepage_assess::model::Demand;
+use hugepage_facts::StartAnswer;
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::next_boot::{BootLook, NextBoot, PoolAtBoot};
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::{PageSize, Pages, ROOT};
-use hugepage_start::{StartAnswer, TwoStarts};
+use hugepage_start::TwoStarts;
 use pgrx::pg_sys;
 
 use crate::fixed::{Few, SharedText};
@@ -117,7 +118,7 @@ impl SharedAnswer {
         Self {
             key,
             time: now(),
-            answer: answer.map_text(|text| SharedText::cut(&text)),
+            answer: TwoStarts::map_text(answer, |text| SharedText::cut(&text)),
             recovery: asked.recovery,
         }
     }
@@ -130,7 +131,7 @@ impl SharedAnswer {
     /// The answer.
     pub fn asked(&self) -> Asked {
         Asked {
-            answer: self.answer.map_text(|text| text.get()),
+            answer: TwoStarts::map_text(self.answer, |text| text.get()),
             recovery: self.recovery,
         }
     }

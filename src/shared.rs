@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use hugepage_assess::assessment::Threat;
-use hugepage_assess::model::TransparentPages;
+use hugepage_facts::TransparentPages;
 use hugepage_kernel::PageSize;
 use hugepage_kernel::next_boot::{BootLook, NextBoot, PoolAtBoot};
 use pgrx::lwlock::PgLwLock;

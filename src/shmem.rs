@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use hugepage_assess::advice::events::LogMessage;
 use hugepage_assess::history::Record;
-use hugepage_assess::model::Past;
+use hugepage_facts::Past;
 use pgrx::pg_sys;
 
 /// Allocations of shared memory; 0 if the library is not preloaded. Written by the hook, see startup.rs.

@@ -1,7 +1,7 @@
 //! The transparent huge pages of the main segment. The postmaster's page tables tell them, and the worker alone walks these, at each
 //! sample; sessions take what it has found.
 
-use hugepage_assess::model::TransparentPages;
+use hugepage_facts::TransparentPages;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::proc::process::{self, children};
 use hugepage_kernel::{Bytes, Mapping, Notes, ROOT, ReadError};

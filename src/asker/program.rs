@@ -11,12 +11,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use hugepage_assess::model::{Demand, HugePages, Product, Requested};
+use hugepage_facts::StartAnswer;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::postgresql::pg_control::RecoveryParameters;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{Bytes, InstanceFiles, PageSize, ROOT};
-use hugepage_start::{Ending, StartAnswer, StartQuestion, TwoStarts, not_checked};
+use hugepage_start::{Ending, StartQuestion, TwoStarts, not_checked};
 
 use super::stub::Stub;
 use super::{Overrides, child};
@@ -81,7 +82,7 @@ fn ask_once(options: &[String], overrides: Overrides, deadline: Instant) -> io::
         .collect();
     let rest = postmaster_opts::without(&arguments, is_left_out);
     let without = (!left_out.is_empty()).then_some((&left_out[..], || start(&rest).demand()));
-    let answer: StartAnswer<TwoStarts<Demand>> = with_options.demand().of_both(without);
+    let answer: StartAnswer<TwoStarts<Demand>> = TwoStarts::of_both(with_options.demand(), without);
     Ok(match recovery {
         Ok(recovery) => Asked { answer, recovery },
         // The size is refused for the same reason.

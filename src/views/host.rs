@@ -1,9 +1,10 @@
 //! The huge pages of this host: `hugepage_pools`, `hugepage_nodes` and `hugepage_host`.
 
 use hugepage_assess::columns::{self, fields};
-use hugepage_assess::pools::{self, PoolColumns};
+use hugepage_assess::pools::PoolColumns;
 use hugepage_assess::row_of;
 use hugepage_assess::status_row::HostOfServer;
+use hugepage_facts::pools;
 use hugepage_kernel::ROOT;
 use hugepage_server::kernel_facts;
 use hugepage_server::placement::placement;

@@ -1,6 +1,6 @@
 //! The memory of this server's processes: `hugepage_segments`, `hugepage_backends` and `hugepage_page_tables`.
 
-use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_assess::assessment::page_tables::{self, on_huge_pages};
 use hugepage_assess::{columns, row_of};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::{Bytes, PageSize, ROOT};
@@ -77,7 +77,7 @@ fn hugepage_page_tables(call: pg_sys::FunctionCallInfo) {
         let meminfo = notes.keep(Meminfo::read(&ROOT));
         let mapping = server::main_mapping(notes);
 
-        let sum = PageTables::sum(
+        let sum = page_tables::sum(
             processes
                 .iter()
                 .filter_map(|process| process.status.as_ref()),
@@ -85,7 +85,8 @@ fn hugepage_page_tables(call: pg_sys::FunctionCallInfo) {
         );
         let memory_total = meminfo.as_ref().and_then(|meminfo| meminfo.mem_total);
         let at_max = mapping.and_then(|mapping| {
-            sum.at(
+            page_tables::at(
+                &sum,
                 server::max_connections(),
                 mapping.size(),
                 mapping.page_size?,
@@ -102,7 +103,7 @@ fn hugepage_page_tables(call: pg_sys::FunctionCallInfo) {
             page_tables_host: meminfo.as_ref().and_then(|meminfo| meminfo.page_tables),
             memory_total: memory_total,
             share_of_memory: sum.total.zip(memory_total).map(share),
-            estimated_on_huge_pages: sum.on_huge_pages(),
+            estimated_on_huge_pages: on_huge_pages(&sum),
             saving: sum.of_shared_memory,
             estimated_at_max_connections: at_max,
         })

@@ -1,9 +1,8 @@
 //! What the core says of this server: `hugepage_status`, `hugepage_findings` and `hugepage_recommendations`.
 
 use hugepage_assess::advice::{self, recommendations};
-use hugepage_assess::assessment::Severity;
 use hugepage_assess::assessment::advisory::{Advisories, KernelFinding};
-use hugepage_assess::assessment::page_tables::PageTables;
+use hugepage_assess::assessment::{Severity, page_tables};
 use hugepage_assess::columns::{self, fields};
 use hugepage_assess::row_of;
 use hugepage_assess::status_row::{HostOfServer, StatusRow};
@@ -85,7 +84,7 @@ fn hugepage_recommendations(call: pg_sys::FunctionCallInfo) {
         let statuses = processes
             .iter()
             .filter_map(|process| process.status.as_ref());
-        let page_tables = PageTables::sum(statuses, PageSize::base());
+        let page_tables = page_tables::sum(statuses, PageSize::base());
         (1..)
             .zip(recommendations(&status, &page_tables))
             .map(|(priority, found)| {

@@ -30,6 +30,25 @@ GROUP = f"kubepods/burstable/pod{UID}"
 OTHER_GROUP = "kubepods/burstable/pod77e7f1c6-90f4-4d5e-8a4f-52b0d1c9d3aa"
 """Of the DaemonSet's pod."""
 
+SERVICE = "pg_hugepages-db.service"
+"""The group of a service that starts a container by Podman."""
+
+PODMAN = """
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "none"
+lock_type = "file"
+runtime = "{runtime}"
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
+netns = "none"
+pids_limit = 0
+seccomp_profile = "unconfined"
+[network]
+network_config_dir = "{directory}/networks"
+"""
+"""Podman's settings: nothing of it is outside of the directory of a test."""
+
 HIDDEN = {"dev", "proc", "run", "sys", "tmp", "lost+found"}
 """What of the host's root a container gets anew."""
 
@@ -114,36 +133,25 @@ class Pod:
         (kubelet / "etc-hosts").write_text(f"# Kubernetes-managed hosts file.\n127.0.0.1 localhost\n10.0.0.7 {POD}\n")
         terminated.touch()
         (account / "namespace").write_text(NAMESPACE)
-        shown = [bind(Path("/", entry.name)) for entry in os.scandir("/")
-                 if entry.is_dir(follow_symlinks=False) and entry.name not in HIDDEN | {"etc", "var"}]
-        for entry in os.scandir("/"):
-            if entry.is_symlink():
-                (root / entry.name).symlink_to(os.readlink(entry.path))
-        for name in ("passwd", "group", "ld.so.cache", "localtime", "ld.so.conf", "ld.so.conf.d", "alternatives", "nsswitch.conf"):
-            if Path("/etc", name).exists():
-                shown.append(bind(Path("/etc", name)))
         (root / "etc/hostname").write_text(f"{POD}\n")
         mounts = [
             {"destination": "/proc", "type": "proc", "source": "proc"},
             {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]},
             {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["mode=1777"]},
-            {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]},
-            {"destination": "/sys/fs/cgroup", "type": "cgroup", "source": "cgroup", "options": ["nosuid", "noexec", "nodev", "ro"]},
-            *shown,
+            *SYS,
+            *map(bind, of_image(root)),
             bind(kubelet / "etc-hosts", "/etc/hosts", "rw"),
             bind(terminated, "/dev/termination-log", "rw"),
             bind(account, "/run/secrets/kubernetes.io/serviceaccount"),
             *(bind(path, options="rw") for path in writable),
         ]
-        limits = [{"pageSize": f"{size // GB}GB" if size >= GB else f"{size // MB}MB", "limit": self.limit if size == 2 * MB else 0}
-                  for size in (pool.page_size for pool in pools()) if self.limit is not None]
         config = {
             "ociVersion": "1.0.2", "root": {"path": "rootfs"}, "hostname": POD, "mounts": mounts,
             "process": {"user": {"uid": owner.pw_uid, "gid": owner.pw_gid}, "args": [str(word) for word in command], "cwd": "/",
                         "env": ["PATH=/usr/bin:/bin", f"HOSTNAME={POD}", "KUBERNETES_SERVICE_HOST=10.96.0.1", "LC_ALL=C"],
                         "capabilities": {}, "noNewPrivileges": True},
             "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount", "cgroup")],
-                      "cgroupsPath": f"/{GROUP}/{self.name}", "resources": {"hugepageLimits": limits}},
+                      "cgroupsPath": f"/{GROUP}/{self.name}", "resources": {"hugepageLimits": limits(self.limit)}},
         }
         if self._first_user:
             # A pod with hostUsers: false.
@@ -158,14 +166,19 @@ class Pod:
     def run_beside(self, container: dict, program: Path, volumes: dict[str, Path]) -> subprocess.CompletedProcess[str]:
         """Run a container of a DaemonSet with hostPID as its manifest says, whose image is one static program; `volumes` by their names."""
         directory, context = self.directory / "beside", container["securityContext"]
+        shutil.rmtree(directory, ignore_errors=True)
         (directory / "rootfs/usr/bin").mkdir(parents=True)
         shutil.copy(program, directory / "rootfs/usr/bin")
-        for path in ("dev", "proc", "sys"):
+        for path in ("dev", "etc", "proc", "sys"):
             (directory / "rootfs" / path).mkdir()
+        hosts = directory / "var/lib/kubelet/pods/77/etc-hosts"
+        hosts.parent.mkdir(parents=True)
+        hosts.touch()
         capabilities = [f"CAP_{name}" for name in context["capabilities"]["add"]]
         mounts = [
             {"destination": "/proc", "type": "proc", "source": "proc"},
             {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]},
+            *SYS, bind(hosts, "/etc/hosts"),
             *(bind(volumes[mount["name"]], mount["mountPath"], "ro" if mount.get("readOnly") else "rw") for mount in container["volumeMounts"]),
         ]
         for mount in container["volumeMounts"]:
@@ -175,8 +188,9 @@ class Pod:
             "process": {"user": {"uid": context["runAsUser"], "gid": 0}, "args": [f"/usr/bin/{program.name}", *container["args"]], "cwd": "/",
                         "env": ["PATH=/usr/bin"], "noNewPrivileges": not context["allowPrivilegeEscalation"],
                         "capabilities": {kind: capabilities for kind in ("bounding", "effective", "permitted")}},
-            "linux": {"namespaces": [{"type": kind} for kind in ("ipc", "uts", "mount", "network", "cgroup")],
-                      "cgroupsPath": f"/{OTHER_GROUP}/beside", "resources": {}},
+            # Runtimes of Kubernetes make a cgroup namespace where there is version 2 alone.
+            "linux": {"namespaces": [{"type": kind} for kind in ("ipc", "uts", "mount", "network", *(["cgroup"] if self.version == 2 else []))],
+                      "cgroupsPath": f"/{OTHER_GROUP}/beside", "resources": {"hugepageLimits": limits(0)}},
         }
         (directory / "config.json").write_text(json.dumps(config))
         done = subprocess.run([*self._runtime, "run", "--bundle", str(directory), "beside"], capture_output=True, text=True, input="")
@@ -218,12 +232,66 @@ class Pod:
             self._delete()
             (cluster.data / "postmaster.pid").unlink(missing_ok=True)
 
+    @contextmanager
+    def by_podman(self, cluster: Cluster, *options: str) -> Iterator[int]:
+        """The server as process 1 of a container of Podman's on this node, in no pod, which a service started; its process."""
+        directory, group = self.directory / "podman", f"/sys/fs/cgroup/{SERVICE}"
+        for path in ("etc", "dev", "proc", "sys", "tmp", "run"):
+            (directory / "rootfs" / path).mkdir(parents=True)
+        (directory / "containers.conf").write_text(PODMAN.format(directory=directory, runtime=self.runtime.name))
+        owner = cluster.data.stat()
+        podman = [*self.node, "env", f"CONTAINERS_CONF={directory}/containers.conf", "podman", "--storage-driver", "vfs",
+                  *(f"--{option}={directory}/{option}" for option in ("root", "runroot", "tmpdir"))]
+        volumes = [f"--volume={path}:{path}:ro" for path in of_image(directory / "rootfs")]
+        mapped = [f"--{kind}map=0:{self._first_user}:65536" for kind in ("uid", "gid") if self._first_user]
+        command = [*podman, "run", "--name=db", f"--user={owner.st_uid}:{owner.st_gid}", *mapped, *options, *volumes,
+                   f"--volume={cluster.root}:{cluster.root}", "--rootfs", str(directory / "rootfs"),
+                   str(cluster.install.bindir / "postgres"), "-D", str(cluster.data)]
+        if self._first_user:
+            run("chown", "--recursive", f"{self._first_user + owner.st_uid}:{self._first_user + owner.st_gid}", cluster.root)
+        run(*self.node, "mkdir", "-p", group)
+        with open(cluster.log_file, "w") as log:
+            started = subprocess.Popen([*self.node, "sh", "-c", f'echo $$ >{group}/cgroup.procs; exec "$@"', "sh", *command],
+                                       stdout=log, stderr=log, stdin=subprocess.PIPE)
+        try:
+            until("the server to answer or to end", lambda: cluster.ready() or started.poll() is not None)
+            assert started.poll() is None, cluster.log()
+            yield int(run(*podman, "inspect", "--format", "{{.State.Pid}}", "db"))
+        finally:
+            run(*podman, "rm", "--force", "--time", "10", "db")
+            started.wait()
+            (cluster.data / "postmaster.pid").unlink(missing_ok=True)
+            names = [word for name in (SERVICE, "libpod_parent") for word in ("-o", "-path", f"*/{name}*")]
+            run(*self.node, "sh", "-c", 'find /sys/fs/cgroup -depth -type d "(" "$@" ")" -exec rmdir {} ";"', "sh", *names[1:])
+
     def postmaster(self) -> int:
         """The server's process, as the node has it."""
         return json.loads(run(*self._runtime, "state", self.name))["pid"]
 
     def _delete(self) -> None:
         subprocess.run([*self._runtime, "delete", "--force", self.name], capture_output=True)
+
+
+def of_image(root: Path) -> list[Path]:
+    """What the container in `root` has read-only of the host, as if it were of its image; links are made."""
+    shown = [Path("/", entry.name) for entry in os.scandir("/")
+             if entry.is_dir(follow_symlinks=False) and entry.name not in HIDDEN | {"etc", "var"}]
+    for entry in os.scandir("/"):
+        if entry.is_symlink():
+            (root / entry.name).symlink_to(os.readlink(entry.path))
+    names = ("passwd", "group", "ld.so.cache", "localtime", "ld.so.conf", "ld.so.conf.d", "alternatives", "nsswitch.conf")
+    return shown + [Path("/etc", name) for name in names if Path("/etc", name).exists()]
+
+
+SYS = [{"destination": path, "type": kind, "source": kind, "options": ["nosuid", "noexec", "nodev", "ro"]}
+       for path, kind in (("/sys", "sysfs"), ("/sys/fs/cgroup", "cgroup"))]
+"""What each container has of /sys."""
+
+
+def limits(bytes_of_2_mb: int | None) -> list[dict]:
+    """What a kubelet asks for: a limit of each page size of the node, 0 without one in the manifest."""
+    return [{"pageSize": f"{size // GB}GB" if size >= GB else f"{size // MB}MB", "limit": bytes_of_2_mb if size == 2 * MB else 0}
+            for size in (pool.page_size for pool in pools()) if bytes_of_2_mb is not None]
 
 
 def bind(source: Path, destination: str = "", options: str = "ro") -> dict:

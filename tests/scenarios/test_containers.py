@@ -1,13 +1,15 @@
 """Containers of a pod by real runtimes: what initdb and a start get, and what was said before by the extension and by the sidecar."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
 from harness import sidecar
-from harness.cluster import Cluster
+from harness.cluster import Cluster, Unsupported
 from harness.container import CONTAINER, NAMESPACE, POD, Pod, pod
 from harness.preloaded import PRELOADED, await_answer
 from harness.prometheus import MONITORING, samples
@@ -126,13 +128,69 @@ def test_a_user_namespace_changes_no_answer(new_cluster, pool, root, runtime):
     assert (seen["huge_pages"], seen["version"]) == ("on", str(server.install.major)), seen
 
 
+def daemonset(*args: str) -> dict:
+    """The container of the DaemonSet's manifest, with more arguments than it has there or with others."""
+    [_namespace, made] = yaml.safe_load_all((MONITORING / "kubernetes/daemonset.yaml").read_text())
+    [container] = made["spec"]["template"]["spec"]["containers"]
+    return container | {"args": [*args] if args[0] == "status" else [*container["args"], *args]}
+
+
+@pytest.mark.parametrize("lacks", [pytest.param(0, id="right"), pytest.param(1, id="one-page-short")])
+@pytest.mark.parametrize(("runtime", "version", "reserves"), KUBELETS)
+def test_the_daemonset_foretells_what_the_host_and_the_extension_do(new_cluster, pool, root, tmp_path, runtime, version, reserves, lacks):
+    """It is in a cgroup namespace of its own, and in a pod that may have no huge pages itself."""
+    server = new_cluster(**PRELOADED, huge_pages="try")
+    needed = server.pages_needed(PAGE)
+    pool(PAGE, needed + 10)
+    (tmp_path / "textfile").mkdir()
+    with pod(runtime, (needed - lacks) * PAGE, version, tmp_path, kubelet_reserves=reserves) as of_pod, of_pod.server(server) as comes:
+        assert comes, server.log()
+        create_extension(server)
+        landed = main_mapping(of_pod.postmaster()).landed_in
+        _, row, seen = asked(server, of_pod)
+        done = of_pod.run_beside(daemonset("status", "--root", "/host", "--format", "json"), sidecar.binary(),
+                                 {"host": Path("/"), "textfile": tmp_path / "textfile"})
+    said = json.loads(done.stdout)
+    [other] = [one for one in said["instances"] if one["name"] == str(server.data)]
+    different = {name: (seen[name], other[name]) for name in seen if seen[name] != other[name]}
+    assert not different, "\n".join(f"{name}: {pair}" for name, pair in different.items())
+    assert landed == "base" if lacks and of_pod.limits_reservations else "hugetlb"
+    for outlook in ("restart_outlook", "crash_outlook"):
+        assert other[outlook] == landed and row[outlook] in (landed, "unknown"), (outlook, other, row)
+    line = f"the limit hugepages-2Mi of the pod to at least {2 * needed}Mi in its manifest"
+    assert (line in (other["hint"] or "")) is bool(lacks), other
+    # Its own pod's limit is 0, and none of the node's.
+    assert {pool["cgroup_limit"] for pool in said["pools"]} == {None}, said["pools"]
+
+
+@pytest.mark.parametrize(("options", "first_user", "group", "counts"), [
+    pytest.param([], 0, "libpod_parent/libpod-", True, id="alone"),
+    pytest.param([], FIRST_USER, "libpod_parent/libpod-", True, id="users-of-its-own"),
+    # As Podman's units have it. Who may make groups below that of a service is not known, nor who those users are.
+    pytest.param(["--cgroups=split"], 0, "", True, id="of-a-unit"),
+    pytest.param(["--cgroups=split"], FIRST_USER, "", False, id="of-a-unit-with-users-of-its-own"),
+])
+def test_a_server_in_a_container_of_podman(new_cluster, pool, root, options, first_user, group, counts):
+    if not shutil.which("podman"):
+        raise Unsupported("no container of podman was tried: it is not installed")
+    server = new_cluster(huge_pages="on")
+    needed = server.pages_needed(PAGE)
+    pool(PAGE, needed)
+    (server.root / "pod").mkdir()
+    with pod("runc", None, 2, server.root / "pod", first_user) as of_pod, of_pod.by_podman(server, *options) as postmaster:
+        landed = main_mapping(postmaster).landed_in
+        [said, read] = [sidecar.run(command, *format, through=of_pod.node).json()
+                        for command, format in (("status", ["--format", "json"]), ("capture", []))]
+    assert landed == "hugetlb"
+    assert [one["landed_in"] for one in said["instances"] if one["pid"] == postmaster] == [landed] * counts, said
+    runtimes = [one["id"]["runtime"] for one in read["snapshot"]["servers"] if one["id"]["pid"] == postmaster]
+    assert [re.fullmatch(f"{group}[0-9a-f]{{64}}", runtime) is not None for runtime in runtimes] == [True] * counts, runtimes
+
+
 @pytest.mark.parametrize("first_user", [pytest.param(0, id="users-of-the-node"), pytest.param(FIRST_USER, id="users-of-its-own")])
 @pytest.mark.parametrize("runtime", ["runc", "crun"])
 def test_the_daemonset_sees_the_servers_of_pods(new_cluster, pool, root, tmp_path, runtime, first_user):
     """With its capabilities, mounts and user, and the image's one program, in a pod of its own: it sees no group above the pods'."""
-    [_namespace, made] = yaml.safe_load_all((MONITORING / "kubernetes/daemonset.yaml").read_text())
-    [container] = made["spec"]["template"]["spec"]["containers"]
-    container["args"].append("--once")
     server = new_cluster(huge_pages="on")
     needed = server.pages_needed(PAGE)
     pool(PAGE, needed)
@@ -140,7 +198,9 @@ def test_the_daemonset_sees_the_servers_of_pods(new_cluster, pool, root, tmp_pat
     (server.root / "pod").mkdir()
     with pod(runtime, needed * PAGE, 2, server.root / "pod", first_user) as of_pod, of_pod.server(server) as comes:
         assert comes, server.log()
-        done = of_pod.run_beside(container, sidecar.binary(), {"host": Path("/"), "textfile": tmp_path / "textfile"})
+        volumes = {"host": Path("/"), "textfile": tmp_path / "textfile"}
+        done = of_pod.run_beside(daemonset("--once"), sidecar.binary(), volumes)
+        text = of_pod.run_beside(daemonset("status", "--root", "/host"), sidecar.binary(), volumes).stdout
     written = samples((tmp_path / "textfile/hugepages.prom").read_text())
     landed = {dict(labels)["hugepage_landed_in"]: value for (name, labels), value in written.items()
               if name == "hugepage_landed_in" and ("name", f"{server.data} in {NAME}") in labels}
@@ -148,3 +208,5 @@ def test_the_daemonset_sees_the_servers_of_pods(new_cluster, pool, root, tmp_pat
     assert landed.get("unknown" if first_user else "hugetlb") == 1, (done, landed)
     [uninspected] = [value for (name, _), value in written.items() if name == "hugepage_uninspected_instances"]
     assert bool(uninspected) is bool(first_user), done
+    # It is root there. On the node that sees them.
+    assert ("could not be inspected: run this on the host as root" in " ".join(text.split())) is bool(first_user), text

@@ -250,7 +250,7 @@ def test_without_privilege(oracle, pool, told, tmp_path):
             "pages_held": None, "pages_missing": None, "by_page_size": [], "processes": 2, "memlock": 6 * MB,
             "page_tables_total": page_tables([instance.pmon, *instance.servers]),
             "oracle_home": None}.items() <= row.items()
-    assert any(f"/proc/{instance.pmon}/maps" in note and "run this as root" in note for note in row["notes"])
+    assert any(f"/proc/{instance.pmon}/maps" in note and "run this on the host as root" in note for note in row["notes"])
     row = told("BASE", user="nobody")
     assert (row["landed_in"], row["memlock"]) == ("unknown", memlock(base.pmon))
     agree(told("OPEN", user="nobody"), own, "base")

@@ -1,5 +1,6 @@
 //! The assessment of one server as a flat row, which SQL, JSON and the files for Oracle show in their own types.
 
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Meminfo, PageSize, Pages};
 
@@ -7,7 +8,7 @@ use crate::advice::message::ProductTerms;
 use crate::advice::{hint, message};
 use crate::assessment::{Outlook, Severity, Status};
 use crate::columns;
-use crate::model::{Cause, Landing, Segment};
+use crate::model::Segment;
 
 columns! {
     /// One server, with the columns that SQL, JSON and Oracle have. `None` is NULL.

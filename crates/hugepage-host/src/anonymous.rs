@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hugepage_facts::{Snapshot, escape};
 use serde_json::Value;
-
-use crate::escape;
-use crate::snapshot::Snapshot;
 
 /// The words that say nothing of whose host it is; with digits around them, too.
 const KNOWN: &str = "a accounts alert anon another app as asm at auto base be besteffort bin boot burstable bytes cgroup cmdline conf \
@@ -33,41 +31,39 @@ struct StableNames {
     secrets: BTreeSet<String>,
 }
 
-impl Snapshot {
-    /// What `capture --anonymous` prints. Numbers of users and processes stay as they are, and so do the names of programs.
-    pub fn anonymous(&self) -> serde_json::Result<Self> {
-        // Notes have them escaped.
-        let both = |name: &String| [name.clone(), escape::line(name).into_owned()];
-        let names = self.names().flat_map(both).collect::<Vec<_>>().join(" ");
-        let mut names = StableNames::hiding(&names);
-        let mut value = serde_json::to_value(self)?;
-        names.replace_in("", &mut value);
-        serde_json::from_value(value)
-    }
+/// What `capture --anonymous` prints. Numbers of users and processes stay as they are, and so do the names of programs.
+pub fn anonymous(snapshot: &Snapshot) -> serde_json::Result<Snapshot> {
+    // Notes have them escaped.
+    let both = |name: &String| [name.clone(), escape::line(name).into_owned()];
+    let names = names(snapshot).flat_map(both).collect::<Vec<_>>().join(" ");
+    let mut names = StableNames::hiding(&names);
+    let mut value = serde_json::to_value(snapshot)?;
+    names.replace_in("", &mut value);
+    serde_json::from_value(value)
+}
 
-    /// The names of hosts, users and instances that texts may have, and what identifies the machine.
-    fn names(&self) -> impl Iterator<Item = &String> {
-        let host = &self.host;
-        let look = &host.next_boot.look;
-        let ids = self.servers.iter().map(|server| &server.id);
-        let accounts = host.stopped.iter().filter_map(|one| one.account.as_ref());
-        [&look.boot_id, &look.machine_id]
-            .into_iter()
-            .chain(&host.host_name)
-            .chain(ids.clone().filter_map(|id| id.place.host_name.as_ref()))
-            .chain(host.others.names.values())
-            .chain(host.holders.iter().map(|holder| &holder.user))
-            .chain(host.strangers.first.iter().map(|one| &one.reason))
-            .chain(accounts.map(|account| &account.name))
-            .chain(ids.map(|id| &id.name))
-            .chain(host.stopped.iter().map(|one| &one.name))
-            .chain(
-                host.stopped_servers
-                    .remembered
-                    .iter()
-                    .map(|one| &one.key.name),
-            )
-    }
+/// The names of hosts, users and instances that texts may have, and what identifies the machine.
+fn names(snapshot: &Snapshot) -> impl Iterator<Item = &String> {
+    let host = &snapshot.host;
+    let look = &host.next_boot.look;
+    let ids = snapshot.servers.iter().map(|server| &server.id);
+    let accounts = host.stopped.iter().filter_map(|one| one.account.as_ref());
+    [&look.boot_id, &look.machine_id]
+        .into_iter()
+        .chain(&host.host_name)
+        .chain(ids.clone().filter_map(|id| id.place.host_name.as_ref()))
+        .chain(host.others.names.values())
+        .chain(host.holders.iter().map(|holder| &holder.user))
+        .chain(host.strangers.first.iter().map(|one| &one.reason))
+        .chain(accounts.map(|account| &account.name))
+        .chain(ids.map(|id| &id.name))
+        .chain(host.stopped.iter().map(|one| &one.name))
+        .chain(
+            host.stopped_servers
+                .remembered
+                .iter()
+                .map(|one| &one.key.name),
+        )
 }
 
 /// Whether a word may stay: one of [`KNOWN`], a number with its unit, or the name of a System V segment.

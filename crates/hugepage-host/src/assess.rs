@@ -3,13 +3,12 @@
 use hugepage_assess::StatusRow;
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{
-    Cause, CurrentStart, Demand, Facts, HugePages, Landing, Past, Pending, PoolState, Requested,
+    CurrentStart, Demand, Facts, HugePages, Pending, PoolState, Requested,
 };
+use hugepage_facts::{Cause, Landing, ObservedMemory, Past, ServerIdentity};
 use hugepage_kernel::{Notes, PageSize, Pages};
 use hugepage_sizing::{PoolNeed, Sizing};
 
-use crate::identify::ServerIdentity;
-use crate::memory::ObservedMemory;
 use crate::pool_needs::Comparison;
 use crate::server::{Server, need};
 
@@ -123,7 +122,7 @@ impl Server<'_> {
             requested_may_differ: request.requested_may_differ,
             requested_is_assumed: request.requested_is_assumed,
             has_other_pools: request.has_other_pools,
-            memlock_setting: self.facts.id.memlock_setting(),
+            memlock_setting: memlock_setting(&self.facts.id),
             largest_holder: host.holders.first().cloned(),
             strangers,
             next_boot: pool_state
@@ -177,4 +176,18 @@ fn requested_with_past(
         },
         pending,
     )
+}
+
+/// What sets its limit on locked memory, by its control group; `None` for what a session started.
+fn memlock_setting(id: &ServerIdentity) -> Option<String> {
+    Some(match (&id.runtime, &id.service) {
+        (Some(name), _) if name.starts_with("kubepods") => {
+            "of the container runtime of its node".to_owned()
+        }
+        (Some(_), _) => "--ulimit memlock of its container".to_owned(),
+        (None, service) => format!(
+            "LimitMEMLOCK= in a drop-in of {}, if it is not there yet",
+            service.as_ref()?
+        ),
+    })
 }

@@ -3,14 +3,9 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use hugepage_kernel::{Bytes, Configuration, InstanceFiles, Notes, ReadError, Root, limit};
+use hugepage_facts::{ClusterFacts, ClusterFound, escape};
+use hugepage_kernel::{Configuration, InstanceFiles, Notes, ReadError, Root, limit};
 use hugepage_oracle::stopped::{Claim, ClaimOf};
-use hugepage_start::StartAnswer;
-use serde::{Deserialize, Serialize};
-
-use crate::escape;
-use crate::postgresql_settings::Configured;
-use crate::remembered::Remembered;
 
 /// Where Debian has a directory for each version, with the configurations of its clusters; and EDB on Debian.
 pub(super) const DEBIAN: [&str; 2] = ["/etc/postgresql", "/etc/edb-as"];
@@ -27,55 +22,6 @@ pub(super) const PACKAGES: [&str; 10] = [
     "/opt/edb",
     "/pg",
 ];
-
-/// What was read of a cluster that does not run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ClusterFacts {
-    /// Its data directory.
-    pub name: String,
-    /// The word in its start.conf: `auto`, `manual`, `disabled` (pg_ctlcluster(1)).
-    pub start: Option<String>,
-    /// What is there.
-    pub found: ClusterFound,
-}
-
-/// What is in a data directory.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum ClusterFound {
-    /// Something that no service account owns, so it was not read.
-    OfNobody,
-    /// Something that could not be read; the reason.
-    Unread(String),
-    /// A cluster.
-    Cluster(Box<ClusterFiles>),
-}
-
-impl ClusterFound {
-    /// Of an owner that is no service account. What root names should count.
-    pub fn of_nobody(is_named: bool) -> Self {
-        if is_named {
-            Self::Unread("its owner is no service account".to_owned())
-        } else {
-            Self::OfNobody
-        }
-    }
-}
-
-/// What the files of a cluster say.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ClusterFiles {
-    /// The settings of its files, and those of the command line of its last start.
-    pub configured: Configured,
-    /// An option of Debian's pg_ctl.conf that hands others to the server.
-    pub pg_ctl_option: Option<String>,
-    /// Why a file beside the configuration could not be read.
-    pub unread: Option<String>,
-    /// What a program said of the next start; `None` if nobody asks one.
-    pub answer: Option<StartAnswer<Bytes>>,
-    /// What its worker recorded last, if nothing has changed since and no program answers.
-    pub by_worker: Option<Remembered>,
-}
 
 /// The files of a cluster.
 #[derive(Debug)]
@@ -215,5 +161,14 @@ fn list(root: &Root, directory: &str) -> Result<Vec<String>, ReadError> {
             Ok(Vec::new())
         }
         found => found,
+    }
+}
+
+/// Of an owner that is no service account. What root names should count.
+pub fn of_nobody(is_named: bool) -> ClusterFound {
+    if is_named {
+        ClusterFound::Unread("its owner is no service account".to_owned())
+    } else {
+        ClusterFound::OfNobody
     }
 }

@@ -1,6 +1,6 @@
 //! What the inspection of every server of a host shares.
 
-use hugepage_assess::pools::{self, PoolRow};
+use hugepage_facts::{PoolRow, pools};
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
 use hugepage_kernel::{Hierarchy, KernelLimits, Notes, PageSize, Root};
 use hugepage_oracle::shm_devices::Devices;

@@ -1,11 +1,10 @@
 //! What the control group of a process tells (cgroups(7)): its container, and its systemd service.
 
+use hugepage_facts::escape;
 use hugepage_kernel::{Root, RootFiles};
 
 /// Links to the logs of containers, of which the kubelet makes one a container: `POD_NAMESPACE_CONTAINER-ID.log`.
 const CONTAINER_LOGS: &str = "/var/log/containers";
-
-use crate::escape;
 
 /// What a container runtime of root makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +28,18 @@ pub(super) fn container_of_pod(root: &Root, pid: i32) -> Option<String> {
     let links = RootFiles::new(root, 0).names(CONTAINER_LOGS).ok()?;
     let names = links.iter().find_map(|link| link.strip_suffix(&end))?;
     // None of the three names can have the sign between them.
-    match names.split('_').collect::<Vec<_>>()[..] {
-        [pod, namespace, container] => Some(format!("{namespace}/{pod}/{container}")),
-        _ => None,
-    }
+    let [pod, namespace, container] = names.split('_').collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    Some(format!("{namespace}/{pod}/{container}"))
+}
+
+/// The runtime's name of the container of `pid`, be it a user's, which only tells who limits it: `--cgroups=split` of Podman and its
+/// units have one in the group of a service (podman-run(1)).
+pub(super) fn runtime(root: &Root, pid: i32) -> Option<String> {
+    let of_split = |path: &str| Some(path.split_once("/libpod-payload-")?.1.to_owned());
+    let known = |path: &str| Some(container_of(path)?.1);
+    of_path(root, pid, |path| known(path).or_else(|| of_split(path)))
 }
 
 /// The service that started `pid`, as `oracle-ohasd.service` (systemd.unit(5)); `None` for what a user's session started, or if unknown.
@@ -54,6 +61,7 @@ fn of_path<T>(root: &Root, pid: i32, take: impl Fn(&str) -> Option<T>) -> Option
 /// Users may be let make groups of any name below their own, so the name counts only at the top, or in a slice of the system's. `..`
 /// leads out of the control group namespace that this is in. No part of the name is one that the container itself may have made.
 fn container_of(path: &str) -> Option<(Container, String)> {
+    use Container::{Application, System};
     let mut parts = path
         .split('/')
         .filter(|part| !part.is_empty())
@@ -62,26 +70,24 @@ fn container_of(path: &str) -> Option<(Container, String)> {
     let begins_with =
         |name: &str, known: &[&str]| known.iter().any(|prefix| name.starts_with(prefix));
     // This program is in a pod itself, and the groups above both are not shown.
-    const BESIDE: [&str; 4] = ["besteffort", "burstable", "kubepods-", "pod"];
-    if path.starts_with("/..") && begins_with(first, &BESIDE) {
+    let is_beside = begins_with(first, &["besteffort", "burstable", "kubepods-", "pod"]);
+    if path.starts_with("/..") && is_beside {
         let name = format!("kubepods/{first}/{}", parts.next()?);
-        return Some((Container::Application, name));
+        return Some((Application, name));
     }
     let name = match first {
         "system.slice" | "machine.slice" => parts.next()?,
         first => first,
     };
-    const APPLICATION: [&str; 5] = ["cri-containerd-", "crio-", "docker-", "libpod-", "nerdctl-"];
-    const SYSTEM: [&str; 3] = ["lxc.payload.", "machine-", "systemd-nspawn@"];
-    let is_application = || name.ends_with(".scope") && begins_with(name, &APPLICATION);
+    let of_runtime = ["cri-containerd-", "crio-", "docker-", "libpod-", "nerdctl-"];
     let (container, more) = match name {
-        "docker" | "libpod_parent" => (Container::Application, 1),
-        "kubepods" | "kubepods.slice" => (Container::Application, 2),
+        "docker" | "libpod_parent" => (Application, 1),
+        "kubepods" | "kubepods.slice" => (Application, 2),
         // A pod of Podman's.
-        _ if name.starts_with("machine-libpod_pod_") => (Container::Application, 1),
-        "lxc" => (Container::System, 1),
-        _ if is_application() => (Container::Application, 0),
-        _ if begins_with(name, &SYSTEM) => (Container::System, 0),
+        _ if name.starts_with("machine-libpod_pod_") => (Application, 1),
+        "lxc" => (System, 1),
+        _ if name.ends_with(".scope") && begins_with(name, &of_runtime) => (Application, 0),
+        _ if begins_with(name, &["lxc.payload.", "machine-", "systemd-nspawn@"]) => (System, 0),
         _ => return None,
     };
     let names: Vec<_> = [name].into_iter().chain(parts.take(more)).collect();
@@ -96,19 +102,12 @@ fn id_in_pod(path: &str) -> Option<String> {
 }
 
 fn service_of(path: &str) -> Option<String> {
-    let mut parts = path.split('/').filter(|part| !part.is_empty());
-    if parts.next()? != "system.slice" {
-        return None;
-    }
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b":-_.@".contains(&byte);
     let is_name = |name: &&str| {
-        let named = name
-            .strip_suffix(".service")
-            .is_some_and(|name| !name.is_empty());
-        named
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b":-_.@".contains(&byte))
+        let word = name.strip_suffix(".service").unwrap_or_default();
+        !word.is_empty() && word.bytes().all(is_sign)
     };
+    let mut parts = path.strip_prefix("/system.slice/")?.split('/');
     parts.find(is_name).map(str::to_owned)
 }
 
@@ -277,6 +276,29 @@ mod tests {
         assert_eq!(named(&format!("/kubepods/{pod}/{ours}")), None);
         fs::remove_dir_all(&logs).unwrap();
         assert_eq!(named(&format!("/kubepods/{pod}/{ours}")), None);
+    }
+
+    /// Of a container in the group of a service neither its runtime nor its users are known to be root's, but its limits are the
+    /// container's.
+    #[test]
+    fn containers_of_services() {
+        let tree = tempfile::tempdir().unwrap();
+        fs::create_dir_all(tree.path().join("proc/7")).unwrap();
+        let root = Root::at(tree.path());
+        let unit = "/system.slice/db.service";
+        for (path, name, is_trusted) in [
+            (format!("{unit}/libpod-payload-77aa/container"), Some("77aa/container"), false),
+            ("/user.slice/user-1000.slice/user@1000.service/app.slice/db.service/libpod-payload-77aa".to_owned(), Some("77aa"), false),
+            ("/machine.slice/libpod-77aa.scope/container".to_owned(), Some("libpod-77aa.scope"), true),
+            ("/system.slice/docker-77aa.scope".to_owned(), Some("docker-77aa.scope"), true),
+            ("/libpod_parent/libpod-77aa".to_owned(), Some("libpod_parent/libpod-77aa"), true),
+            (format!("{unit}/supervisor"), None, false),
+            (unit.to_owned(), None, false),
+        ] {
+            fs::write(tree.path().join("proc/7/cgroup"), format!("0::{path}\n")).unwrap();
+            assert_eq!(runtime(&root, 7).as_deref(), name, "{path}");
+            assert_eq!(container(&root, 7).is_some(), is_trusted, "{path}");
+        }
     }
 
     #[test]

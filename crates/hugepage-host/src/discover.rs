@@ -258,7 +258,7 @@ mod tests {
 
     use super::*;
     use crate::glances::Glances;
-    use crate::glances::Strangers;
+    use hugepage_facts::Strangers;
 
     /// Writes processes as (pid, parent, command line, VmPTE in kB).
     fn host(processes: &[(i32, i32, &str, u64)]) -> tempfile::TempDir {

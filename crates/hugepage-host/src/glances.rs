@@ -1,12 +1,11 @@
 //! What the processes of a host are by their status, before anything else of them is read: every user may read that file, and it
 //! waits for no lock.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeMap;
 
+use hugepage_facts::{OtherProcesses, Stranger, Strangers};
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{Bytes, Notes};
-use serde::{Deserialize, Serialize};
 
 use super::control_group::container;
 use super::processes::{Credentials, ProcessGlance, is_of_server};
@@ -26,16 +25,10 @@ pub(super) struct Glances {
     pub(super) candidates: Vec<ProcessGlance>,
     /// Who calls itself a server and does not count.
     pub(super) strangers: Strangers,
-    /// The memory in huge pages of processes of service accounts that are of no server, outside of containers.
-    pub(super) held_by_services: Bytes,
-    /// The memory in huge pages of all others, of which each process that has a page of several counts it.
-    pub(super) held_by_strangers: Bytes,
+    /// What those have that are of no server, without what is read later.
+    pub(super) others: OtherProcesses,
     /// Root's processes that are of no server, and what each has touched of huge pages.
     pub(super) of_root: Vec<(i32, Bytes)>,
-    /// The users of processes with names of Oracle's, also of an instance that starts.
-    pub(super) users_of_oracle: BTreeSet<u32>,
-    /// Whether one has the name of a program that runs guests.
-    pub(super) runs_guests: bool,
     /// The first processes that have huge pages and are of no server, and whether each counts.
     pub(super) holders: Vec<(ProcessGlance, bool)>,
 }
@@ -50,13 +43,13 @@ impl Glances {
             .into_iter()
             .filter_map(|pid| ProcessGlance::read(root, pid))
         {
-            found.runs_guests |= RUNS_GUESTS
+            found.others.runs_guests |= RUNS_GUESTS
                 .iter()
                 .any(|name| process.name.starts_with(name));
             let is_named = is_of_server(&process.name);
             if is_named || process.name.starts_with("ora") {
                 let users = process.users.iter().flat_map(Credentials::users);
-                found.users_of_oracle.extend(users);
+                found.others.users_of_oracle.extend(users);
             }
             // The images of root's container runtimes name programs as they like.
             let may_be_in_container = || {
@@ -67,7 +60,7 @@ impl Glances {
                 continue;
             }
             if is_named {
-                found.strangers.add(accounts, &process, None);
+                add_stranger(&mut found.strangers, accounts, &process, None);
             }
             found.add_other(accounts, process);
         }
@@ -86,7 +79,7 @@ impl Glances {
                 continue;
             };
             if why.is_some() {
-                self.strangers.add(accounts, &one, why.clone());
+                add_stranger(&mut self.strangers, accounts, &one, why.clone());
             }
             self.add_other(accounts, one);
         }
@@ -108,9 +101,9 @@ impl Glances {
         // The root of a container is as good as anybody.
         let counts = accounts.is_of_service(&process) && container(accounts.root, *pid).is_none();
         let sum = if counts {
-            &mut self.held_by_services
+            &mut self.others.held_by_services
         } else {
-            &mut self.held_by_strangers
+            &mut self.others.held_by_strangers
         };
         *sum = sum.saturating_add(touched);
         if self.holders.len() < MAX_HOLDERS {
@@ -119,73 +112,31 @@ impl Glances {
     }
 }
 
-/// Of the processes of one user that do not count for one reason the first: any user can start as many as it may have processes.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Strangers {
-    /// The first ones.
-    pub first: Vec<Stranger>,
-    /// The number of the others.
-    pub more: usize,
-    seen: BTreeSet<(Option<u32>, String)>,
-}
-
-/// One of them. What it says of itself is not longer than the kernel lets a name be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stranger {
-    /// The process.
-    pub pid: i32,
-    /// Its effective user; `None` if unknown.
-    pub uid: Option<u32>,
-    /// The name of its program, which it can choose.
-    pub name: String,
-    /// Its resident memory.
-    pub resident: Bytes,
-    /// Why it does not count, as `runs as alice`.
-    pub reason: String,
-}
-
-impl fmt::Display for Stranger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "process {} ({}, {}) {}",
-            self.pid, self.name, self.resident, self.reason
-        )
+/// Adds a process unless one of its user is there for the same reason. `reason`: something else than its user.
+fn add_stranger(
+    all: &mut Strangers,
+    accounts: &ServiceAccounts<'_>,
+    process: &ProcessGlance,
+    reason: Option<String>,
+) {
+    let uid = process.users.as_ref().map(|users| users.effective);
+    let of_user = || uid.map(|uid| format!("runs as {}", accounts.name(uid)));
+    let reason = reason.or_else(of_user).unwrap_or_default();
+    if !all.seen.insert((uid, reason.clone())) {
+        return;
     }
-}
-
-impl Strangers {
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.first.len() + self.more
+    // Of uids without a name one user can have any number (subuid(5)).
+    let is_named = |uid: Option<u32>| uid.is_none_or(|uid| accounts.is_named(uid));
+    let is_one_of_many = || !is_named(uid) && all.first.iter().any(|one| !is_named(one.uid));
+    if all.first.len() >= MAX_SHOWN || is_one_of_many() {
+        all.more += 1;
+        return;
     }
-
-    /// Adds a process unless one of its user is there for the same reason. `reason`: something else than its user.
-    pub(super) fn add(
-        &mut self,
-        accounts: &ServiceAccounts<'_>,
-        process: &ProcessGlance,
-        reason: Option<String>,
-    ) {
-        let uid = process.users.as_ref().map(|users| users.effective);
-        let of_user = || uid.map(|uid| format!("runs as {}", accounts.name(uid)));
-        let reason = reason.or_else(of_user).unwrap_or_default();
-        if !self.seen.insert((uid, reason.clone())) {
-            return;
-        }
-        // Of uids without a name one user can have any number (subuid(5)).
-        let is_named = |uid: Option<u32>| uid.is_none_or(|uid| accounts.is_named(uid));
-        let is_one_of_many = || !is_named(uid) && self.first.iter().any(|one| !is_named(one.uid));
-        if self.first.len() >= MAX_SHOWN || is_one_of_many() {
-            self.more += 1;
-            return;
-        }
-        self.first.push(Stranger {
-            pid: process.pid,
-            uid,
-            name: process.name.clone(),
-            resident: process.resident(),
-            reason,
-        });
-    }
+    all.first.push(Stranger {
+        pid: process.pid,
+        uid,
+        name: process.name.clone(),
+        resident: process.resident(),
+        reason,
+    });
 }

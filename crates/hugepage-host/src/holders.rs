@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hugepage_assess::model::PoolHolder;
-use hugepage_assess::pools::{self, PoolRow};
+use hugepage_facts::{PoolHolder, PoolRow, escape, pools};
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::context::InspectContext;
 use super::control_group::container;
 use super::processes::{Credentials, ProcessGlance};
-use crate::escape;
 
 /// So many programs are named, those with the most pages.
 const MAX_HOLDERS: usize = 10;

@@ -8,14 +8,14 @@ use hugepage_kernel::{InstanceFiles, Root};
 /// The directory of the host that process `pid` sees at the mount point above `path`; `None` if that is not visible here.
 pub(super) fn host_directory(root: &Root, pid: i32, path: &str) -> Option<String> {
     let its = root.read(&format!("/proc/{pid}/mountinfo")).ok()?;
-    let own = root.read(mounts::PATH).ok()?;
-    let found = find(&its, &own, path)?;
+    let its: Vec<_> = mounts::parse(&its).collect();
+    let found = find(&its, mounts::read(root).ok()?, path)?;
     // In a container of its own this program may have nothing there.
     (!InstanceFiles::own(root).is_absent(&found)).then_some(found)
 }
 
-fn find(its: &str, own: &str, path: &str) -> Option<String> {
-    let above = mounts::above(its, path)?;
+fn find(its: &[Mount], own: Vec<Mount>, path: &str) -> Option<String> {
+    let above = mounts::above(its, Path::new(path))?;
     if above.kind == "overlay" {
         let upper = above
             .options
@@ -26,7 +26,8 @@ fn find(its: &str, own: &str, path: &str) -> Option<String> {
     let has_it = |mount: &Mount| {
         mount.device == above.device && Path::new(&above.root).starts_with(&mount.root)
     };
-    let ours = mounts::parse(own)
+    let ours = own
+        .into_iter()
         .filter(has_it)
         .max_by_key(|mount| mount.root.len())?;
     let below = Path::new(&above.root).strip_prefix(&ours.root).ok()?;
@@ -43,7 +44,8 @@ mod tests {
     const OWN: &str = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 8:2 /@docker /var/lib/docker rw - btrfs /dev/sdb rw\n";
 
     fn found(its: &str, path: &str) -> Option<String> {
-        find(its, OWN, path)
+        let its: Vec<_> = mounts::parse(its).collect();
+        find(&its, mounts::parse(OWN).collect(), path)
     }
 
     #[test]

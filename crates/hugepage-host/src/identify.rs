@@ -2,138 +2,18 @@
 
 use std::time::SystemTime;
 
-use hugepage_assess::history::InstanceKey;
+use hugepage_facts::{InstancePlace, ObservedMemory, Owner, ServerIdentity, ServerProduct, escape};
 use hugepage_kernel::InstanceFiles;
 use hugepage_kernel::host::identity;
 use hugepage_kernel::notes::Notes;
 use hugepage_kernel::proc::namespace;
-use hugepage_oracle::running::RunningOracle;
-use serde::{Deserialize, Serialize};
+use hugepage_oracle::running;
 
 use super::context::InspectContext;
 use super::control_group;
 use super::discover::{DiscoveredKind, DiscoveredServer};
 use super::host_directory::host_directory;
-use super::memory::ObservedMemory;
-use super::postgresql::{self, PostgreSqlServer};
-use crate::escape;
-use crate::readers::Owner;
-
-/// Whose server it is, and where: what keeps servers apart that call themselves the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InstancePlace {
-    /// The effective user of its process, as this program's user namespace has it; `None` if unknown.
-    pub uid: Option<u32>,
-    /// In a container whose files this program sees nowhere else: device and inode of its data directory or home,
-    /// `8.1-1234`, or the number of its mount namespace.
-    pub container: Option<String>,
-    /// Of a container: the directory of the host that it has above that directory or home, a volume or a layer of its image; `None`
-    /// also if that is not visible.
-    pub host_directory: Option<String>,
-    /// The host's name as it sees it, if that is another one: of its container.
-    pub host_name: Option<String>,
-}
-
-/// What tells one server from others, and from what it was earlier.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ServerIdentity {
-    /// The SID, or the data directory; `process 4711` where that is not visible.
-    pub name: String,
-    /// The postmaster, or PMON.
-    pub pid: i32,
-    /// When that process started.
-    pub started: Option<SystemTime>,
-    /// The inode of the largest mapping of its shared memory: every allocation gets a new one.
-    pub allocation: Option<u64>,
-    /// Whose it is, and where.
-    pub place: InstancePlace,
-    /// As whom its files are read.
-    pub reader: Owner,
-    /// The systemd service that started it; `None` for what a session started.
-    pub service: Option<String>,
-    /// The container of its control group, as its runtime names that; `None` for the host.
-    pub runtime: Option<String>,
-    /// In a pod of Kubernetes: namespace, pod and container, as `shop/db-0/postgres`; `None` if root's files do not tell.
-    #[serde(default)]
-    pub pod: Option<String>,
-    /// PostgreSQL's major version, Oracle's from its alert log.
-    pub version: Option<String>,
-    /// What only its product has.
-    pub product: ServerProduct,
-}
-
-/// What only servers of one product have.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum ServerProduct {
-    /// A PostgreSQL server.
-    PostgreSql(Box<PostgreSqlServer>),
-    /// An Oracle instance.
-    Oracle(Box<RunningOracle>),
-}
-
-impl ServerIdentity {
-    /// The kind of the server: `postgresql`, or one of Oracle's.
-    pub fn kind(&self) -> String {
-        self.oracle()
-            .map_or_else(|| "postgresql".to_owned(), |oracle| oracle.kind.to_string())
-    }
-
-    /// What tells it from all others of the host.
-    pub fn key(&self) -> InstanceKey {
-        InstanceKey {
-            kind: self.kind(),
-            uid: self.place.uid,
-            container: self.place.container.clone(),
-            name: self.name.clone(),
-            home: self.oracle().and_then(|oracle| oracle.home.clone()),
-        }
-    }
-
-    /// The number before the first point of its version; `None` if unknown.
-    pub fn major(&self) -> Option<u32> {
-        self.version.as_ref()?.split('.').next()?.parse().ok()
-    }
-
-    /// What sets its limit on locked memory, by its control group; `None` for what a session started.
-    pub(super) fn memlock_setting(&self) -> Option<String> {
-        match (&self.runtime, &self.service) {
-            (Some(name), _) if name.starts_with("kubepods") => {
-                Some("of the container runtime of its node".to_owned())
-            }
-            (Some(_), _) => Some("--ulimit memlock of its container".to_owned()),
-            (None, service) => {
-                let service = service.as_ref()?;
-                Some(format!(
-                    "LimitMEMLOCK= in a drop-in of {service}, if it is not there yet"
-                ))
-            }
-        }
-    }
-
-    /// What a PostgreSQL server has.
-    pub fn postgresql(&self) -> Option<&PostgreSqlServer> {
-        if let ServerProduct::PostgreSql(server) = &self.product {
-            Some(server)
-        } else {
-            None
-        }
-    }
-
-    /// Whether the directory in which it works is its user's, as a data directory is: anybody may work in another one.
-    pub(super) fn owns_its_directory(&self) -> bool {
-        let owner = self.postgresql().and_then(|server| server.owner);
-        owner.is_none() || owner == self.place.uid
-    }
-
-    /// What an Oracle instance has.
-    pub fn oracle(&self) -> Option<&RunningOracle> {
-        if let ServerProduct::Oracle(oracle) = &self.product {
-            Some(oracle)
-        } else {
-            None
-        }
-    }
-}
+use super::postgresql;
 
 /// What tells the server from others, and the settings that its files have.
 pub(super) fn identify(
@@ -155,8 +35,7 @@ pub(super) fn identify(
             (name, version, ServerProduct::PostgreSql(Box::new(server)))
         }
         DiscoveredKind::Oracle(instance) => {
-            let oracle =
-                RunningOracle::read(root, (pid, started), files, instance, is_in_shm, notes);
+            let oracle = running::read(root, (pid, started), files, instance, is_in_shm, notes);
             let version = oracle.settings.version().map(str::to_owned);
             let product = ServerProduct::Oracle(Box::new(oracle));
             (instance.sid.clone(), version, product)
@@ -185,7 +64,7 @@ pub(super) fn identify(
         },
         reader: Owner::default(),
         service: control_group::service(root, pid),
-        runtime: control_group::container(root, pid).map(|(_, name)| name),
+        runtime: control_group::runtime(root, pid),
         pod: None,
         version,
         product,
@@ -215,4 +94,10 @@ fn container(
         }
         None => namespace::number(host.root, pid).unwrap_or_default(),
     })
+}
+
+/// Whether the directory in which it works is its user's, as a data directory is: anybody may work in another one.
+pub(super) fn owns_its_directory(id: &ServerIdentity) -> bool {
+    let owner = id.postgresql().and_then(|server| server.owner);
+    owner.is_none() || owner == id.place.uid
 }

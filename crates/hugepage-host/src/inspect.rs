@@ -2,21 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use hugepage_assess::pools;
+use hugepage_facts::{
+    ObservedMemory, PageLimits, ServerFacts, ServerIdentity, ServerProduct, StartAnswer, pools,
+};
 use hugepage_kernel::mapping::memory_policy::allowed_nodes;
 use hugepage_kernel::memory::kernel_limits::shares_ipc;
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{CgroupLimits, InstanceFiles, Notes, PageSize};
-use hugepage_start::StartAnswer;
 
 use crate::context::InspectContext;
 use crate::discover::DiscoveredServer;
-use crate::identify::{ServerIdentity, ServerProduct, identify};
-use crate::memory::{ObservedMemory, observe};
+use crate::identify::identify;
+use crate::memory::observe;
 use crate::next_start::{AskStart, StartFiles, StartProgram};
-use crate::postgresql_settings::requested_by_settings;
+use crate::postgresql::{changed_since, has_configuration};
+use crate::postgresql_settings::{requested_by_settings, without_others};
 use crate::processes::Credentials;
-use crate::snapshot::{PageLimits, ServerFacts};
 
 /// `None` for a postgres program without shared memory, such as one that initialises or only answers a question.
 pub(super) fn inspect(host: &InspectContext<'_>, found: &DiscoveredServer) -> Option<ServerFacts> {
@@ -34,8 +35,7 @@ pub(super) fn inspect(host: &InspectContext<'_>, found: &DiscoveredServer) -> Op
     }
     let sizes = sizes(host, &id, &memory);
     if let ServerProduct::PostgreSql(server) = &mut id.product {
-        let configured = std::mem::take(&mut server.settings.configured);
-        server.settings.configured = configured.without_others();
+        without_others(&mut server.settings.configured);
     }
     let pid = id.pid.to_string();
     let of_size = |size: PageSize| {
@@ -76,11 +76,11 @@ fn ask_program(id: &mut ServerIdentity, ask: &AskStart<'_>) {
         return;
     };
     let settings = &mut server.settings;
-    let has_changed = settings.changed_since(id.started).is_some();
+    let has_changed = changed_since(settings, id.started).is_some();
     let (Some(version), Some(data), true) = (
         id.version.as_deref(),
         &settings.data,
-        has_changed && settings.has_configuration(),
+        has_changed && has_configuration(settings),
     ) else {
         return;
     };

@@ -20,7 +20,6 @@ mod context;
 mod control_group;
 mod data_directory;
 mod discover;
-pub mod escape;
 mod glances;
 mod holders;
 pub mod host_advice;
@@ -41,29 +40,26 @@ mod segment;
 mod server;
 mod server_start;
 mod service_accounts;
-mod snapshot;
 mod stopped_clusters;
 mod stopped_needs;
 mod stopped_readers;
 mod strangers;
 mod survey;
 
+pub use anonymous::anonymous;
 pub use assess::Instance;
-pub use glances::{Stranger, Strangers};
 pub use host_advice::verdict::HostVerdict;
-pub use identify::{InstancePlace, ServerIdentity, ServerProduct};
-pub use memory::ObservedMemory;
 pub use next_start::{AskStart, ServerStart, StartProgram};
-pub use postgresql::{PostgreSqlServer, PostgreSqlSettings};
 pub use processes::is_postgresql;
-pub use remembered::{POSTGRESQL_DATA, Remembered, told_servers};
+pub use reading::{IN_CONTAINER, read};
+pub use remembered::{POSTGRESQL_DATA, remembered, told_servers};
 pub use service_accounts::{SERVICE_ACCOUNTS, is_usual_service_account, listed_service_accounts};
-pub use snapshot::{HostFacts, IN_CONTAINER, ServerFacts, Snapshot, StoppedServers, UnreadList};
-pub use survey::{RecallPast, Survey};
+pub use stopped_clusters::find_stopped;
+pub use survey::{RecallPast, Survey, decide, recall};
 
 use hugepage_kernel::Root;
 
 /// Surveys the host, whose past nobody knows. `reserve_percent`: the percentage of memory that it keeps for base pages.
 pub fn survey(root: &Root, reserve_percent: u32) -> Survey {
-    Snapshot::read(root, &[], None).assess(reserve_percent)
+    decide(&read(root, &[], None), reserve_percent)
 }

@@ -2,36 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::assessment::page_tables::PageTables;
-use hugepage_assess::model::{RESIZABLE, TransparentPages};
+use hugepage_assess::assessment::page_tables;
+use hugepage_assess::model::RESIZABLE;
+use hugepage_facts::{ObservedMemory, PageTables};
 use hugepage_kernel::mapping::{procmap_query, smaps};
 use hugepage_kernel::proc::namespace;
-use hugepage_kernel::proc::rlimit::{self, Rlimit};
+use hugepage_kernel::proc::rlimit;
 use hugepage_kernel::{Bytes, Mapping, Notes, PageSize, ReadError, if_there};
 use hugepage_oracle::sga;
 use hugepage_server::segments::may_be_main;
 use hugepage_server::transparent::{has_transparent_pages, transparent_pages};
-use serde::{Deserialize, Serialize};
 
 use super::context::InspectContext;
 use super::discover::{DiscoveredKind, DiscoveredServer};
-
-/// The memory of a server's processes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ObservedMemory {
-    /// What they share; `None` if it may not be read.
-    pub shared: Option<Vec<Mapping>>,
-    /// The page tables of all processes.
-    pub page_tables: PageTables,
-    /// The memory that the server may lock.
-    pub memlock: Option<Rlimit>,
-    /// What the process with the most has resident of memory that may be in transparent huge pages.
-    #[serde(default)]
-    pub resident: Bytes,
-    /// Its transparent huge pages; `None` if they were not looked for: on a host without any, and of Oracle.
-    #[serde(default)]
-    pub transparent: Option<TransparentPages>,
-}
 
 /// The memory, and whether the SGA of an Oracle instance is files of /dev/shm, where that may be seen. `None` for a postgres
 /// program without shared memory, such as one that initialises or only answers a question.
@@ -45,7 +28,7 @@ pub(super) fn observe(
         .flatten();
     let base = host.base.unwrap_or_else(PageSize::base);
     let page_tables = match found.undecided {
-        0 => PageTables::sum(found.processes.iter(), base),
+        0 => page_tables::sum(found.processes.iter(), base),
         undecided => {
             notes.add(format!(
                     "{undecided} processes are of this instance or of another one with its SID: run this as root to count them"
@@ -111,7 +94,7 @@ fn mappings(
                     if source.kind() == std::io::ErrorKind::PermissionDenied =>
                 {
                     format!(
-                        "\"{}\" may not be read: run this as root, or with CAP_SYS_PTRACE",
+                        "\"{}\" may not be read: run this on the host as root",
                         path.display()
                     )
                 }

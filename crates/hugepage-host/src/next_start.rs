@@ -3,16 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::model::{
-    CrashRecovery, CurrentStart, Demand, Landing, Pending, PoolState, Requested,
-};
+use hugepage_assess::model::{CrashRecovery, CurrentStart, Demand, Pending, PoolState, Requested};
+use hugepage_facts::{Configured, DataDirectory, Landing, StartAnswer};
 use hugepage_kernel::postgresql::pg_control::{PgControl, RecoveryParameters};
 use hugepage_kernel::{Bytes, Notes, PageSize};
-use hugepage_start::{StartAnswer, majors};
+use hugepage_start::majors;
 use serde::{Deserialize, Serialize};
 
-use crate::data_directory::DataDirectory;
-use crate::postgresql_settings::{Configured, max_connections, requested_by_settings};
+use crate::postgresql_settings::{max_connections, requested_by_settings};
 
 /// The program of a start.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -24,8 +22,8 @@ pub enum StartProgram {
 }
 
 /// A start of which a program is asked.
-#[derive(Debug)]
-pub struct ServerStart<'a> {
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ServerStart {
     /// The program.
     pub program: StartProgram,
     /// The major version of the data directory.
@@ -33,11 +31,11 @@ pub struct ServerStart<'a> {
     /// `wal_segment_size` of the data directory.
     pub wal_segment: Bytes,
     /// The effective settings, names in lower case.
-    pub settings: BTreeMap<&'a str, &'a str>,
+    pub settings: BTreeMap<String, String>,
 }
 
 /// Who is asked. Bounds how often a program runs, because the files are the server's user's.
-pub type AskStart<'a> = dyn Fn(&ServerStart<'_>) -> StartAnswer<Bytes> + 'a;
+pub type AskStart<'a> = dyn Fn(&ServerStart) -> StartAnswer<Bytes> + 'a;
 
 /// What decides on the next start of one server.
 pub(super) struct StartFiles<'a> {
@@ -48,7 +46,7 @@ pub(super) struct StartFiles<'a> {
 
 impl StartFiles<'_> {
     /// What `program` is asked. The error is why none is asked.
-    pub(super) fn question(&self, program: StartProgram) -> Result<ServerStart<'_>, String> {
+    pub(super) fn question(&self, program: StartProgram) -> Result<ServerStart, String> {
         if let Some(what) = &self.configured.unclear {
             return Err(what.clone());
         }
@@ -63,7 +61,12 @@ impl StartFiles<'_> {
             program,
             major,
             wal_segment: self.data.control.clone()?.wal_segment,
-            settings: self.configured.effective(),
+            settings: self
+                .configured
+                .effective()
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
         })
     }
 

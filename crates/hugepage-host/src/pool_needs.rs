@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hugepage_assess::assessment::Capacity;
 use hugepage_assess::assessment::capacity::HostMemory;
 use hugepage_assess::model::{PagesOfStrangers, Pending};
-use hugepage_assess::pools;
+use hugepage_facts::{HostFacts, Snapshot, pools};
 use hugepage_kernel::{Bytes, PageSize, Pages, Pool};
 use hugepage_oracle::start_limits::HostOfStarts;
 use hugepage_oracle::stopped::StoppedOracle;
@@ -14,7 +14,6 @@ use hugepage_oracle::stopped_oracle;
 use hugepage_sizing::{PoolNeed, Sizing};
 
 use crate::server::Server;
-use crate::snapshot::{HostFacts, Snapshot};
 use crate::strangers::strangers;
 
 /// The servers of a host beside each other. The sizing of a pool is made once: of a user's servers there may be thousands.

@@ -3,74 +3,34 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use hugepage_facts::{Configured, PostgreSqlServer, PostgreSqlSettings};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::proc::process::unless_gone;
 use hugepage_kernel::proc::{process, program};
-use hugepage_kernel::{Bytes, Configuration, InstanceFiles, Notes, ReadError, Root, if_there};
-use hugepage_start::StartAnswer;
-use serde::{Deserialize, Serialize};
+use hugepage_kernel::{Configuration, InstanceFiles, Notes, ReadError, Root, if_there};
 
-use crate::data_directory::DataDirectory;
-use crate::postgresql_settings::{Configured, requested_by_settings};
+use crate::data_directory;
+use crate::postgresql_settings::requested_by_settings;
 
 /// The kernel tells the start of a process, and how long it is up, in hundredths of a second (proc(5)).
 const START_PRECISION: Duration = Duration::from_millis(20);
 
-/// The part of a running server that is PostgreSQL's.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PostgreSqlServer {
-    /// The data directory, as the server itself sees it.
-    pub directory: Option<String>,
-    /// Device and inode of it: the same from wherever it is seen, whatever is mounted over its path elsewhere.
-    pub inode: Option<(u64, u64)>,
-    /// The owner of that directory; `None` if it is not seen.
-    pub owner: Option<u32>,
-    /// The system identifier (pg_control), as pg_controldata prints it.
-    pub system_identifier: Option<String>,
-    /// What its files and its processes say of its settings.
-    #[serde(default)]
-    pub settings: PostgreSqlSettings,
+/// Whether the configuration was found, and understood as far as it may be read.
+pub fn has_configuration(settings: &PostgreSqlSettings) -> bool {
+    let mut unclear = Notes::default();
+    requested_by_settings(&settings.configured.effective(), &mut unclear);
+    unclear.extend(settings.configured.unclear.clone());
+    settings.is_there && (!settings.can_see || unclear.into_vec().is_empty())
 }
 
-/// What the files and the processes of a running server say of its start and of the next one.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PostgreSqlSettings {
-    /// Whether its data directory is there, as far as that can be seen.
-    pub can_see: bool,
-    /// Whether its configuration file is there, as far as that can be seen: a server does not start without one.
-    pub is_there: bool,
-    /// The file or directory of the configuration that has changed last, of a missing file its directory; `None` if no time is seen.
-    pub last_change: Option<(SystemTime, PathBuf)>,
-    /// The settings of its files and of its command line.
-    pub configured: Configured,
-    /// Whether its postmaster has rings of io_uring; `None` if that may not be seen.
-    pub has_rings: Option<bool>,
-    /// The path of its program, if there is another file now.
-    pub replaced_program: Option<String>,
-    /// Whether it is the first process of a container, whose command line the next start repeats; `None` if that may not be seen.
-    pub is_first_process: Option<bool>,
-    /// What is in its data directory; `None` if that is not known.
-    pub data: Option<DataDirectory>,
-    /// What its program said of the next start; `None` if nobody asks one, or if nothing has changed.
-    pub answer: Option<StartAnswer<Bytes>>,
-}
-
-impl PostgreSqlSettings {
-    /// Whether the configuration was found, and understood as far as it may be read.
-    pub fn has_configuration(&self) -> bool {
-        let mut unclear = Notes::default();
-        requested_by_settings(&self.configured.effective(), &mut unclear);
-        unclear.extend(self.configured.unclear.clone());
-        self.is_there && (!self.can_see || unclear.into_vec().is_empty())
-    }
-
-    /// The file that has changed since the server has `started`.
-    pub fn changed_since(&self, started: Option<SystemTime>) -> Option<&PathBuf> {
-        let (at, path) = self.last_change.as_ref()?;
-        (*at > started?.checked_add(START_PRECISION)?).then_some(path)
-    }
+/// The file that has changed since the server has `started`.
+pub fn changed_since(
+    settings: &PostgreSqlSettings,
+    started: Option<SystemTime>,
+) -> Option<&PathBuf> {
+    let (at, path) = settings.last_change.as_ref()?;
+    (*at > started?.checked_add(START_PRECISION)?).then_some(path)
 }
 
 /// What the files of the postmaster `pid`, which are `its_files`, show: the server, its major version (`PG_VERSION`), and its settings.
@@ -159,7 +119,7 @@ pub fn files(
     } else if configured.files.is_empty() && (!can_see || configured.unclear.is_some()) {
         notes.add(format!(
             "the configuration of the server with process {pid} could not be read, so its default huge_pages = {} is \
-             assumed; run this as root",
+             assumed; run this on the host as root",
             requested.huge_pages
         ));
     }
@@ -173,7 +133,7 @@ pub fn files(
         is_first_process,
         data: directory
             .as_ref()
-            .map(|directory| DataDirectory::read(its_files, directory)),
+            .map(|directory| data_directory::read(its_files, directory)),
         answer: None,
     };
     let (owner, inode) = program::working_directory(root, pid).unzip();

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use hugepage_assess::model::{HugePages, Product, Requested};
+use hugepage_facts::Configured;
 use hugepage_kernel::postgresql::size_setting;
-use hugepage_kernel::{Bytes, Configuration, Notes, PageSize};
+use hugepage_kernel::{Bytes, Notes, PageSize};
 use hugepage_start::parts;
-use serde::{Deserialize, Serialize};
 
 /// The settings that decide on huge pages and on whether a start is possible. Others of the files may be secrets.
 const DECIDING: [&str; 13] = [
@@ -25,64 +25,25 @@ const DECIDING: [&str; 13] = [
     "wal_level",
 ];
 
-/// Everything that a server is configured with.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Configured {
-    /// The settings of the files, names in lower case.
-    pub files: BTreeMap<String, String>,
-    /// The settings of its command line, which count before those of files; of several with one name the last.
-    pub options: Vec<(String, String)>,
-    /// The server's error for an included file that does not exist.
-    pub missing: Option<String>,
-    /// What of the files could not be read, or may be no valid syntax.
-    pub unclear: Option<String>,
+/// What a capture may have of it: no setting of the files but those that decide, and those that the command line repeats.
+pub fn without_others(configured: &mut Configured) {
+    let Configured { files, options, .. } = configured;
+    let is_repeated = |name: &str, value: &str| {
+        let mut repeats = options.iter();
+        repeats.any(|(of, with)| of == name && with.eq_ignore_ascii_case(value))
+    };
+    files.retain(|name, value| DECIDING.contains(&name.as_str()) || is_repeated(name, value));
 }
 
-impl Configured {
-    /// All of `files` and `options`.
-    pub fn new(files: Configuration, options: Vec<(String, String)>) -> Self {
-        Self {
-            files: files.settings.into_iter().collect(),
-            options,
-            missing: files.missing,
-            unclear: files.unclear,
-        }
-    }
-
-    /// What a capture may have of it: no setting of the files but those that decide, and those that the command line repeats.
-    pub fn without_others(mut self) -> Self {
-        let Self { files, options, .. } = &mut self;
-        let is_repeated = |name: &str, value: &str| {
-            let mut repeats = options.iter();
-            repeats.any(|(of, with)| of == name && with.eq_ignore_ascii_case(value))
-        };
-        files.retain(|name, value| DECIDING.contains(&name.as_str()) || is_repeated(name, value));
-        self
-    }
-
-    /// The effective settings.
-    pub fn effective(&self) -> BTreeMap<&str, &str> {
-        self.with(&self.options)
-    }
-
-    /// The settings of its files with these on the command line.
-    pub fn with<'a>(&'a self, options: &'a [(String, String)]) -> BTreeMap<&'a str, &'a str> {
-        let options = options.iter().map(|(name, value)| (&**name, &**value));
-        let files = self.files.iter().map(|(name, value)| (&**name, &**value));
-        files.chain(options).collect()
-    }
-
-    /// An option without which a start may need another size of shared memory.
-    pub fn option_with_effect(&self) -> Option<&str> {
-        let all = self.effective();
-        let alone = self.with(&[]);
-        let value = |of: &BTreeMap<&str, &str>, name: &str| {
-            of.get(name).map(|value| value.to_ascii_lowercase())
-        };
-        let mut names = self.options.iter().map(|(name, _)| name.as_str());
-        names.find(|name| parts::has_effect(name) && value(&all, name) != value(&alone, name))
-    }
+/// An option without which a start may need another size of shared memory.
+pub fn option_with_effect(configured: &Configured) -> Option<&str> {
+    let all = configured.effective();
+    let alone = configured.with(&[]);
+    let value = |of: &BTreeMap<&str, &str>, name: &str| {
+        of.get(name).map(|value| value.to_ascii_lowercase())
+    };
+    let mut names = configured.options.iter().map(|(name, _)| name.as_str());
+    names.find(|name| parts::has_effect(name) && value(&all, name) != value(&alone, name))
 }
 
 /// What effective settings ask for, and the server's defaults for those that it does not have.
@@ -136,6 +97,8 @@ pub fn max_connections(settings: &BTreeMap<&str, &str>) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use hugepage_kernel::Configuration;
+
     use super::*;
 
     #[test]
@@ -150,10 +113,11 @@ mod tests {
             pair("work_mem", "9mb"),
         ];
         let all = Configured::new(files, options.to_vec());
-        let kept = all.clone().without_others();
+        let mut kept = all.clone();
+        without_others(&mut kept);
         assert_eq!(Vec::from_iter(kept.files.keys()), ["wal_level", "work_mem"]);
-        assert_eq!(all.option_with_effect(), Some("primary_conninfo"));
-        assert_eq!(kept.option_with_effect(), all.option_with_effect());
+        assert_eq!(option_with_effect(&all), Some("primary_conninfo"));
+        assert_eq!(option_with_effect(&kept), option_with_effect(&all));
     }
 
     #[test]

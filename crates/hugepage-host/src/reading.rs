@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hugepage_facts::{HostFacts, OtherProcesses, ServerFacts, Snapshot, StoppedServers, Unread};
 use hugepage_kernel::host::identity;
 use hugepage_kernel::memory::{pool, thp};
 use hugepage_kernel::proc::{namespace, process};
@@ -17,102 +18,95 @@ use crate::discover::FoundServers;
 use crate::glances::Glances;
 use crate::holders::{holders, promised_to_root};
 use crate::inspect::inspect;
-use crate::readers::{self, Owner, Unread};
+use crate::readers::{self, owner};
 use crate::service_accounts::listed_service_accounts;
-use crate::snapshot::{
-    HostFacts, IN_CONTAINER, OtherProcesses, ServerFacts, Snapshot, StoppedServers,
-};
 use crate::stopped_readers::stopped_oracle;
 
-impl Snapshot {
-    /// Reads the host and each of its servers. The accounts with the names or uids `service_accounts` are service accounts
-    /// too, whose servers count; `ask` answers what files of PostgreSQL servers come to that have changed since the start.
-    pub fn read(root: &Root, service_accounts: &[String], ask: Option<&AskStart<'_>>) -> Self {
-        failures::forget();
-        let mut notes = Notes::default();
-        let host = InspectContext::read(root, service_accounts, ask, &mut notes);
-        let taken_at = root.now();
-        let processes_are_hidden = process::hides_others(root);
-        if processes_are_hidden {
-            notes.add("/proc is mounted with hidepid, which hides the processes of other users: run this as root");
-        }
-        let mut glances = Glances::look(&host.accounts, &mut notes);
-        let mut unread = Vec::new();
-        if let Err(why) = listed_service_accounts(root) {
-            Unread::new(&Owner::own(), None, why).add_to(&mut unread);
-        }
-        let servers = servers(&host, &mut glances, &mut unread);
-        let owners = host.accounts.owners();
-        let stopped = stopped_oracle(root, &servers, &owners, &mut unread, &mut notes);
-        // What root's processes are promised comes first: who has many mappings can keep an answer on holders from coming.
-        let nobody = Owner::nobody(root);
-        let of_root = nobody.of(glances.of_root.iter().map(|(pid, _)| *pid));
-        let promised = readers::read_as(&of_root, || promised_to_root(&host, &glances.of_root));
-        let promised_to_root = promised.unwrap_or_else(|why| {
-            why.add_to(&mut unread);
-            BTreeMap::new()
-        });
-        let of_holders = nobody.of(glances.holders.iter().map(|(process, _)| process.pid));
-        let looked_at = readers::read_as(&of_holders, || holders(&host, &glances.holders, true));
-        let holders = looked_at.unwrap_or_else(|why| {
-            notes.add(why.to_string());
-            holders(&host, &glances.holders, false)
-        });
-        let is_in_container = namespace::shows_container_alone(root);
-        if is_in_container {
-            notes.add(IN_CONTAINER);
-        }
-        let segments = host.kernel.system_v.segments.iter().flatten();
-        let unattached = segments.filter(|segment| segment.nattch == 0);
-        let others = OtherProcesses {
-            held_by_services: glances.held_by_services,
-            held_by_strangers: glances.held_by_strangers,
-            promised_to_root,
-            users_of_oracle: glances.users_of_oracle,
-            runs_guests: glances.runs_guests,
-            names: unattached
-                .map(|segment| (segment.uid, host.accounts.name(segment.uid)))
-                .collect(),
-        };
-        let mut host = HostFacts {
-            host_name: notes.keep(identity::host_name(root)),
-            taken_at,
-            next_boot: NextBoot::read(root),
-            base_page_size: host.base,
-            page_sizes: pool::sizes(root).ok(),
-            dev_shm: dev_shm(root, host.meminfo.as_ref()),
-            is_tree: root.is_tree(),
-            shows_all: root.is_live() && !processes_are_hidden && !is_in_container,
-            kernel: host.kernel,
-            pools: host.pools,
-            transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
-            shmem_enabled: notes.keep(thp::choice(root, "shmem_enabled")).flatten(),
-            processes_are_hidden,
-            holders,
-            is_in_container,
-            strangers: glances.strangers,
-            others,
-            unread,
-            owners,
-            stopped,
-            stopped_servers: StoppedServers::default(),
-            meminfo: host.meminfo,
-            notes: notes.into_vec(),
-        };
-        host.add_failures();
-        Self { host, servers }
+/// Why nothing can be said of a host from within a container, or any PID namespace but the first.
+pub const IN_CONTAINER: &str =
+    "this container shows no processes of the host. Run this on the host";
+
+/// Reads the host and each of its servers. The accounts with the names or uids `service_accounts` are service accounts
+/// too, whose servers count; `ask` answers what files of PostgreSQL servers come to that have changed since the start.
+pub fn read(root: &Root, service_accounts: &[String], ask: Option<&AskStart<'_>>) -> Snapshot {
+    failures::forget();
+    let mut notes = Notes::default();
+    let host = InspectContext::read(root, service_accounts, ask, &mut notes);
+    let taken_at = root.now();
+    let processes_are_hidden = process::hides_others(root);
+    if processes_are_hidden {
+        notes.add("/proc is mounted with hidepid, which hides the processes of other users: run this as root");
     }
+    let mut glances = Glances::look(&host.accounts, &mut notes);
+    let mut unread = Vec::new();
+    if let Err(why) = listed_service_accounts(root) {
+        owner::unread(&owner::own(), None, why).add_to(&mut unread);
+    }
+    let servers = servers(&host, &mut glances, &mut unread);
+    let owners = host.accounts.owners();
+    let stopped = stopped_oracle(root, &servers, &owners, &mut unread, &mut notes);
+    // What root's processes are promised comes first: who has many mappings can keep an answer on holders from coming.
+    let nobody = owner::nobody(root);
+    let of_root = nobody.of(glances.of_root.iter().map(|(pid, _)| *pid));
+    let promised = readers::read_as(&of_root, || promised_to_root(&host, &glances.of_root));
+    let promised_to_root = promised.unwrap_or_else(|why| {
+        why.add_to(&mut unread);
+        BTreeMap::new()
+    });
+    let of_holders = nobody.of(glances.holders.iter().map(|(process, _)| process.pid));
+    let looked_at = readers::read_as(&of_holders, || holders(&host, &glances.holders, true));
+    let holders = looked_at.unwrap_or_else(|why| {
+        notes.add(why.to_string());
+        holders(&host, &glances.holders, false)
+    });
+    let is_in_container = namespace::shows_container_alone(root);
+    if is_in_container {
+        notes.add(IN_CONTAINER);
+    }
+    let segments = host.kernel.system_v.segments.iter().flatten();
+    let unattached = segments.filter(|segment| segment.nattch == 0);
+    let others = OtherProcesses {
+        promised_to_root,
+        names: unattached
+            .map(|segment| (segment.uid, host.accounts.name(segment.uid)))
+            .collect(),
+        ..glances.others
+    };
+    let mut host = HostFacts {
+        host_name: notes.keep(identity::host_name(root)),
+        taken_at,
+        next_boot: NextBoot::read(root),
+        base_page_size: host.base,
+        page_sizes: pool::sizes(root).ok(),
+        dev_shm: dev_shm(root, host.meminfo.as_ref()),
+        is_tree: root.is_tree(),
+        shows_all: root.is_live() && !processes_are_hidden && !is_in_container,
+        kernel: host.kernel,
+        pools: host.pools,
+        transparent_hugepage: notes.keep(thp::choice(root, "enabled")).flatten(),
+        shmem_enabled: notes.keep(thp::choice(root, "shmem_enabled")).flatten(),
+        processes_are_hidden,
+        holders,
+        is_in_container,
+        strangers: glances.strangers,
+        others,
+        unread,
+        owners,
+        stopped,
+        stopped_servers: StoppedServers::default(),
+        meminfo: host.meminfo,
+        notes: notes.into_vec(),
+    };
+    add_failures(&mut host.unread);
+    Snapshot { host, servers }
 }
 
-impl HostFacts {
-    /// Adds what this process itself could not read, as far as it should.
-    pub(super) fn add_failures(&mut self) {
-        let is_denied = failures::was_denied() && geteuid().is_root();
-        if failures::ran_short() || failures::has_failed() || is_denied {
-            let why =
-                "files, memory or access was refused, and what could not be opened is not seen";
-            Unread::new(&Owner::own(), None, why).add_to(&mut self.unread);
-        }
+/// Adds what this process itself could not read, as far as it should.
+pub(super) fn add_failures(unread: &mut Vec<Unread>) {
+    let is_denied = failures::was_denied() && geteuid().is_root();
+    if failures::ran_short() || failures::has_failed() || is_denied {
+        let why = "files, memory or access was refused, and what could not be opened is not seen";
+        owner::unread(&owner::own(), None, why).add_to(unread);
     }
 }
 
@@ -123,7 +117,7 @@ fn servers(
     unread: &mut Vec<Unread>,
 ) -> Vec<ServerFacts> {
     let candidates = std::mem::take(&mut glances.candidates);
-    let (owners, candidates): (Vec<_>, Vec<_>) = Owner::of_processes(host.root, candidates)
+    let (owners, candidates): (Vec<_>, Vec<_>) = owner::of_processes(host.root, candidates)
         .into_iter()
         .unzip();
     let read = |number: usize| {
@@ -143,10 +137,10 @@ fn servers(
             continue;
         };
         // What a server started with, its user may read; something else keeps its reader from that. Nobody stands for root.
-        let is_user = owner.is_another() && owner.uid != Owner::nobody(host.root).uid;
+        let is_user = owner::is_another(owner) && owner.uid != owner::nobody(host.root).uid;
         let (was_denied, has_failed) = failed;
         if has_failed || is_user && was_denied {
-            Unread::of_some(owner).add_to(unread);
+            owner::unread_in_part(owner).add_to(unread);
         }
         // Whose they are it does not say itself.
         found.retain(|server| candidates.iter().any(|one| one.pid == server.id.pid));

@@ -3,50 +3,28 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hugepage_assess::history::{Event, InstanceKey, Record};
-use hugepage_assess::model::Cause;
+use hugepage_assess::history::{Event, Record};
+use hugepage_facts::{Cause, InstanceKey, Remembered};
 use hugepage_kernel::host::identity;
-use hugepage_kernel::{InstanceFiles, PageSize, Pages, Root, RootFiles, limit};
+use hugepage_kernel::{InstanceFiles, Pages, Root, RootFiles, limit};
 use hugepage_server::history::file::path_of_server;
 use hugepage_server::history::stored::StoredRecords;
-use serde::{Deserialize, Serialize};
 
 /// Data directories of PostgreSQL servers that count, one a line; `#` begins a comment.
 pub const POSTGRESQL_DATA: &str = "/etc/hugepage-sidecar/postgresql-data";
 
-/// A server that was seen here.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Remembered {
-    /// Which it is, and whose.
-    pub key: InstanceKey,
-    /// The size of the pages that it asked for; `None` for the host's default.
-    pub page_size: Option<PageSize>,
-    /// How many it needed; `None` if that was unknown.
-    pub pages_needed: Option<Pages>,
-    /// When it was last seen.
-    pub last_seen: SystemTime,
-    /// The boot in which it was recorded last.
-    pub boot_id: Option<String>,
-    /// Whether its directory was found removed, or root has said that it is gone.
-    pub is_gone: bool,
-}
-
-impl Remembered {
-    /// What a record says of the server `key`.
-    pub fn of_record(key: InstanceKey, record: &Record, last_seen: SystemTime) -> Self {
-        Self {
-            key,
-            page_size: record.huge_page_size,
-            pages_needed: match record.cause {
-                Some(Cause::Disabled | Cause::MemoryTarget | Cause::SysvSharedMemory) => {
-                    Some(Pages(0))
-                }
-                _ => record.pages_needed,
-            },
-            last_seen,
-            boot_id: record.boot_id.clone(),
-            is_gone: record.event == Event::Gone,
-        }
+/// What a record says of the server `key`.
+pub fn remembered(key: InstanceKey, record: &Record, last_seen: SystemTime) -> Remembered {
+    Remembered {
+        key,
+        page_size: record.huge_page_size,
+        pages_needed: match record.cause {
+            Some(Cause::Disabled | Cause::MemoryTarget | Cause::SysvSharedMemory) => Some(Pages(0)),
+            _ => record.pages_needed,
+        },
+        last_seen,
+        boot_id: record.boot_id.clone(),
+        is_gone: record.event == Event::Gone,
     }
 }
 
@@ -78,7 +56,7 @@ pub(super) fn by_worker(
         name,
         ..InstanceKey::default()
     };
-    let one = Remembered::of_record(key, &record, last_seen);
+    let one = remembered(key, &record, last_seen);
     let is_known = one.pages_needed.is_some() && sources.iter().all(is_as_then);
     is_known.then_some(one)
 }

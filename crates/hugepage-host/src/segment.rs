@@ -1,10 +1,9 @@
 //! The shared memory of one server as a segment: how large it is, and in which pages it landed.
 
-use hugepage_assess::model::{Landing, Requested, Segment};
-use hugepage_assess::pools;
-use hugepage_kernel::{Bytes, Mapping, Notes, PageSize};
+use hugepage_facts::{HostFacts, Landing, ServerFacts};
 
-use crate::snapshot::{HostFacts, ServerFacts};
+use hugepage_assess::model::{Requested, Segment, landing_seen};
+use hugepage_kernel::{Bytes, Mapping, Notes, PageSize};
 
 /// The segment of a server that asked for `requested`; `None` if it is not visible.
 pub(super) fn segment_of(
@@ -14,7 +13,7 @@ pub(super) fn segment_of(
     notes: &mut Notes,
 ) -> Option<Segment> {
     // Where the kernel lacks the size, nothing is rounded up to it.
-    let has_pool = |size: &PageSize| pools::of_size(&host.pools, *size).is_some();
+    let has_pool = |size: &PageSize| host.pool(*size).is_some();
     let wanted = requested
         .huge_page_size
         .filter(has_pool)
@@ -28,7 +27,7 @@ pub(super) fn segment_of(
         return Some(segment);
     }
     if let Some(seen) = &memory.transparent {
-        segment.landing = seen.landing(segment.size);
+        segment.landing = landing_seen(seen, segment.size);
     } else if in_thp > Bytes(0) && in_thp >= memory.resident.percent(1) {
         // Less than a hundredth counts as none.
         segment.landing = Landing::Unknown;

@@ -1,12 +1,11 @@
 //! One running server, what was decided of it alone, and what it needs of its pool.
 
-use hugepage_assess::history::InstanceKey;
 use hugepage_assess::model::{CurrentStart, Pending, Segment};
+use hugepage_facts::{HostFacts, InstanceKey, ServerFacts};
 use hugepage_kernel::Bytes;
 use hugepage_sizing::PoolNeed;
 
 use crate::server_start::ServerRequest;
-use crate::snapshot::{HostFacts, ServerFacts};
 
 /// A server, and what was decided of it alone.
 pub(super) struct Server<'a> {

@@ -4,21 +4,21 @@ use std::path::{Path, PathBuf};
 
 use hugepage_assess::assessment::base_limits;
 use hugepage_assess::model::{
-    CrashRecovery, CurrentStart, Demand, HugePages, Landing, NodePools, Pending, PoolFact,
-    PoolState, Requested, Segment,
+    CrashRecovery, CurrentStart, Demand, HugePages, NodePools, Pending, PoolFact, PoolState,
+    Requested, Segment,
 };
-use hugepage_assess::pools;
+use hugepage_facts::{
+    HostFacts, Landing, PostgreSqlSettings, RunningOracle, ServerFacts, ServerProduct, pools,
+};
 use hugepage_kernel::memory::pool::{NodePool, from_meminfo};
 use hugepage_kernel::{Bytes, MemoryPolicy, Notes, PageSize, Pages};
 use hugepage_oracle::next_start::{RunningLimits, next_start};
-use hugepage_oracle::running::RunningOracle;
+use hugepage_oracle::running;
 
-use crate::identify::ServerProduct;
 use crate::next_start::StartFiles;
-use crate::postgresql::PostgreSqlSettings;
-use crate::postgresql_settings::{max_connections, requested_by_settings};
+use crate::postgresql::{changed_since, has_configuration};
+use crate::postgresql_settings::{max_connections, option_with_effect, requested_by_settings};
 use crate::segment::segment_of;
-use crate::snapshot::{HostFacts, ServerFacts};
 
 /// The first major with `huge_page_size`.
 const FIRST_WITH_PAGE_SIZE: u32 = 14;
@@ -47,7 +47,7 @@ impl ServerRequest {
         notes.extend(&server.notes);
         let requested = match &server.id.product {
             ServerProduct::PostgreSql(its) => requested_at_start(&its.settings),
-            ServerProduct::Oracle(its) => its.requested(&mut notes),
+            ServerProduct::Oracle(its) => running::requested(its, &mut notes),
         };
         let segment = segment_of(host, server, &requested, &mut notes);
         let in_use = segment
@@ -92,7 +92,7 @@ impl ServerRequest {
     /// Keeps what the server was certainly started with, and what its files ask for if that is another. `has_changed`: the files, since
     /// then.
     fn correct_start(&mut self, settings: &PostgreSqlSettings, has_changed: bool) {
-        let has_configuration = settings.has_configuration();
+        let has_configuration = has_configuration(settings);
         self.requested_may_differ = has_changed || !has_configuration;
         self.requested_is_assumed = !has_configuration || !settings.can_see;
         let is_off = self.requested.huge_pages == HugePages::Off;
@@ -164,7 +164,7 @@ impl Finder<'_> {
         notes: &mut Notes,
     ) -> PoolState {
         let Self { host, server } = self;
-        let pool = host.pool_fact(size, notes);
+        let pool = pool_fact(host, size, notes);
         let of_size = size.and_then(|size| server.limits.get(&size));
         notes.extend(of_size.iter().flat_map(|of_size| &of_size.notes));
         let base_limits = base_limits(
@@ -232,7 +232,7 @@ impl Finder<'_> {
         settings: &PostgreSqlSettings,
         notes: &mut Notes,
     ) {
-        let change = settings.changed_since(self.server.id.started);
+        let change = changed_since(settings, self.server.id.started);
         request.correct_start(settings, change.is_some());
         let version = self.server.id.version.as_deref();
         let files = version.zip(settings.data.as_ref());
@@ -244,7 +244,7 @@ impl Finder<'_> {
         let pending = self.pending(request, settings, change, files.as_ref(), notes);
         request.crash_recovery = match files {
             Some(files) => files.crash_recovery(change.is_some()),
-            None if settings.has_configuration() => CrashRecovery::Possible,
+            None if has_configuration(settings) => CrashRecovery::Possible,
             None => CrashRecovery::Unknown("its data directory could not be read".to_owned()),
         };
         let missing = settings.configured.missing.clone();
@@ -327,7 +327,7 @@ impl Finder<'_> {
     /// Why a restart may be another start than that of the server, whatever its files say.
     fn other_start(self, settings: &PostgreSqlSettings) -> Option<String> {
         let pid = self.server.id.pid;
-        let option = settings.configured.option_with_effect();
+        let option = option_with_effect(&settings.configured);
         if let Some(name) = option.filter(|_| settings.is_first_process != Some(true)) {
             let why = "which only pg_ctl restart repeats, so what another restart needs is unknown";
             return Some(format!(
@@ -341,30 +341,28 @@ impl Finder<'_> {
     }
 }
 
-impl HostFacts {
-    /// The pool of pages of `size`; `None` is the size that the kernel does not have.
-    fn pool_fact(&self, size: Option<PageSize>, notes: &mut Notes) -> PoolFact {
-        let Some(size) = size else {
-            // Meminfo has no default size: the kernel has no huge pages, if /sys confirms it.
-            let sizes = self.page_sizes.clone().filter(Vec::is_empty);
-            return sizes.map_or(PoolFact::Unknown, PoolFact::Unsupported);
-        };
-        if let Some(pool) = self.pool(size) {
-            return PoolFact::Known(pool.clone());
-        }
-        // The kernel has its default size, also where /sys does not show it.
-        let is_default = self.default_page_size() == Some(size);
-        match &self.page_sizes {
-            Some(sizes) if !is_default && !sizes.contains(&size) => {
-                return PoolFact::Unsupported(sizes.clone());
-            }
-            _ => notes.add(format!(
-                "the pool of {size} pages could not be read; see the notes on the host"
-            )),
-        }
-        // On a kernel before 2.6.27, or with a hidden /sys, meminfo has only the pool of the default size.
-        let of_default = self.meminfo.as_ref().and_then(from_meminfo);
-        let of_default = of_default.filter(|pool| pool.page_size == size);
-        of_default.map_or(PoolFact::Unknown, PoolFact::Known)
+/// The pool of pages of `size`; `None` is the size that the kernel does not have.
+fn pool_fact(host: &HostFacts, size: Option<PageSize>, notes: &mut Notes) -> PoolFact {
+    let Some(size) = size else {
+        // Meminfo has no default size: the kernel has no huge pages, if /sys confirms it.
+        let sizes = host.page_sizes.clone().filter(Vec::is_empty);
+        return sizes.map_or(PoolFact::Unknown, PoolFact::Unsupported);
+    };
+    if let Some(pool) = host.pool(size) {
+        return PoolFact::Known(pool.clone());
     }
+    // The kernel has its default size, also where /sys does not show it.
+    let is_default = host.default_page_size() == Some(size);
+    match &host.page_sizes {
+        Some(sizes) if !is_default && !sizes.contains(&size) => {
+            return PoolFact::Unsupported(sizes.clone());
+        }
+        _ => notes.add(format!(
+            "the pool of {size} pages could not be read; see the notes on the host"
+        )),
+    }
+    // On a kernel before 2.6.27, or with a hidden /sys, meminfo has only the pool of the default size.
+    let of_default = host.meminfo.as_ref().and_then(from_meminfo);
+    let of_default = of_default.filter(|pool| pool.page_size == size);
+    of_default.map_or(PoolFact::Unknown, PoolFact::Known)
 }

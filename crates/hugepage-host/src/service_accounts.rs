@@ -6,13 +6,14 @@
 
 use std::collections::BTreeSet;
 
+use hugepage_facts::Owner;
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::proc::{namespace, program};
 use hugepage_kernel::{Root, RootFiles};
 
 use super::control_group::{Container, container};
 use super::processes::{Credentials, ProcessGlance};
-use crate::readers::Owner;
+use crate::readers::owner;
 
 /// Names and uids of more service accounts, one a line; `#` begins a comment.
 pub const SERVICE_ACCOUNTS: &str = "/etc/hugepage-sidecar/service-accounts";
@@ -95,7 +96,7 @@ impl<'a> ServiceAccounts<'a> {
 
     /// As whom the files are read of what does not run: the service accounts of /etc/passwd and those listed by uid, else nobody.
     pub(super) fn owners(&self) -> Vec<Owner> {
-        let nobody = Owner::nobody(self.root);
+        let nobody = owner::nobody(self.root);
         let listed = self.listed.iter().filter_map(|listed| listed.parse().ok());
         let uids: BTreeSet<_> = self
             .accounts
@@ -104,11 +105,11 @@ impl<'a> ServiceAccounts<'a> {
             .chain(listed)
             .collect();
         let is_one = |uid: &u32| {
-            nobody.is_another() && ![0, nobody.uid].contains(uid) && self.is_service(*uid)
+            owner::is_another(&nobody) && ![0, nobody.uid].contains(uid) && self.is_service(*uid)
         };
         uids.into_iter()
             .filter(is_one)
-            .map(|uid| Owner::of_account(self.root, uid))
+            .map(|uid| owner::of_account(self.root, uid))
             .chain([nobody.clone()])
             .collect()
     }

@@ -4,87 +4,85 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::slice;
 
+use hugepage_facts::{
+    ClusterFacts, ClusterFiles, ClusterFound, Configured, Remembered, ServerIdentity, Snapshot,
+    StartAnswer, StoppedServers, Unread, UnreadList,
+};
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::{
     Bytes, Configuration, InstanceFiles, Notes, ReadError, Root, if_there, limit,
 };
 use hugepage_oracle::stopped::{self, Claim, ClaimOf};
-use hugepage_start::StartAnswer;
 
-use crate::cluster_paths::{
-    ClusterFacts, ClusterFiles, ClusterFound, ClusterPaths, DEBIAN, PACKAGES,
-};
-use crate::data_directory::DataDirectory;
-use crate::identify::ServerIdentity;
+use crate::cluster_paths::{ClusterPaths, DEBIAN, PACKAGES, of_nobody};
+use crate::data_directory;
+use crate::identify::owns_its_directory;
 use crate::next_start::{AskStart, StartFiles, StartProgram};
-use crate::postgresql_settings::{Configured, requested_by_settings};
-use crate::readers::Unread;
-use crate::remembered::{POSTGRESQL_DATA, Remembered, by_worker, told_servers};
-use crate::snapshot::{Snapshot, StoppedServers, UnreadList};
-use crate::stopped_needs::is_cluster_of_host;
+use crate::postgresql_settings::{requested_by_settings, without_others};
+use crate::reading::add_failures;
+use crate::remembered::{POSTGRESQL_DATA, by_worker, told_servers};
+use crate::stopped_needs::{asks_for_pages, is_cluster_of_host, unclear};
 use crate::stopped_readers::by_owners;
 
 /// A place, and the cluster there that does not run; `None` if what is there is known and none of these.
 type Place = (PathBuf, Option<ClusterFacts>);
 
-impl Snapshot {
-    /// Adds the servers that do not run: the clusters in the directories of packages, in those of [`POSTGRESQL_DATA`] and in `given`, and
-    /// those of `seen` that are none of these. `ask` answers what a start of a cluster asks for, as its user.
-    pub fn find_stopped(
-        &mut self,
-        root: &Root,
-        given: &[PathBuf],
-        seen: &[Remembered],
-        ask: Option<&AskStart<'_>>,
-    ) {
-        let mut unread = Vec::new();
-        let mut notes = Notes::default();
-        let host = &self.host;
-        let running: Vec<_> = self.servers.iter().map(|server| &server.id).collect();
-        let told = told_servers(root);
-        let given = [told.as_deref().unwrap_or_default(), given].concat();
-        let seen: Vec<_> = seen.iter().filter(|one| !one.is_gone).collect();
-        let of_host = seen.iter().filter(|one| is_cluster_of_host(&one.key));
-        let was_in: Vec<_> = of_host.map(|one| PathBuf::from(&one.key.name)).collect();
-        let of_packages = DEBIAN.into_iter().chain(PACKAGES).map(str::to_owned);
-        let by_name = given.iter().chain(&was_in);
-        // The first counts of several with one data directory.
-        let places: Vec<_> = of_packages
-            .chain(by_name.map(|directory| directory.to_string_lossy().into_owned()))
-            .collect();
-        let search = Clusters {
-            root,
-            running: &running,
-            given: &given,
-            was_in: &was_in,
-            ask,
-        };
-        let all = || places.clone();
-        let found = by_owners(
-            &host.owners,
-            all,
-            &mut unread,
-            &mut notes,
-            |place, is_mine, notes| {
-                search.find(place.map_or(&*places, slice::from_ref), is_mine, notes)
-            },
-        );
-        notes.extend(unread.iter().map(Unread::to_string));
-        let unread_list = |why| UnreadList {
-            kind: "postgresql".to_owned(),
-            name: POSTGRESQL_DATA.to_owned(),
-            why,
-        };
-        self.host.stopped_servers = StoppedServers {
-            places: found,
-            remembered: seen.into_iter().cloned().collect(),
-            has_grid_registry: stopped::has_grid_registry(root),
-            unread_lists: told.err().map(unread_list).into_iter().collect(),
-            notes: notes.into_vec(),
-            unread,
-        };
-        self.host.add_failures();
-    }
+/// Adds the servers that do not run: the clusters in the directories of packages, in those of [`POSTGRESQL_DATA`] and in `given`, and
+/// those of `seen` that are none of these. `ask` answers what a start of a cluster asks for, as its user.
+pub fn find_stopped(
+    snapshot: &mut Snapshot,
+    root: &Root,
+    given: &[PathBuf],
+    seen: &[Remembered],
+    ask: Option<&AskStart<'_>>,
+) {
+    let mut unread = Vec::new();
+    let mut notes = Notes::default();
+    let host = &snapshot.host;
+    let running: Vec<_> = snapshot.servers.iter().map(|server| &server.id).collect();
+    let told = told_servers(root);
+    let given = [told.as_deref().unwrap_or_default(), given].concat();
+    let seen: Vec<_> = seen.iter().filter(|one| !one.is_gone).collect();
+    let of_host = seen.iter().filter(|one| is_cluster_of_host(&one.key));
+    let was_in: Vec<_> = of_host.map(|one| PathBuf::from(&one.key.name)).collect();
+    let of_packages = DEBIAN.into_iter().chain(PACKAGES).map(str::to_owned);
+    let by_name = given.iter().chain(&was_in);
+    // The first counts of several with one data directory.
+    let places: Vec<_> = of_packages
+        .chain(by_name.map(|directory| directory.to_string_lossy().into_owned()))
+        .collect();
+    let search = Clusters {
+        root,
+        running: &running,
+        given: &given,
+        was_in: &was_in,
+        ask,
+    };
+    let all = || places.clone();
+    let found = by_owners(
+        &host.owners,
+        all,
+        &mut unread,
+        &mut notes,
+        |place, is_mine, notes| {
+            search.find(place.map_or(&*places, slice::from_ref), is_mine, notes)
+        },
+    );
+    notes.extend(unread.iter().map(Unread::to_string));
+    let unread_list = |why| UnreadList {
+        kind: "postgresql".to_owned(),
+        name: POSTGRESQL_DATA.to_owned(),
+        why,
+    };
+    snapshot.host.stopped_servers = StoppedServers {
+        places: found,
+        remembered: seen.into_iter().cloned().collect(),
+        has_grid_registry: stopped::has_grid_registry(root),
+        unread_lists: told.err().map(unread_list).into_iter().collect(),
+        notes: notes.into_vec(),
+        unread,
+    };
+    add_failures(&mut snapshot.host.unread);
 }
 
 /// Where clusters may be.
@@ -112,7 +110,7 @@ impl Clusters<'_> {
                     let at = ClusterPaths::in_directory(Path::new(place));
                     let what = match is_mine(files.owner(place).ok()) {
                         Claim::OfAnother => continue,
-                        Claim::OfNobody => at.facts(ClusterFound::of_nobody(is_named)),
+                        Claim::OfNobody => at.facts(of_nobody(is_named)),
                         Claim::Mine => at.facts(ClusterFound::Unread(error.to_string())),
                     };
                     found.push((at.name().into(), Some(what)));
@@ -145,7 +143,7 @@ impl Clusters<'_> {
         seen: &mut BTreeMap<(u64, u64), PathBuf>,
     ) -> bool {
         let inode = self.root.inode(&cluster.data.to_string_lossy());
-        let mut ids = self.running.iter().filter(|id| id.owns_its_directory());
+        let mut ids = self.running.iter().filter(|id| owns_its_directory(id));
         let runs = ids.any(|id| {
             let its = id.postgresql().and_then(|server| server.inode);
             // Also where only its own user sees that.
@@ -189,7 +187,7 @@ impl Clusters<'_> {
         let is_owner = |uid: &u32| Some(*uid) == owner;
         let found = match (is_mine(owner), version, config) {
             (Claim::OfAnother, ..) => return None,
-            (Claim::OfNobody, ..) => ClusterFound::of_nobody(is_named),
+            (Claim::OfNobody, ..) => of_nobody(is_named),
             (Claim::Mine, Err(error), _) => ClusterFound::Unread(format!(
                 "whether it is a data directory is unknown: {error}"
             )),
@@ -236,14 +234,14 @@ impl Clusters<'_> {
             by_worker: None,
         };
         requested_by_settings(&found.configured.with(&[]), notes);
-        if found.unclear().is_none() && found.asks_for_pages() {
+        if unclear(&found).is_none() && asks_for_pages(&found) {
             found.answer = self.ask.map(|ask| ask_of(&files, cluster, &found, ask));
             if matches!(found.answer, None | Some(StartAnswer::Unknown(_))) {
                 found.by_worker =
                     by_worker(self.root, &files, &sources, &cluster.data, cluster.name());
             }
         }
-        found.configured = found.configured.without_others();
+        without_others(&mut found.configured);
         ClusterFound::Cluster(Box::new(found))
     }
 }
@@ -266,7 +264,7 @@ fn ask_of(
             };
             let start = StartFiles {
                 version: &version,
-                data: &DataDirectory::read(files, &directory),
+                data: &data_directory::read(files, &directory),
                 configured: &configured,
             };
             Ok(ask(&start.question(StartProgram::Packaged)?))
@@ -279,11 +277,13 @@ mod tests {
     use std::fs;
     use std::time::{Duration, SystemTime};
 
-    use hugepage_assess::history::{InstanceKey, Record, record};
+    use hugepage_assess::history::{Record, record};
+    use hugepage_facts::InstanceKey;
     use hugepage_kernel::Pages;
     use hugepage_sizing::{StoppedDatabase, Wants};
 
     use super::*;
+    use crate::{reading, stopped_needs, survey};
 
     fn write(tree: &tempfile::TempDir, path: &str, text: &str) {
         let path = tree.path().join(path);
@@ -315,8 +315,8 @@ mod tests {
     fn found(tree: &tempfile::TempDir, given: &[&str], seen: &[Remembered]) -> Vec<String> {
         let root = &Root::at(tree.path());
         let given: Vec<_> = given.iter().map(PathBuf::from).collect();
-        let mut snapshot = Snapshot::read(root, &[], None);
-        snapshot.find_stopped(root, &given, seen, None);
+        let mut snapshot = reading::read(root, &[], None);
+        find_stopped(&mut snapshot, root, &given, seen, None);
         let shown = |one: &StoppedDatabase| {
             let wants = match &one.wants {
                 Wants::Pages(pages) => format!("{pages} pages"),
@@ -329,7 +329,7 @@ mod tests {
                 .map_or_else(String::new, |remark| format!(" ({remark})"));
             format!("{}: {wants}{remark}", one.key)
         };
-        let survey = snapshot.assess(20);
+        let survey = survey::decide(&snapshot, 20);
         let mut found: Vec<_> = survey.stopped_clusters.iter().map(shown).collect();
         found.sort_unstable();
         found
@@ -402,8 +402,8 @@ mod tests {
     fn of_no_service_account() {
         let cluster = ClusterPaths::in_directory(Path::new("/srv/x"));
         let pages = [true, false].map(|is_named| {
-            let facts = cluster.facts(ClusterFound::of_nobody(is_named));
-            facts.stopped(None).wants.pages()
+            let facts = cluster.facts(of_nobody(is_named));
+            stopped_needs::cluster(&facts, None).wants.pages()
         });
         assert_eq!(pages, [None, Some(Pages(0))]);
     }

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hugepage_facts::{Owner, ServerFacts, StoppedFacts, Unread};
 use hugepage_kernel::source::failures;
 use hugepage_kernel::{Notes, Root};
 use hugepage_oracle::readers::oratab;
-use hugepage_oracle::stopped::{self, Claim, ClaimOf, StoppedFacts};
+use hugepage_oracle::stopped::{self, Claim, ClaimOf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::readers::{self, Owner, Unread};
-use crate::snapshot::ServerFacts;
+use crate::readers::{self, owner};
 
 /// The Oracle instances of oratab that do not run, in its order.
 pub(super) fn stopped_oracle(
@@ -28,7 +28,7 @@ pub(super) fn stopped_oracle(
     let running: Vec<_> = ids
         .filter_map(|id| Some((&*id.name, id.place.uid, id.oracle()?)))
         .collect();
-    let listed = readers::read_as(&Owner::nobody(root), || {
+    let listed = readers::read_as(&owner::nobody(root), || {
         let mut notes = Notes::default();
         let entries = oratab::read(root, &mut notes).into_iter();
         let homes: BTreeSet<_> = entries.map(|entry| entry.home).collect();
@@ -99,7 +99,7 @@ pub(super) fn by_owners<T: Serialize + DeserializeOwned>(
             Ok((found, noted, has_failed)) => {
                 all.extend(found);
                 notes.extend(noted);
-                has_failed.then(|| Unread::of_some(owner).add_to(unread));
+                has_failed.then(|| owner::unread_in_part(owner).add_to(unread));
             }
             Err(why) => why.add_to(unread),
         }

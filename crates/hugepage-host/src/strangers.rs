@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use hugepage_assess::model::{PagesOfStrangers, UnattachedSegment};
-use hugepage_assess::pools;
+use hugepage_facts::{HostFacts, OtherProcesses, escape, pools};
 use hugepage_kernel::memory::sysvipc::SysvSegment;
 use hugepage_kernel::{PageSize, Pages, Pool};
 
-use crate::escape;
 use crate::server::Server;
-use crate::snapshot::{HostFacts, OtherProcesses};
 
 /// So many segments are named, the largest ones.
 const MAX_SEGMENTS: usize = 10;

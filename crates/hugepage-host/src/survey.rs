@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use hugepage_assess::model::{Landing, PagesOfStrangers, Past};
-use hugepage_assess::pools;
+use hugepage_assess::model::PagesOfStrangers;
+use hugepage_facts::{HostFacts, Landing, Past, ServerIdentity, Snapshot, Unread, pools};
 use hugepage_kernel::{Notes, PageSize, Pages, Pool};
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::{PoolNeed, Sizing, StoppedDatabase};
 
 use crate::assess::Instance;
-use crate::identify::ServerIdentity;
 use crate::pool_needs::{Comparison, sizing_of_host, stopped_needs};
-use crate::readers::Unread;
-use crate::snapshot::{HostFacts, Snapshot};
+use crate::reading::add_failures;
+use crate::stopped_needs::stopped_clusters;
 
 /// A host with an assessment of each server that runs and counts.
 #[derive(Clone, Debug)]
@@ -25,7 +24,7 @@ pub struct Survey {
     pub pages_of_strangers: BTreeMap<PageSize, PagesOfStrangers>,
     /// The Oracle instances of oratab that do not run.
     pub stopped: Vec<StoppedOracle>,
-    /// The servers that do not run, where a command looks for them.
+    /// The other servers that do not run, where a command looks for them.
     pub stopped_clusters: Vec<StoppedDatabase>,
     /// What could not be read of the host, and what nobody has attached of its memory.
     pub notes: Vec<String>,
@@ -36,41 +35,39 @@ pub struct Survey {
 /// Who tells what was recorded when a server started, with notes on what could not be read of it.
 pub type RecallPast<'a> = dyn Fn(&ServerIdentity, &mut Notes) -> Past + 'a;
 
-impl Snapshot {
-    /// Adds what was recorded when each server started.
-    pub fn recall(&mut self, recall: &RecallPast<'_>) {
-        for server in &mut self.servers {
-            let mut notes = Notes::default();
-            server.past = recall(&server.id, &mut notes);
-            server.notes_on_past = notes.into_vec();
-        }
-        self.host.add_failures();
-    }
-
-    /// The host as it is decided, each server beside the others. `reserve_percent`: the percentage of memory that it keeps for base pages.
-    pub fn assess(&self, reserve_percent: u32) -> Survey {
-        let compared = Comparison::new(self, reserve_percent);
-        let instances = compared.all.iter().map(|server| server.assess(&compared));
-        let instances = instances.collect();
-        let Comparison {
-            strangers, stopped, ..
-        } = compared;
+/// Adds what was recorded when each server started.
+pub fn recall(snapshot: &mut Snapshot, recall: &RecallPast<'_>) {
+    for server in &mut snapshot.servers {
         let mut notes = Notes::default();
-        notes.extend(&self.host.notes);
-        notes.extend(self.host.unread.iter().map(Unread::to_string));
-        let unattached = strangers.values().flat_map(|of_pool| &of_pool.unattached);
-        notes.extend(unattached.map(|segment| {
-            format!("no process has attached shared memory segment {segment}, which seems to hold huge pages")
-        }));
-        Survey {
-            instances,
-            stopped_clusters: self.stopped_clusters(),
-            pages_of_strangers: strangers,
-            stopped,
-            notes: notes.into_vec(),
-            host: self.host.clone(),
-            reserve_percent,
-        }
+        server.past = recall(&server.id, &mut notes);
+        server.notes_on_past = notes.into_vec();
+    }
+    add_failures(&mut snapshot.host.unread);
+}
+
+/// The host as it is decided, each server beside the others. `reserve_percent`: the percentage of memory that it keeps for base pages.
+pub fn decide(snapshot: &Snapshot, reserve_percent: u32) -> Survey {
+    let compared = Comparison::new(snapshot, reserve_percent);
+    let instances = compared.all.iter().map(|server| server.assess(&compared));
+    let instances = instances.collect();
+    let Comparison {
+        strangers, stopped, ..
+    } = compared;
+    let mut notes = Notes::default();
+    notes.extend(&snapshot.host.notes);
+    notes.extend(snapshot.host.unread.iter().map(Unread::to_string));
+    let unattached = strangers.values().flat_map(|of_pool| &of_pool.unattached);
+    notes.extend(unattached.map(|segment| {
+        format!("no process has attached shared memory segment {segment}, which seems to hold huge pages")
+    }));
+    Survey {
+        instances,
+        stopped_clusters: stopped_clusters(snapshot),
+        pages_of_strangers: strangers,
+        stopped,
+        notes: notes.into_vec(),
+        host: snapshot.host.clone(),
+        reserve_percent,
     }
 }
 

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, UNIX_EPOCH};
 
-use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::assessment::{Finding, Status};
-use hugepage_assess::model::{HugePages, Landing};
-use hugepage_assess::pools::PoolRow;
+use hugepage_assess::model::HugePages;
+use hugepage_facts::{Landing, PageTables, PoolRow};
 use hugepage_host::metrics::{InstanceMetrics, MetricsSnapshot, text};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};

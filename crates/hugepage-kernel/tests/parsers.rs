@@ -4,9 +4,11 @@
 #![allow(clippy::disallowed_methods)]
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
+use hugepage_kernel::host::mounts;
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::{own_mapping, smaps};
 use hugepage_kernel::memory::meminfo::Meminfo;
@@ -248,6 +250,142 @@ fn neighbours_that_are_one_mapping_or_two() {
             mappings,
             "{what}"
         );
+    }
+}
+
+/// A container has the host's root below its own, and the kernel shows it the groups of others from its own group on, without the names
+/// of those above.
+#[test]
+fn a_container_sees_the_groups_of_others_where_the_host_is_mounted() {
+    const NAMESPACE: &str = "cgroup:[4026532177]";
+    let limit = ("hugetlb.2MB.max", &b"4194304\n"[..]);
+    let usage = ("hugetlb.2MB.current", &b"0\n"[..]);
+    let own = "kubepods/burstable/pod1/beside";
+    let (pod, manifest) = ("kubepods/burstable/pod2/77", "hugepages-2Mi");
+    let service = "/sys/fs/cgroup/system.slice/x.service/hugetlb.2MB.max";
+    for (what, parents, members, membership, group, nested, path, hidden) in [
+        (
+            "beside",
+            4,
+            own,
+            "/../../pod2/77",
+            pod,
+            false,
+            Some(manifest),
+            false,
+        ),
+        (
+            "of another quality",
+            4,
+            own,
+            "/../../../besteffort/pod2/77",
+            "kubepods/besteffort/pod2/77",
+            false,
+            Some(manifest),
+            false,
+        ),
+        (
+            "of the host",
+            4,
+            own,
+            "/../../../../system.slice/x.service",
+            "system.slice/x.service",
+            false,
+            Some(service),
+            false,
+        ),
+        (
+            "a name twice",
+            4,
+            own,
+            "/../../pod2/77",
+            "kubepods/besteffort/pod2/77",
+            false,
+            None,
+            false,
+        ),
+        (
+            "a node that is a container",
+            4,
+            own,
+            "/../../pod2/77",
+            pod,
+            true,
+            Some(manifest),
+            true,
+        ),
+        (
+            "a part of the host's",
+            3,
+            own,
+            "/../../pod2/77",
+            pod,
+            false,
+            None,
+            true,
+        ),
+        (
+            "not in its group",
+            4,
+            "kubepods/pod1",
+            "/../../pod2/77",
+            pod,
+            false,
+            None,
+            true,
+        ),
+    ] {
+        let file = |group: &str, name: &str| format!("sys/fs/cgroup/{group}/{name}");
+        let mut files = vec![
+            ("proc/42/cgroup".to_owned(), &b"0::/\n"[..]),
+            ("proc/1/cgroup".to_owned(), b"0::/../../../../init.scope\n"),
+            (file("", "cgroup.procs"), b"2\n"),
+            (file(own, "cgroup.procs"), b"7\n"),
+            (file(own, limit.0), b"0\n"),
+            (file(own, usage.0), b"0\n"),
+            (file("kubepods/pod0/x", "cgroup.procs"), b"420\n"),
+            (file(members, "cgroup.procs"), b"41\n42\n"),
+            (file(group, limit.0), limit.1),
+            (file(group, usage.0), usage.1),
+        ];
+        if nested {
+            files.push((file("", "cgroup.events"), b"populated 1\n"));
+        }
+        let membership = format!("0::{membership}\n");
+        files.push(("proc/8/cgroup".to_owned(), membership.as_bytes()));
+        let files: Vec<_> = files.iter().map(|(path, text)| (&**path, *text)).collect();
+        let (directory, root) = tree(&files);
+        let of = |path: &str| directory.path().join(path);
+        let mounts = [
+            "22 1 0:50 / / rw - overlay overlay rw,upperdir=/x".to_owned(),
+            "30 22 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup ro".to_owned(),
+            "31 22 8:1 /var/lib/kubelet/pods/1/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw"
+                .to_owned(),
+            format!(
+                "32 22 8:1 / {} ro - ext4 /dev/sda1 rw",
+                directory.path().display()
+            ),
+            format!(
+                "33 32 0:26 {} {} ro - cgroup2 cgroup rw",
+                "/..".repeat(parents),
+                of("sys/fs/cgroup").display()
+            ),
+        ];
+        fs::write(of("proc/42/mountinfo"), mounts.join("\n")).unwrap();
+        fs::create_dir(of("proc/42/ns")).unwrap();
+        symlink(NAMESPACE, of("proc/42/ns/cgroup")).unwrap();
+        symlink("42", of("proc/self")).unwrap();
+        let found = Hierarchy::find(&root).unwrap().unwrap();
+        let of_process =
+            |process| found.limits_of(&root, process, page_size(2048), &mut Notes::default());
+        let limits = of_process("8");
+        let paths: Vec<_> = limits.fault.iter().map(|limit| &*limit.path).collect();
+        assert_eq!(
+            (paths, limits.hidden_levels),
+            (Vec::from_iter(path), hidden),
+            "{what}"
+        );
+        assert_eq!(mounts::seen_at(&root, "/").unwrap().kind, "ext4");
     }
 }
 

@@ -2,11 +2,12 @@
 
 use hugepage_assess::advice::message::{is_of_pool, of_permission, shortfall};
 use hugepage_assess::assessment::{Forecast, Outlook, Severity};
-use hugepage_assess::model::{Cause, Product};
+use hugepage_assess::model::Product;
+use hugepage_facts::{Cause, LastStart};
 use hugepage_kernel::{Bytes, Pages};
 use hugepage_sizing::{Sizing, Wants};
 
-use crate::readers::LastStart;
+use crate::readers::startup::lacked_memory;
 use crate::start_limits::LackedMemlock;
 use crate::stopped::{NO_CALL, StoppedOracle, StoppedState};
 
@@ -130,7 +131,7 @@ impl StoppedOracle {
             return Some(REDUCE.to_owned());
         }
         // The last pages of a guess are not why it failed.
-        let is_of_log = failed.is_some_and(|start| !start.lacked_memory());
+        let is_of_log = failed.is_some_and(|start| !lacked_memory(start));
         let is_guess = is_of_log && self.outlook() == Outlook::Unknown;
         let memlock = self.memlock.map(|memlock| {
             let kb = memlock.needed.0.div_ceil(1024);
@@ -275,7 +276,7 @@ impl StoppedOracle {
             (None, Outlook::Unknown)
                 if self
                     .failed_start()
-                    .is_some_and(|start| !start.lacked_memory()) =>
+                    .is_some_and(|start| !lacked_memory(start)) =>
             {
                 "its last start failed for another reason".to_owned()
             }

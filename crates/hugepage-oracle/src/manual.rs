@@ -3,7 +3,8 @@
 use hugepage_assess::advice::Recommendation;
 use hugepage_assess::advice::recommendation::{Area, Effect};
 use hugepage_assess::assessment::Severity;
-use hugepage_assess::model::{Landing, Product, Requested, UseLargePages};
+use hugepage_assess::model::{Product, Requested, UseLargePages};
+use hugepage_facts::Landing;
 use hugepage_kernel::KernelRelease;
 
 /// `enabled` of transparent huge pages: never, and with UEK 7 and later madvise (Database Installation Guide for Linux, 23ai, "Restrictions

@@ -3,14 +3,15 @@
 use hugepage_assess::assessment::Start;
 use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::model::{
-    CurrentStart, Demand, HugePages, Landing, LockLimit, Pending, PoolState, Segment,
+    CurrentStart, Demand, HugePages, LockLimit, Pending, PoolState, Segment,
 };
+use hugepage_facts::{Landing, LockRights, OracleSettings, Parameters};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::{Bytes, KernelLimits, Notes, Rlimit, Root};
-use serde::{Deserialize, Serialize};
 
-use crate::readers::Parameters;
-use crate::settings::{SIZED_BY, Settings, requested_by};
+use crate::readers::parameters::{memory_target, sga_max_size, unclear};
+use crate::readers::startup::refusal;
+use crate::settings::{SIZED_BY, not_computed, requested_by};
 use crate::sga::{EXTRA, are_of, rounded};
 use crate::start_limits;
 
@@ -28,9 +29,7 @@ impl RunningLimits<'_> {
     /// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
     /// before 5.18 a limit on locked memory of at least their size. Whoever `is_let` has what its kernel requires.
     fn lacks(&self, is_let: bool) -> Option<LockLimit> {
-        let gid = self
-            .rights?
-            .lacks_group(self.kernel.system_v.hugetlb_shm_group?)?;
+        let gid = lacks_group(self.rights?, self.kernel.system_v.hugetlb_shm_group?)?;
         match (
             Advisories::known().affects("shm_memlock", self.kernel.release.as_deref()?),
             self.memlock?,
@@ -55,50 +54,37 @@ impl RunningLimits<'_> {
     }
 }
 
-/// What decides whether a process may have System V segments in huge pages (proc(5)).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LockRights {
-    /// `CapEff`.
-    pub capabilities: u64,
-    /// The effective one of `Gid`.
-    pub gid: u32,
-    /// All of `Gid` and `Groups`.
-    pub groups: Vec<u64>,
+/// Reads those of `pid`; `None` if they are not visible.
+pub(crate) fn lock_rights(root: &Root, pid: i32) -> Option<LockRights> {
+    let parse = |text: &str| {
+        let numbers = |name| {
+            value(text, name)
+                .into_iter()
+                .flat_map(str::split_ascii_whitespace)
+        };
+        let groups = numbers("Gid").chain(numbers("Groups"));
+        Some(LockRights {
+            capabilities: u64::from_str_radix(value(text, "CapEff")?.trim(), 16).ok()?,
+            // The second of four.
+            gid: numbers("Gid").nth(1)?.parse().ok()?,
+            groups: groups.filter_map(|gid| gid.parse().ok()).collect(),
+        })
+    };
+    root.read_short(&format!("/proc/{pid}/status"), parse)
+        .ok()?
 }
 
-impl LockRights {
-    /// Reads those of `pid`; `None` if they are not visible.
-    pub fn read(root: &Root, pid: i32) -> Option<Self> {
-        let parse = |text: &str| {
-            let numbers = |name| {
-                value(text, name)
-                    .into_iter()
-                    .flat_map(str::split_ascii_whitespace)
-            };
-            let groups = numbers("Gid").chain(numbers("Groups"));
-            Some(Self {
-                capabilities: u64::from_str_radix(value(text, "CapEff")?.trim(), 16).ok()?,
-                // The second of four.
-                gid: numbers("Gid").nth(1)?.parse().ok()?,
-                groups: groups.filter_map(|gid| gid.parse().ok()).collect(),
-            })
-        };
-        root.read_short(&format!("/proc/{pid}/status"), parse)
-            .ok()?
-    }
-
-    /// Its group, if it has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
-    fn lacks_group(&self, hugetlb_shm_group: u64) -> Option<u32> {
-        const CAP_IPC_LOCK: u64 = 1 << 14;
-        let is_let =
-            self.capabilities & CAP_IPC_LOCK != 0 || self.groups.contains(&hugetlb_shm_group);
-        (!is_let).then_some(self.gid)
-    }
+/// Its group, if it has neither CAP_IPC_LOCK nor the group of `vm.hugetlb_shm_group`.
+fn lacks_group(rights: &LockRights, hugetlb_shm_group: u64) -> Option<u32> {
+    const CAP_IPC_LOCK: u64 = 1 << 14;
+    let is_let =
+        rights.capabilities & CAP_IPC_LOCK != 0 || rights.groups.contains(&hugetlb_shm_group);
+    (!is_let).then_some(rights.gid)
 }
 
 /// What refuses the running instance huge pages, and what its next start asks for.
 pub fn next_start(
-    settings: &Settings,
+    settings: &OracleSettings,
     current: &CurrentStart<'_>,
     limits: &RunningLimits<'_>,
     notes: &mut Notes,
@@ -113,12 +99,7 @@ pub fn next_start(
         limits.lacks(is_let).filter(is_cause)
     });
     let missing = missing.filter(|_| landed != Landing::Hugetlb);
-    let logged = || {
-        settings
-            .start
-            .as_ref()?
-            .refusal(current.segment?.to_reserve)
-    };
+    let logged = || refusal(settings.start.as_ref()?, current.segment?.to_reserve);
     let is_short = matches!(landed, Landing::Base | Landing::Mixed);
     let lock_limit = missing.or_else(|| logged().filter(|_| is_short));
     if missing.is_none() && lock_limit == Some(LockLimit::Unexplained) {
@@ -132,9 +113,8 @@ pub fn next_start(
         (None, _) if settings.is_unread => Pending::Unknown,
         (_, None) => Pending::Unchanged,
         (Some(next), Some(segment))
-            if let Some(why) = settings
-                .not_computed(&[SIZED_BY[0], SIZED_BY[1], "lock_sga"])
-                .or_else(|| next.unclear(next.sga_max_size().max(Some(segment.size)))) =>
+            if let Some(why) = not_computed(settings, &[SIZED_BY[0], SIZED_BY[1], "lock_sga"])
+                .or_else(|| unclear(next, sga_max_size(next).max(Some(segment.size)))) =>
         {
             notes.add(format!("{why}, so what the next start needs is unknown"));
             Pending::Unknown
@@ -150,10 +130,7 @@ pub fn next_start(
             let demand = next
                 .as_ref()
                 .map_or(unchanged, |next| demand(next, segment, settings, current));
-            let size = next
-                .as_ref()
-                .and_then(Parameters::sga_max_size)
-                .unwrap_or(segment.size);
+            let size = next.as_ref().and_then(sga_max_size).unwrap_or(segment.size);
             let refuses = || {
                 start_limits::of_host(limits.kernel, size, segment.size)
                     .or_else(|| limits.lacks(is_let))
@@ -207,33 +184,33 @@ pub fn next_start(
 fn demand(
     next: &Parameters,
     segment: &Segment,
-    settings: &Settings,
+    settings: &OracleSettings,
     current: &CurrentStart<'_>,
 ) -> Demand {
     let setting = next.get("use_large_pages");
-    let is_automatic = next.memory_target().is_some();
+    let is_automatic = memory_target(next).is_some();
     let mut requested = requested_by(
         setting,
         settings.version(),
         is_automatic,
-        next.sga_max_size(),
+        sga_max_size(next),
     );
     if setting.is_none() {
         requested.huge_pages = current.requested.huge_pages;
         requested.product = current.requested.product.with_memory_target(is_automatic);
     }
     let page = current.pool_state.huge_page_size;
-    let same_size = match (&settings.start, next.sga_max_size(), page) {
+    let same_size = match (&settings.start, sga_max_size(next), page) {
         (_, None, _) => true,
         (Some(start), size, _) if !start.parameters.is_empty() => {
-            start.parameters.sga_max_size() == size
+            sga_max_size(&start.parameters) == size
         }
         (_, Some(size), Some(page)) => are_of(page.pages_to_hold(segment.to_reserve), size, page),
         _ => true,
     };
     let is_same = requested.huge_pages == current.requested.huge_pages
         && requested.product == current.requested.product;
-    let (requested, shared_memory) = match (next.sga_max_size(), page) {
+    let (requested, shared_memory) = match (sga_max_size(next), page) {
         _ if same_size && is_same => (current.requested, segment.to_reserve),
         (Some(size), Some(page)) if !same_size => (
             requested,

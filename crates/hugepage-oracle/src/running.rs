@@ -3,96 +3,84 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hugepage_assess::model::{Product, Requested};
+use hugepage_facts::{LastStart, OracleKind, OracleSettings, RunningOracle};
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{InstanceFiles, Notes, Root};
-use serde::{Deserialize, Serialize};
 
-use crate::next_start::LockRights;
+use crate::next_start::lock_rights;
+use crate::readers::OracleInstance;
 use crate::readers::locate::Search;
-use crate::readers::oratab;
+use crate::readers::parameters::{memory_target, sga_max_size};
 use crate::readers::process::home_of;
-use crate::readers::{LastStart, OracleInstance, OracleKind};
-use crate::settings::{Settings, requested_by};
+use crate::readers::{oratab, startup};
+use crate::settings::{on_disk, requested_by};
 
-/// The part of a running server that is Oracle's.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RunningOracle {
-    /// The kind of the instance.
-    pub kind: OracleKind,
-    /// ORACLE_HOME; `None` if it is not visible.
-    pub home: Option<String>,
-    /// What its files say of this start and of the next one.
-    #[serde(default)]
-    pub settings: Settings,
-    /// Whether its SGA is files of /dev/shm; `None` if that may not be seen.
-    pub is_in_shm: Option<bool>,
-    /// What the kernel lets its PMON lock; `None` if that may not be seen.
-    pub lock_rights: Option<LockRights>,
+/// What the files of the running instance tell whose PMON is `pid` and has `started` then. `is_in_shm`: whether its SGA is files of
+/// /dev/shm, where that may be seen.
+pub fn read(
+    root: &Root,
+    (pid, started): (i32, Option<SystemTime>),
+    files: &InstanceFiles,
+    instance: &OracleInstance,
+    is_in_shm: Option<bool>,
+    notes: &mut Notes,
+) -> RunningOracle {
+    let exe = process::link(root, pid, "exe").ok().flatten();
+    let home = exe
+        .as_deref()
+        .and_then(home_of)
+        .map(str::to_owned)
+        .or_else(|| {
+            Some(
+                oratab::read(files.root(), notes)
+                    .into_iter()
+                    .find(|entry| entry.sid == instance.sid)?
+                    .home,
+            )
+        });
+    let search = Search {
+        instance,
+        home: home.as_deref(),
+        diagnostic_dest: None,
+        pmon: Some((root, pid)),
+    };
+    let started =
+        started.and_then(|at| i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok());
+    let is_of =
+        |start: &LastStart| started.is_some_and(|started| startup::is_of(start, pid, started));
+    RunningOracle {
+        settings: on_disk(&search, files, is_of, notes),
+        kind: instance.kind,
+        lock_rights: lock_rights(root, pid),
+        home,
+        is_in_shm,
+    }
 }
 
-impl RunningOracle {
-    /// What the files of the running instance tell whose PMON is `pid` and has `started` then. `is_in_shm`: whether its SGA is files of
-    /// /dev/shm, where that may be seen.
-    pub fn read(
-        root: &Root,
-        (pid, started): (i32, Option<SystemTime>),
-        files: &InstanceFiles,
-        instance: &OracleInstance,
-        is_in_shm: Option<bool>,
-        notes: &mut Notes,
-    ) -> Self {
-        let exe = process::link(root, pid, "exe").ok().flatten();
-        let home = exe
-            .as_deref()
-            .and_then(home_of)
-            .map(str::to_owned)
-            .or_else(|| {
-                Some(
-                    oratab::read(files.root(), notes)
-                        .into_iter()
-                        .find(|entry| entry.sid == instance.sid)?
-                        .home,
-                )
-            });
-        let search = Search {
-            instance,
-            home: home.as_deref(),
-            diagnostic_dest: None,
-            pmon: Some((root, pid)),
-        };
-        let started = started
-            .and_then(|at| i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok());
-        let is_of = |start: &LastStart| started.is_some_and(|started| start.is_of(pid, started));
-        Self {
-            settings: Settings::on_disk(&search, files, is_of, notes),
-            kind: instance.kind,
-            lock_rights: LockRights::read(root, pid),
-            home,
-            is_in_shm,
+/// What its start was asked for.
+pub fn requested(oracle: &RunningOracle, notes: &mut Notes) -> Requested {
+    let requested = requested_at_start(&oracle.settings, oracle.is_in_shm, oracle.kind);
+    if matches!(
+        requested.product,
+        Product::Oracle {
+            use_large_pages: None,
+            ..
         }
+    ) {
+        notes.add(
+            "use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, \
+             is assumed",
+        );
     }
-
-    /// What its start was asked for.
-    pub fn requested(&self, notes: &mut Notes) -> Requested {
-        let requested = requested_at_start(&self.settings, self.is_in_shm, self.kind);
-        if matches!(
-            requested.product,
-            Product::Oracle {
-                use_large_pages: None,
-                ..
-            }
-        ) {
-            notes.add(
-                "use_large_pages is unknown: neither an alert log of this start nor a parameter file shows it; TRUE, the default, \
-                 is assumed",
-            );
-        }
-        requested
-    }
+    requested
 }
 
 /// What the start was asked for, by its log, else by the parameter file. `automatic`: whether the SGA was seen in files of /dev/shm.
-fn requested_at_start(settings: &Settings, automatic: Option<bool>, kind: OracleKind) -> Requested {
+fn requested_at_start(
+    settings: &OracleSettings,
+    automatic: Option<bool>,
+    kind: OracleKind,
+) -> Requested {
     let start = settings.start.as_ref();
     let of_log = start.and_then(|start| start.use_large_pages.as_deref());
     // A list of the parameters that were set shows that one is not among them.
@@ -105,8 +93,8 @@ fn requested_at_start(settings: &Settings, automatic: Option<bool>, kind: Oracle
         }
     });
     let memory_target = automatic
-        .unwrap_or_else(|| start.is_some_and(|start| start.parameters.memory_target().is_some()));
-    let sga = start.and_then(|start| start.parameters.sga_max_size());
+        .unwrap_or_else(|| start.is_some_and(|start| memory_target(&start.parameters).is_some()));
+    let sga = start.and_then(|start| sga_max_size(&start.parameters));
     let mut requested = requested_by(setting, settings.version(), memory_target, sga);
     if let Product::Oracle { is_asm, .. } = &mut requested.product {
         *is_asm = kind == OracleKind::Asm;

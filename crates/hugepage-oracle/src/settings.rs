@@ -5,137 +5,97 @@ use hugepage_assess::assessment::{Forecast, Outlook, Start};
 use hugepage_assess::model::{
     HugePages, LockLimit, PoolFact, PoolState, Product, Requested, UseLargePages,
 };
+use hugepage_facts::{LastStart, OracleKind, OracleSettings, Parameters};
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, PageSize, Pages};
 use hugepage_sizing::Wants;
-use serde::{Deserialize, Serialize};
 
 use crate::readers::locate::Search;
-use crate::readers::{LastStart, OracleKind, Parameters, alert_log};
+use crate::readers::{alert_log, parameters};
 use crate::sga::{EXTRA, are_of, rounded};
 use crate::start_limits::GRID_REGISTRY;
 
 /// Parameters from which Oracle works out its SGA.
 pub(crate) const SIZED_BY: [&str; 2] = ["memory_size", "memory_max_size"];
 
-/// The settings of an instance as its files have them.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Settings {
-    /// What the next start will read; `None` if that is unknown.
-    pub parameters: Option<Parameters>,
-    /// The last start in the alert log.
-    pub start: Option<LastStart>,
-    /// The path of that log.
-    pub log: Option<String>,
-    /// Whether there is a parameter file that could not be read, such as an spfile in ASM.
-    pub is_unread: bool,
+/// Why the need of the next start is unknown: a parameter of these names has changed since the last one.
+pub(crate) fn not_computed(settings: &OracleSettings, names: &[&str]) -> Option<String> {
+    let next = settings.parameters.as_ref()?;
+    let last = |name: &str| settings.start.as_ref()?.parameters.set(name);
+    let is_changed = |name: &str| next.set(name) != last(name);
+    let name = names.iter().find(|name| is_changed(name))?;
+    Some(format!(
+        "{} has changed, and what a start takes with it is not known",
+        name.to_ascii_uppercase()
+    ))
 }
 
-impl Settings {
-    /// The release, by the log.
-    pub fn version(&self) -> Option<&str> {
-        self.start.as_ref()?.version.as_deref()
+/// Reads the parameter file, and the alert log in the DIAGNOSTIC_DEST that it names. `is_of`: whether a start there is the one.
+///
+/// An spfile in ASM is what the last start read, unless an `ALTER SYSTEM` in the log has changed it since.
+pub(crate) fn on_disk(
+    search: &Search<'_>,
+    files: &InstanceFiles,
+    is_of: impl FnOnce(&LastStart) -> bool,
+    notes: &mut Notes,
+) -> OracleSettings {
+    let sid = &search.instance.sid;
+    let read = |path: &str, notes: &mut Notes| {
+        Some(parameters::read(files, path, sid, notes)).filter(|parameters| !parameters.is_empty())
+    };
+    let path = search.parameter_file(files, notes);
+    let found = path.as_ref().and_then(|path| read(path, notes));
+    let is_unread = path.is_some() && found.is_none();
+    let named = |name: &str| found.as_ref()?.get(name);
+    let (log, start) = Search {
+        diagnostic_dest: named("diagnostic_dest"),
+        ..*search
     }
-
-    /// Why the need of the next start is unknown: a parameter of these names has changed since the last one.
-    pub(crate) fn not_computed(&self, names: &[&str]) -> Option<String> {
-        let next = self.parameters.as_ref()?;
-        let last = |name: &str| self.start.as_ref()?.parameters.set(name);
-        let is_changed = |name: &str| next.set(name) != last(name);
-        let name = names.iter().find(|name| is_changed(name))?;
-        Some(format!(
-            "{} has changed, and what a start takes with it is not known",
-            name.to_ascii_uppercase()
-        ))
-    }
-
-    /// The names of the database: DB_UNIQUE_NAME and DB_NAME by the parameters; then by the path of its alert log, in lower case.
-    pub fn database_names(&self) -> Vec<String> {
-        let of_start = self.start.iter().map(|start| &start.parameters);
-        let of_parameters = of_start
-            .chain(&self.parameters)
-            .flat_map(|known| ["db_unique_name", "db_name"].map(|name| known.get(name)));
-        // `orcl` in `/u01/app/oracle/diag/rdbms/orcl/orcl1/trace/alert_orcl1.log`.
-        let of_log = self
-            .log
+    .last_start(files, notes)
+    .unzip();
+    let start = start.filter(is_of);
+    let logged = start
+        .as_ref()
+        .and_then(|start| start.parameter_file.clone());
+    let is_asm = |path: &str| path.starts_with('+');
+    let is_in_asm = match &found {
+        Some(_) => named("spfile").is_some_and(is_asm),
+        // Without a file or a log, Grid Infrastructure knows the spfile.
+        None => logged
             .as_deref()
-            .and_then(|log| log.rsplit_once("/diag/rdbms/")?.1.split('/').next());
-        of_parameters
-            .chain([of_log])
-            .flatten()
-            .map(str::to_owned)
-            .collect()
+            .map_or(path.is_none() && files.root().exists(GRID_REGISTRY), is_asm),
+    };
+    let parameters = match (is_in_asm, found) {
+        (true, _) => start.as_ref().zip(log.as_ref()).and_then(|(start, log)| {
+            let changed = notes.keep(alert_log::changed_since_start(files, log))?;
+            if let Some(name) = &changed {
+                notes.add(format!(
+                    "ALTER SYSTEM has changed {name} since the start, so what the next start asks for is unknown"
+                ));
+            }
+            changed.is_none().then(|| start.parameters.clone())
+        }),
+        (false, Some(found)) => Some(found),
+        // srvctl and STARTUP SPFILE= name a file that no home has.
+        (false, None) => logged
+            .filter(|path| path.starts_with('/') && files.root().exists(path))
+            .and_then(|path| read(&path, notes)),
+    };
+    if is_in_asm && start.is_none() {
+        notes.add(
+            "the spfile is in ASM and no alert log of this start was found, so what the next start asks for is unknown",
+        );
     }
-
-    /// Reads the parameter file, and the alert log in the DIAGNOSTIC_DEST that it names. `is_of`: whether a start there is the one.
-    ///
-    /// An spfile in ASM is what the last start read, unless an `ALTER SYSTEM` in the log has changed it since.
-    pub(crate) fn on_disk(
-        search: &Search<'_>,
-        files: &InstanceFiles,
-        is_of: impl FnOnce(&LastStart) -> bool,
-        notes: &mut Notes,
-    ) -> Self {
-        let sid = &search.instance.sid;
-        let read = |path: &str, notes: &mut Notes| {
-            Some(Parameters::read(files, path, sid, notes))
-                .filter(|parameters| !parameters.is_empty())
-        };
-        let path = search.parameter_file(files, notes);
-        let found = path.as_ref().and_then(|path| read(path, notes));
-        let is_unread = path.is_some() && found.is_none();
-        let named = |name: &str| found.as_ref()?.get(name);
-        let (log, start) = Search {
-            diagnostic_dest: named("diagnostic_dest"),
-            ..*search
-        }
-        .last_start(files, notes)
-        .unzip();
-        let start = start.filter(is_of);
-        let logged = start
-            .as_ref()
-            .and_then(|start| start.parameter_file.clone());
-        let is_asm = |path: &str| path.starts_with('+');
-        let is_in_asm = match &found {
-            Some(_) => named("spfile").is_some_and(is_asm),
-            // Without a file or a log, Grid Infrastructure knows the spfile.
-            None => logged
-                .as_deref()
-                .map_or(path.is_none() && files.root().exists(GRID_REGISTRY), is_asm),
-        };
-        let parameters = match (is_in_asm, found) {
-            (true, _) => start.as_ref().zip(log.as_ref()).and_then(|(start, log)| {
-                let changed = notes.keep(alert_log::changed_since_start(files, log))?;
-                if let Some(name) = &changed {
-                    notes.add(format!(
-                        "ALTER SYSTEM has changed {name} since the start, so what the next start asks for is unknown"
-                    ));
-                }
-                changed.is_none().then(|| start.parameters.clone())
-            }),
-            (false, Some(found)) => Some(found),
-            // srvctl and STARTUP SPFILE= name a file that no home has.
-            (false, None) => logged
-                .filter(|path| path.starts_with('/') && files.root().exists(path))
-                .and_then(|path| read(&path, notes)),
-        };
-        if is_in_asm && start.is_none() {
-            notes.add(
-                "the spfile is in ASM and no alert log of this start was found, so what the next start asks for is unknown",
-            );
-        }
-        Self {
-            parameters,
-            start,
-            log,
-            is_unread: is_unread || is_in_asm,
-        }
+    OracleSettings {
+        parameters,
+        start,
+        log,
+        is_unread: is_unread || is_in_asm,
     }
 }
 
 /// The settings of the next start that decide on its memory.
 pub(crate) struct NextRequest<'a> {
-    settings: &'a Settings,
+    settings: &'a OracleSettings,
     /// Those of the file, else of the last start.
     parameters: Option<&'a Parameters>,
     /// `use_large_pages`; `None` if nothing shows it.
@@ -148,7 +108,7 @@ pub(crate) struct NextRequest<'a> {
 
 impl<'a> NextRequest<'a> {
     /// The files come first, and then the parameters of the last start.
-    pub fn new(settings: &'a Settings) -> Self {
+    pub fn new(settings: &'a OracleSettings) -> Self {
         let start = settings.start.as_ref();
         let of_file = settings.parameters.as_ref();
         let parameters = of_file.or(start.map(|start| &start.parameters));
@@ -159,8 +119,8 @@ impl<'a> NextRequest<'a> {
         let of_log = start
             .filter(|_| of_file.is_none())
             .and_then(|start| start.dev_shm);
-        let memory_target = parameters.and_then(Parameters::memory_target).or(of_log);
-        let sga = parameters.and_then(Parameters::sga_max_size);
+        let memory_target = parameters.and_then(parameters::memory_target).or(of_log);
+        let sga = parameters.and_then(parameters::sga_max_size);
         let requested = requested_by(
             use_large_pages.as_deref(),
             settings.version(),
@@ -188,8 +148,8 @@ impl<'a> NextRequest<'a> {
         let Some(size) = size else {
             return Wants::None("this kernel has no huge pages".into());
         };
-        let unclear = || self.parameters?.unclear(self.sga);
-        if let Some(why) = self.settings.not_computed(&SIZED_BY).or_else(unclear) {
+        let unclear = || parameters::unclear(self.parameters?, self.sga);
+        if let Some(why) = not_computed(self.settings, &SIZED_BY).or_else(unclear) {
             return Wants::Unknown(why);
         }
         if self.memory_target.is_some() {
@@ -230,7 +190,7 @@ impl<'a> NextRequest<'a> {
         let is_same = if start.parameters.is_empty() {
             self.sga.is_none_or(|sga| are_of(expected, sga, size))
         } else {
-            start.parameters.sga_max_size() == self.sga
+            parameters::sga_max_size(&start.parameters) == self.sga
         };
         is_same.then_some(expected)
     }

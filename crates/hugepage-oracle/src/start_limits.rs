@@ -1,7 +1,7 @@
 //! What the kernel refuses a start of an instance that does not run: huge pages to its owner, or any shared memory.
 
 use hugepage_assess::model::{LockLimit, PoolFact};
-use hugepage_assess::pools::{self, PoolRow};
+use hugepage_facts::{PoolRow, pools};
 use hugepage_kernel::memory::kernel_limits::SystemV;
 use hugepage_kernel::memory::sysvipc::SysvSegment;
 use hugepage_kernel::{Bytes, KernelLimits, Meminfo, PageSize, Pages};

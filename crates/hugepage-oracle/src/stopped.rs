@@ -3,8 +3,8 @@
 use std::fmt;
 
 use hugepage_assess::assessment::Forecast;
-use hugepage_assess::history::InstanceKey;
 use hugepage_assess::model::{LockLimit, PoolState};
+use hugepage_facts::{InstanceKey, LastStart, OracleKind, RunningOracle, StoppedFacts};
 use hugepage_kernel::host::accounts::{self, Account};
 use hugepage_kernel::host::mounts;
 use hugepage_kernel::memory::sysctl::running_number;
@@ -12,12 +12,11 @@ use hugepage_kernel::{Bytes, InstanceFiles, Meminfo, Notes, Root};
 use hugepage_sizing::{StoppedDatabase, Wants};
 use serde::{Deserialize, Serialize};
 
+use crate::readers::OracleInstance;
 use crate::readers::locate::{Search, is_numbered};
 use crate::readers::oratab::{self, OratabEntry};
 use crate::readers::words::size;
-use crate::readers::{LastStart, OracleInstance, OracleKind};
-use crate::running::RunningOracle;
-use crate::settings::Settings;
+use crate::settings::on_disk;
 use crate::start_limits::{GRID_REGISTRY, LackedMemlock};
 
 /// ORA-27300: the operating system refused a call; where that is fork(2), a process.
@@ -42,29 +41,6 @@ impl fmt::Display for StoppedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
-}
-
-/// What was read of an instance that does not run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StoppedFacts {
-    /// The kind of the instance.
-    pub kind: OracleKind,
-    /// The SID.
-    pub name: String,
-    /// ORACLE_HOME.
-    pub home: String,
-    /// The owner of its program; `None` if that is not visible.
-    pub owner: Option<u32>,
-    /// The account of that owner; in a tree, which has the owners of whoever made it, the one that manuals name.
-    pub account: Option<Account>,
-    /// Whether that account is in the group of `vm.hugetlb_shm_group`; `None` if unknown.
-    pub is_in_shm_group: Option<bool>,
-    /// Whether oratab has it start at boot (`Y` or `W`).
-    pub starts_at_boot: bool,
-    /// What its files say.
-    pub settings: Settings,
-    /// What could not be read of it.
-    pub notes: Vec<String>,
 }
 
 /// An instance that does not run, and what its next start gets.
@@ -266,7 +242,7 @@ fn read(
     mut notes: Notes,
 ) -> StoppedFacts {
     let instance = search.instance;
-    let settings = Settings::on_disk(search, &InstanceFiles::own(root), |_| true, &mut notes);
+    let settings = on_disk(search, &InstanceFiles::own(root), |_| true, &mut notes);
     let account = account(root, owner, instance.kind);
     let group = running_number(root, "vm.hugetlb_shm_group");
     let group = group.and_then(|gid| u32::try_from(gid).ok());

@@ -2,14 +2,15 @@
 
 use hugepage_assess::assessment::advisory::Advisories;
 use hugepage_assess::assessment::{Forecast, Outlook};
-use hugepage_assess::model::{Landing, LockLimit, PoolState};
+use hugepage_assess::model::{LockLimit, PoolState};
+use hugepage_facts::{Landing, StoppedFacts};
 use hugepage_kernel::{Bytes, CgroupLimits, Notes, Pages, Rlimit};
 use hugepage_sizing::Wants;
 
-use crate::readers::LastStart;
+use crate::readers::startup::{failed, lacked_memory, landed, refusal};
 use crate::settings::NextRequest;
 use crate::start_limits::{self, HostOfStarts, LackedMemlock};
-use crate::stopped::{NO_CALL, StoppedFacts, StoppedOracle, StoppedState};
+use crate::stopped::{NO_CALL, StoppedOracle, StoppedState};
 
 /// All of them beside each other.
 pub fn stopped_oracle(facts: &[StoppedFacts], host: &HostOfStarts<'_>) -> Vec<StoppedOracle> {
@@ -54,7 +55,7 @@ impl HostOfStarts<'_> {
             );
         }
         if of_pages == Some(LockLimit::Unexplained) {
-            notes.add(match start.and_then(|start| start.refusal(size)) {
+            notes.add(match start.and_then(|start| refusal(start, size)) {
                 Some(_) => "its last start found enough huge pages and did not take them",
                 None => "whether its owner may have huge pages is unknown: no start in an alert log had them",
             });
@@ -69,10 +70,9 @@ impl HostOfStarts<'_> {
         let counts_memlock = Advisories::known().affects("shm_memlock", release);
         let start = facts.settings.start.as_ref();
         let logged = start.and_then(|start| start.memlock);
-        let refused = start.and_then(|start| start.refusal(size));
+        let refused = start.and_then(|start| refusal(start, size));
         // The kernel let the owner have huge pages.
-        let was_let =
-            others > Bytes(0) || start.and_then(LastStart::landed) == Some(Landing::Hugetlb);
+        let was_let = others > Bytes(0) || start.and_then(landed) == Some(Landing::Hugetlb);
         match (counts_memlock, logged) {
             _ if is_member == Some(true) => None,
             (Some(false), _) if is_member == Some(false) && !was_let => {
@@ -124,11 +124,11 @@ impl StoppedOracle {
             lock_limit: of_host.or(of_owner),
             base_limits: Vec::new(),
         };
-        let failed = start.is_some_and(LastStart::failed);
+        let has_failed = start.is_some_and(failed);
         let mut forecast = request.forecast(&wants, &pool_state);
         // Of a start that failed for a reason that the log does not tell nothing is foretold.
-        if failed
-            && !start.is_some_and(LastStart::lacked_memory)
+        if has_failed
+            && !start.is_some_and(lacked_memory)
             && let Some(forecast) = &mut forecast
             && forecast.outlook == Outlook::Hugetlb
         {
@@ -149,7 +149,7 @@ impl StoppedOracle {
             home: facts.home.clone(),
             owner: facts.owner,
             starts_at_boot: facts.starts_at_boot,
-            state: if failed {
+            state: if has_failed {
                 StoppedState::Failed
             } else {
                 StoppedState::Stopped

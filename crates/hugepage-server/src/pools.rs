@@ -1,6 +1,6 @@
 //! All pools of a host: one for each page size, and the share of each NUMA node.
 
-use hugepage_assess::pools::PoolRow;
+use hugepage_facts::PoolRow;
 use hugepage_kernel::memory::pool::{self, Pool};
 use hugepage_kernel::{Meminfo, Notes, Root};
 

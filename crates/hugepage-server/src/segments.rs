@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use hugepage_assess::model::{Landing, TransparentPages};
+use hugepage_assess::model::landing_of;
+use hugepage_facts::{Landing, TransparentPages};
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::{own_mapping, smaps};
 use hugepage_kernel::{Meminfo, Notes, Root};
@@ -64,7 +65,7 @@ pub fn rows(
         if let Some(mapping) = notes.keep(own_mapping::at(root, mapping.start)).flatten() {
             let seen = transparent.filter(|_| role == SegmentRole::Main);
             let landing = base.map_or(Landing::Unknown, |base| {
-                Landing::of_mapping(&mapping, base, in_use, seen)
+                landing_of(&mapping, base, in_use, seen)
             });
             rows.push(MappedSegment {
                 role,

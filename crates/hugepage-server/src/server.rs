@@ -2,8 +2,9 @@
 
 use hugepage_assess::assessment::base_limits;
 use hugepage_assess::model::{
-    Facts, Landing, NodePools, PoolFact, PoolState, RESIZABLE, Requested, Segment, TransparentPages,
+    Facts, NodePools, PoolFact, PoolState, RESIZABLE, Requested, Segment, landing_of,
 };
+use hugepage_facts::{Landing, TransparentPages};
 use hugepage_kernel::mapping::memory_policy::{self, allowed_nodes};
 use hugepage_kernel::memory::meminfo::{LXCFS, Meminfo};
 use hugepage_kernel::memory::pool::{self, NodePool};
@@ -51,7 +52,7 @@ pub fn observe(
             .filter(|_| mapping.page_size == base)
             .and_then(|meminfo| transparent(&mapping, meminfo, notes));
         let landing = base.map_or(Landing::Unknown, |base| {
-            Landing::of_mapping(&mapping, base, in_use.is_some(), seen.as_ref())
+            landing_of(&mapping, base, in_use.is_some(), seen.as_ref())
         });
         Some(Segment::of_mapping(&mapping, landing))
     });

@@ -1,7 +1,7 @@
 //! The transparent huge pages of a server, read of its postmaster. Its page tables are walked for that, so only where the host has
 //! shared memory in such pages.
 
-use hugepage_assess::model::TransparentPages;
+use hugepage_facts::TransparentPages;
 use hugepage_kernel::mapping::smaps;
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::thp;

@@ -5,7 +5,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, ptr};
 
-use hugepage_assess::model::{Landing, PoolFact, TransparentPages};
+use hugepage_assess::model::{PoolFact, landing_of};
+use hugepage_facts::{Landing, TransparentPages};
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::{own_mapping, procmap_query, smaps};
 use hugepage_kernel::memory::meminfo::Meminfo;
@@ -159,10 +160,7 @@ fn base_pages() {
         let mapping = asked_both_ways(memory, name);
         assert_eq!((mapping.name(), mapping.page_size), (name, Some(base)));
         let seen = own_transparent_pages(&mapping);
-        assert_eq!(
-            Landing::of_mapping(&mapping, base, true, Some(&seen)),
-            Landing::Base
-        );
+        assert_eq!(landing_of(&mapping, base, true, Some(&seen)), Landing::Base);
         let usage = smaps::usage_of(&Root::live(), &mapping).unwrap().unwrap();
         assert!(
             usage.resident >= base.bytes() && usage.hugetlb == Bytes(0),
@@ -217,7 +215,7 @@ fn huge_pages_of_every_size() {
             let mapping = asked_both_ways(&memory, &what);
             assert_eq!((mapping.name(), mapping.page_size), (name, Some(size)));
             assert_eq!(
-                Landing::of_mapping(&mapping, PageSize::base(), true, None),
+                landing_of(&mapping, PageSize::base(), true, None),
                 Landing::Hugetlb,
                 "{what}"
             );

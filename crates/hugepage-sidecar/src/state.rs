@@ -5,9 +5,9 @@ use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_assess::history::InstanceKey;
+use hugepage_facts::{InstanceKey, ServerIdentity};
+
 use hugepage_assess::history::record::InstanceIdentity;
-use hugepage_host::ServerIdentity;
 
 use crate::privileges;
 

@@ -16,8 +16,8 @@ use hugepage_assess::advice::plan::Step;
 use hugepage_assess::advice::pool;
 use hugepage_assess::advice::recommendation::{Area, Effect, Recommendation};
 use hugepage_assess::assessment::{Capacity, Severity};
-use hugepage_assess::history::InstanceKey;
 use hugepage_assess::model::PagesOfStrangers;
+use hugepage_facts::InstanceKey;
 use hugepage_kernel::{Bytes, PageSize, Pages, Pool};
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! The pool of a host: what fits, and what a server that does not run needs.
 
 use hugepage_assess::assessment::capacity::{Capacity, HostMemory};
-use hugepage_assess::history::InstanceKey;
 use hugepage_assess::model::PagesOfStrangers;
+use hugepage_facts::InstanceKey;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_sizing::{Misfit, PoolNeed, Sizing, StoppedDatabase, Wants};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use hugepage_facts::StartAnswer;
 
 use crate::majors::SIZE_PARAMETERS;
 
@@ -32,17 +32,6 @@ const OF_THE_QUESTION: [&str; 3] = [
 /// What stands before the text of the server's program, in a reason why an answer is unknown: not everybody may see that text.
 pub const SAYS: &str = "the server says: ";
 
-/// The demand of a start, the server's error against it, or the reason why it is unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StartAnswer<T, Text = String> {
-    /// The start asks for this.
-    Starts(T),
-    /// The server would not start; the text of its error.
-    Refuses(Text),
-    /// The program was not asked, or its end says nothing about a start; the reason.
-    Unknown(Text),
-}
-
 /// The answers for the two ways to start: only `pg_ctl restart` repeats the options of the postmaster's command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TwoStarts<T, Text = String> {
@@ -53,47 +42,36 @@ pub struct TwoStarts<T, Text = String> {
     pub without: Option<(T, Text)>,
 }
 
-impl<T, Text> StartAnswer<TwoStarts<T, Text>, Text> {
+impl<T, Text> TwoStarts<T, Text> {
     /// The same answer with other texts.
     pub fn map_text<Other>(
-        self,
+        answer: StartAnswer<Self, Text>,
         text: impl Fn(Text) -> Other,
     ) -> StartAnswer<TwoStarts<T, Other>, Other> {
-        match self {
-            Self::Starts(TwoStarts {
+        match answer {
+            StartAnswer::Starts(TwoStarts {
                 with_options,
                 without,
             }) => StartAnswer::Starts(TwoStarts {
                 with_options,
                 without: without.map(|(demand, note)| (demand, text(note))),
             }),
-            Self::Refuses(error) => StartAnswer::Refuses(text(error)),
-            Self::Unknown(why) => StartAnswer::Unknown(text(why)),
+            StartAnswer::Refuses(error) => StartAnswer::Refuses(text(error)),
+            StartAnswer::Unknown(why) => StartAnswer::Unknown(text(why)),
         }
     }
 }
 
-impl<T> StartAnswer<T> {
-    /// What comes of the demand, if it is known.
-    pub fn and_then<U>(self, next: impl FnOnce(T) -> StartAnswer<U>) -> StartAnswer<U> {
-        match self {
-            Self::Starts(demand) => next(demand),
-            Self::Refuses(error) => StartAnswer::Refuses(error),
-            Self::Unknown(why) => StartAnswer::Unknown(why),
-        }
-    }
-}
-
-impl<T: PartialEq> StartAnswer<T> {
+impl<T: PartialEq> TwoStarts<T> {
     /// The answer for both starts. `without`: the options that the files do not set as the command line does, as
     /// `shared_buffers=64MB`, and the answer without them; `None` if there are no such options.
     pub fn of_both(
-        self,
-        without: Option<(&[String], impl FnOnce() -> Self)>,
-    ) -> StartAnswer<TwoStarts<T>> {
-        self.and_then(|with_options| {
+        with_options: StartAnswer<T>,
+        without: Option<(&[String], impl FnOnce() -> StartAnswer<T>)>,
+    ) -> StartAnswer<Self> {
+        with_options.and_then(|with_options| {
             let both = |with_options, without| {
-                StartAnswer::Starts(TwoStarts {
+                StartAnswer::Starts(Self {
                     with_options,
                     without,
                 })
@@ -106,14 +84,14 @@ impl<T: PartialEq> StartAnswer<T> {
                 options.join(", ")
             );
             match without_options() {
-                Self::Starts(asks_for) => {
+                StartAnswer::Starts(asks_for) => {
                     let without = (asks_for != with_options).then_some((asks_for, note));
                     both(with_options, without)
                 }
-                Self::Refuses(error) => {
+                StartAnswer::Refuses(error) => {
                     StartAnswer::Unknown(format!("{note}; without it {SAYS}{error}"))
                 }
-                Self::Unknown(why) => StartAnswer::Unknown(why),
+                StartAnswer::Unknown(why) => StartAnswer::Unknown(why),
             }
         })
     }
@@ -172,7 +150,7 @@ mod tests {
             "max_connections=9".to_owned(),
         ];
         let both = |with: StartAnswer<u32>, without: StartAnswer<u32>| {
-            with.of_both(Some((&options[..], || without)))
+            TwoStarts::of_both(with, Some((&options[..], || without)))
         };
         let note = "the command line of the server sets shared_buffers=64MB, max_connections=9, which only pg_ctl restart \
                     repeats";
@@ -181,7 +159,7 @@ mod tests {
             without: None,
         });
         assert_eq!(
-            Starts(2).of_both(None::<(&[String], fn() -> StartAnswer<u32>)>),
+            TwoStarts::of_both(Starts(2), None::<(&[String], fn() -> StartAnswer<u32>)>),
             alone
         );
         assert_eq!(both(Starts(2), Starts(2)), alone);

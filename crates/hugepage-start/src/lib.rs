@@ -8,7 +8,7 @@
 //! ```
 //! use std::path::Path;
 //!
-//! use hugepage_kernel::Bytes; use hugepage_start::{Ending, StartAnswer, StartQuestion};
+//! use hugepage_facts::StartAnswer; use hugepage_kernel::Bytes; use hugepage_start::{Ending, StartQuestion};
 //!
 //! let (data, settings) = (Path::new("/data"), vec![("shared_buffers", "1GB".into())]); let question =
 //!     StartQuestion { major: 18, arguments: &[], data, settings, stand_in: None, default_page_size: None };
@@ -23,5 +23,5 @@ pub mod majors;
 pub mod parts;
 mod question;
 
-pub use answer::{SAYS, StartAnswer, TwoStarts, not_checked};
+pub use answer::{SAYS, TwoStarts, not_checked};
 pub use question::{Ending, StartQuestion};

@@ -5,10 +5,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
+use hugepage_facts::StartAnswer;
 use hugepage_kernel::{Bytes, PageSize};
 
 use crate::majors::SIZE_PARAMETERS;
-use crate::{StartAnswer, answer, majors};
+use crate::{answer, majors};
 
 /// The page that the program counts in: each main segment is a multiple of it (ipci.c, `CalculateShmemSize`), so the count is exact.
 const COUNTING_UNIT: PageSize = PageSize::new(8192).unwrap();

@@ -1,5 +1,6 @@
 //! Events of a server since its last record: what to record, and what to log, in PostgreSQL's style for messages.
 
+use hugepage_facts::{Landing, Lost};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
@@ -8,7 +9,7 @@ use crate::advice::message::status_text::StatusText;
 use crate::advice::message::{self, pending};
 use crate::assessment::{Finding, Outlook, Status, Threat};
 use crate::history::{Event, Record};
-use crate::model::{HugePages, Landing, Lost, Pending};
+use crate::model::{HugePages, Pending};
 
 /// The difference between a server and its last record.
 #[derive(Clone, Debug, PartialEq, Eq)]

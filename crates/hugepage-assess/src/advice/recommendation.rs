@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::assessment::Severity;
 
-words! {
+hugepage_facts::words! {
     /// Where the setting belongs.
     pub enum Area {
         /// The server's configuration.
@@ -23,7 +23,7 @@ words! {
     }
 }
 
-words! {
+hugepage_facts::words! {
     /// When it takes effect.
     pub enum Effect {
         /// Immediately.

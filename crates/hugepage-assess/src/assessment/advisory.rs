@@ -2,10 +2,11 @@
 
 use std::sync::LazyLock;
 
+use hugepage_facts::Landing;
 use hugepage_kernel::host::kernel_release::KernelRelease;
 use serde::{Deserialize, Deserializer};
 
-use crate::model::{Facts, Landing};
+use crate::model::Facts;
 
 /// The table of this program, which its build has turned into JSON.
 const KNOWN: &str = include_str!(concat!(env!("OUT_DIR"), "/kernel-advisories.json"));
@@ -36,7 +37,7 @@ pub struct Advisory {
     kernels: Vec<ListedKernel>,
 }
 
-words! {
+hugepage_facts::words! {
     /// Servers that an advisory concerns.
     pub enum Matters {
         /// Servers in huge pages.

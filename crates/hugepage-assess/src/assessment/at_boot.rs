@@ -1,10 +1,11 @@
 //! What the next boot gives the pool, compared with what its users need.
 
+use hugepage_facts::Cause;
 use hugepage_kernel::Pages;
 use hugepage_kernel::next_boot::PoolAtBoot;
 
 use crate::assessment::{Outlook, Status};
-use crate::model::{Cause, HugePages, Pending};
+use crate::model::{HugePages, Pending};
 
 /// The pool after the next boot.
 #[derive(Clone, Debug, PartialEq, Eq)]

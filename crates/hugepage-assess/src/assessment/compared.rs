@@ -1,9 +1,10 @@
 //! Facts compared: the running server with its next start, and its pages with the pool.
 
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::Pages;
 
 use crate::assessment::{Forecast, NodeRoom, Outlook};
-use crate::model::{Cause, CurrentStart, Facts, HugePages, Landing, Pending};
+use crate::model::{CurrentStart, Facts, HugePages, Pending};
 
 impl CurrentStart<'_> {
     /// What a start with the configuration on disk would get.

@@ -1,10 +1,11 @@
 //! Which findings an assessment has: one function for each.
 
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, Pages};
 
 use crate::assessment::{AtBoot, Finding, Outlook, Severity, Status};
-use crate::model::{Cause, HugePages, Landing, NodePools};
+use crate::model::{HugePages, NodePools};
 
 /// Below this much shared memory, base pages are only a notice.
 pub const MIN_WARNING_SIZE: Bytes = Bytes(1 << 30);

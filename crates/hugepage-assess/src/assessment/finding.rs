@@ -1,10 +1,9 @@
 //! What was found about a server, each finding with its severity.
 
+use hugepage_facts::{Cause, Loss};
 use hugepage_kernel::Pages;
 
-use crate::model::{Cause, Loss};
-
-words! {
+hugepage_facts::words! {
     /// The severity of a finding, in ascending order.
     #[derive(PartialOrd, Ord)]
     pub enum Severity {
@@ -19,7 +18,7 @@ words! {
     }
 }
 
-words! {
+hugepage_facts::words! {
     /// A condition that will take huge pages away or make a start fail, although nothing has happened yet.
     pub enum Threat {
         /// [`Finding::CgroupBelowSegment`].

@@ -1,9 +1,10 @@
 //! What a start of the server with given settings would get, exact to the page.
 
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::{PageSize, Pages};
 
 use crate::assessment::{Danger, Outlook, Start};
-use crate::model::{Cause, Facts, HugePages, Landing, LockLimit, PoolFact, Requested};
+use crate::model::{Facts, HugePages, LockLimit, PoolFact, Requested};
 
 /// The outcome of a start; the default is that of one of which nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,22 +151,20 @@ impl Forecast {
     }
 }
 
-impl Cause {
-    /// `None` if the segment is in huge pages.
-    pub fn of_server(facts: &Facts) -> Option<Self> {
-        match facts.landing() {
-            Landing::Hugetlb => return None,
-            Landing::Unknown => return Some(Self::Unknown),
-            Landing::Thp | Landing::PartialThp | Landing::Mixed | Landing::Base => {}
-        }
-        let left = |available: Pages| available.saturating_add(facts.own());
-        let has = facts
-            .pool()
-            .map(|pool| (pool.nr, pool.available().map(left)));
-        Some(match facts.start_again().refusal(has) {
-            // Nothing prevents huge pages now, so the cause that was seen at the start is the best answer.
-            Self::Unknown => facts.past.cause_at_start.unwrap_or(Self::Unknown),
-            cause => cause,
-        })
+/// `None` if the segment is in huge pages.
+pub fn cause_of(facts: &Facts) -> Option<Cause> {
+    match facts.landing() {
+        Landing::Hugetlb => return None,
+        Landing::Unknown => return Some(Cause::Unknown),
+        Landing::Thp | Landing::PartialThp | Landing::Mixed | Landing::Base => {}
     }
+    let left = |available: Pages| available.saturating_add(facts.own());
+    let has = facts
+        .pool()
+        .map(|pool| (pool.nr, pool.available().map(left)));
+    Some(match facts.start_again().refusal(has) {
+        // Nothing prevents huge pages now, so the cause that was seen at the start is the best answer.
+        Cause::Unknown => facts.past.cause_at_start.unwrap_or(Cause::Unknown),
+        cause => cause,
+    })
 }

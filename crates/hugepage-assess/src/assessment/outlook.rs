@@ -6,7 +6,7 @@ use hugepage_kernel::memory::pool::Pool;
 use crate::assessment::{NodeRoom, Start};
 use crate::model::{HugePages, LockLimit, PoolFact};
 
-words! {
+hugepage_facts::words! {
     /// What the next start would get.
     #[derive(Default)]
     pub enum Outlook {

@@ -7,9 +7,9 @@
 //! covers (`huge_pmd_share` in mm/hugetlb.c; x86-64, arm64 and riscv). `VmPTE` counts a shared table in every process, so
 //! sums over processes are an upper bound there.
 
+use hugepage_facts::PageTables;
 use hugepage_kernel::proc::process::ProcessStatus;
 use hugepage_kernel::{Bytes, PageSize};
-use serde::{Deserialize, Serialize};
 
 const ENTRY: u64 = 8;
 /// A table of the level whose entries map 2 MB, and the range that it maps.
@@ -22,56 +22,44 @@ const SHARES_PMD_TABLES: bool = cfg!(any(
     target_arch = "riscv64"
 ));
 
-/// The sum over a server's processes. `None`: no process could be read, or this kernel does not show the values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PageTables {
-    /// How many processes could be read.
-    pub processes: u64,
-    /// The size of all their page tables.
-    pub total: Option<Bytes>,
-    /// The largest of them.
-    pub max: Option<Bytes>,
-    /// The smallest: the page tables of a process that hardly uses shared memory.
-    pub min: Option<Bytes>,
-    /// The lower bound of what huge pages would free.
-    pub of_shared_memory: Option<Bytes>,
+/// Adds up the processes whose page tables are known.
+pub fn sum<'a>(
+    statuses: impl Iterator<Item = &'a ProcessStatus> + Clone,
+    base: PageSize,
+) -> PageTables {
+    let known = statuses.filter(|status| status.page_tables.is_some());
+    let tables = || known.clone().filter_map(|status| status.page_tables);
+    let Some(min) = tables().min() else {
+        return PageTables::default();
+    };
+    // Of each process huge pages free as many as its shared pages fill, but the page tables of private memory stay.
+    let freed = |status: &ProcessStatus| {
+        Some(table(status.rss_shmem?, base).min(status.page_tables?.saturating_sub(min)))
+    };
+    let mut parts = known.clone().map(freed);
+    PageTables {
+        processes: tables().map(|_| 1).sum(),
+        total: Some(tables().fold(Bytes(0), Bytes::saturating_add)),
+        max: tables().max(),
+        min: Some(min),
+        of_shared_memory: parts.try_fold(Bytes(0), |sum, part| Some(sum.saturating_add(part?))),
+    }
 }
 
-impl PageTables {
-    /// Adds up the processes whose page tables are known.
-    pub fn sum<'a>(
-        statuses: impl Iterator<Item = &'a ProcessStatus> + Clone,
-        base: PageSize,
-    ) -> Self {
-        let known = statuses.filter(|status| status.page_tables.is_some());
-        let tables = || known.clone().filter_map(|status| status.page_tables);
-        let Some(min) = tables().min() else {
-            return Self::default();
-        };
-        // Of each process huge pages free as many as its shared pages fill, but the page tables of private memory stay.
-        let freed = |status: &ProcessStatus| {
-            Some(table(status.rss_shmem?, base).min(status.page_tables?.saturating_sub(min)))
-        };
-        let mut parts = known.clone().map(freed);
-        Self {
-            processes: tables().map(|_| 1).sum(),
-            total: Some(tables().fold(Bytes(0), Bytes::saturating_add)),
-            max: tables().max(),
-            min: Some(min),
-            of_shared_memory: parts.try_fold(Bytes(0), |sum, part| Some(sum.saturating_add(part?))),
-        }
-    }
+/// What would remain with huge pages.
+pub fn on_huge_pages(now: &PageTables) -> Option<Bytes> {
+    Some(now.total?.saturating_sub(now.of_shared_memory?))
+}
 
-    /// What would remain with huge pages.
-    pub fn on_huge_pages(&self) -> Option<Bytes> {
-        Some(self.total?.saturating_sub(self.of_shared_memory?))
-    }
-
-    /// The size if `connections` backends had touched the whole segment on pages of `page_size`.
-    pub fn at(&self, connections: u64, segment: Bytes, page_size: PageSize) -> Option<Bytes> {
-        let own = Bytes(self.min?.0.saturating_mul(connections));
-        Some(own.saturating_add(tables(connections, segment, page_size)))
-    }
+/// The size if `connections` backends had touched the whole segment on pages of `page_size`.
+pub fn at(
+    now: &PageTables,
+    connections: u64,
+    segment: Bytes,
+    page_size: PageSize,
+) -> Option<Bytes> {
+    let own = Bytes(now.min?.0.saturating_mul(connections));
+    Some(own.saturating_add(tables(connections, segment, page_size)))
 }
 
 /// The page tables of `processes` that have each touched all of a segment. An upper bound: how many aligned ranges of 1 GB
@@ -160,28 +148,28 @@ mod tests {
             process(8608, 4_300 << 20),
             process(300, GB),
         ];
-        let sum = PageTables::sum(processes.iter(), base());
+        let sum = super::sum(processes.iter(), base());
         assert_eq!((sum.processes, sum.total), (3, Some(Bytes(9008 * KB))));
         assert_eq!(
             (sum.max, sum.min),
             (Some(Bytes(8608 * KB)), Some(Bytes(100 * KB)))
         );
         // 8608 kB less the 8600 kB of 4300 MB would leave 8 kB, which no process has: 100 kB stay. The third keeps 100.
-        assert_eq!(sum.on_huge_pages(), Some(Bytes(300 * KB)));
+        assert_eq!(on_huge_pages(&sum), Some(Bytes(300 * KB)));
         assert_eq!(
-            sum.at(500, Bytes(10 * GB), base()),
+            at(&sum, 500, Bytes(10 * GB), base()),
             Some(Bytes(500 * (100 * KB + (20 << 20))))
         );
     }
 
     #[test]
     fn unknown_is_not_zero() {
-        let nothing = PageTables::sum([].iter(), base());
+        let nothing = super::sum([].iter(), base());
         assert_eq!(
             (
                 nothing.total,
-                nothing.on_huge_pages(),
-                nothing.at(1, Bytes(1), base())
+                on_huge_pages(&nothing),
+                at(&nothing, 1, Bytes(1), base())
             ),
             (None, None, None)
         );
@@ -189,7 +177,7 @@ mod tests {
             page_tables: Some(Bytes(KB)),
             ..ProcessStatus::default()
         };
-        let sum = PageTables::sum([old_kernel].iter(), base());
-        assert_eq!((sum.total, sum.on_huge_pages()), (Some(Bytes(KB)), None));
+        let sum = super::sum([old_kernel].iter(), base());
+        assert_eq!((sum.total, on_huge_pages(&sum)), (Some(Bytes(KB)), None));
     }
 }

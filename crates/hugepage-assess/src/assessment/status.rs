@@ -1,9 +1,11 @@
 //! The assessment of one server: all that `SELECT * FROM hugepage_status` shows, before messages are made of it.
 
+use hugepage_facts::Cause;
 use hugepage_kernel::Pages;
 
+use super::forecast::cause_of;
 use crate::assessment::{Capacity, Finding, Forecast, Outlook, Severity, Share, Threat};
-use crate::model::{Cause, CrashRecovery, Facts, HugePages, Pending};
+use crate::model::{CrashRecovery, Facts, HugePages, Pending};
 
 /// One server's status. `None` is unknown.
 #[derive(Clone, Debug)]
@@ -53,7 +55,7 @@ impl Status {
             .map(|(others, most)| others.saturating_add(most));
         let mut status = Self {
             missing: facts.missing(),
-            cause: Cause::of_server(&facts),
+            cause: cause_of(&facts),
             of_pending: facts.pending != Pending::Unchanged,
             forecast,
             crash,

@@ -1,15 +1,14 @@
 //! One record for every start and every change of state of an instance, and what was lost between two of them.
 
-pub mod key;
 pub mod record;
 
 use humantime::parse_rfc3339;
 
+use hugepage_facts::{Cause, Landing, Loss, Lost, PageKind};
+
 use crate::assessment::Outlook;
-pub use crate::history::key::InstanceKey;
 use crate::history::record::Before;
 pub use crate::history::record::{Event, Record};
-use crate::model::{Cause, Landing, Loss, Lost, PageKind};
 
 /// What `now` has lost against `before`; `None` if nothing.
 /// A loss is: huge to base pages, whole to partly transparent, larger to smaller huge pages, or an outlook of huge pages

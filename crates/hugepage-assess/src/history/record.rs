@@ -1,13 +1,12 @@
 //! One line of the history: a checksum, and the state as JSON that text tools can read.
 
+use hugepage_facts::{Cause, InstanceKey, Landing};
 use hugepage_kernel::next_boot::BootLook;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::assessment::{Outlook, Status, Threat};
 use crate::columns::{self, Value};
-use crate::history::InstanceKey;
-use crate::model::{Cause, Landing};
 
 /// The version of the format. A line of another version is skipped, not damaged.
 pub const VERSION: u32 = 1;

@@ -1,14 +1,13 @@
 //! What is known of one server and its host: the input of every assessment.
 
+use hugepage_facts::{Landing, Past, PoolHolder};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
-use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    Cause, CrashRecovery, CurrentStart, Landing, Loss, PagesOfStrangers, Pending, PoolHolder,
-    PoolState, Requested, Segment,
+    CrashRecovery, CurrentStart, PagesOfStrangers, Pending, PoolState, Requested, Segment,
 };
 
 /// All that an assessment needs, gathered before it; `None` for what could not be read.
@@ -152,15 +151,4 @@ impl Facts {
     pub fn segment_size(&self) -> Option<Bytes> {
         self.segment.as_ref().map(|segment| segment.size)
     }
-}
-
-/// What was recorded when a server started; `None` for what was not.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Past {
-    /// Why the segment did not land where it was asked for, as seen at that moment.
-    pub cause_at_start: Option<Cause>,
-    /// The pages that the server itself recorded as needed, whatever size they have.
-    pub needed_at_start: Option<Pages>,
-    /// What that start lost.
-    pub loss: Option<Loss>,
 }

@@ -1,17 +1,17 @@
-//! The facts about a server and its host as types. Collectors fill them in, and assessments take them.
+//! What an assessment takes: what was read of a server and its host, and what collectors have made of that.
 
 mod base_limit;
 mod facts;
 mod next_start;
-mod pool_holder;
 mod pool_state;
 mod segment;
 mod server;
+mod strangers;
 
 pub use base_limit::BaseLimit;
-pub use facts::{Facts, Past};
+pub use facts::Facts;
 pub use next_start::{CrashRecovery, CurrentStart, Demand, Pending};
-pub use pool_holder::{PagesOfStrangers, PoolHolder, UnattachedSegment};
 pub use pool_state::{LockLimit, NodePools, PoolFact, PoolState};
-pub use segment::{Cause, Landing, Loss, Lost, PageKind, RESIZABLE, Segment, TransparentPages};
+pub use segment::{RESIZABLE, Segment, landing_of, landing_seen};
 pub use server::{HugePages, Product, Requested, UseLargePages};
+pub use strangers::{PagesOfStrangers, UnattachedSegment};

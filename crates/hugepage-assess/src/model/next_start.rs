@@ -1,8 +1,9 @@
 //! What a next start of a server asks the kernel for, and what it is compared with: the running server.
 
+use hugepage_facts::Landing;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
-use crate::model::{HugePages, Landing, PoolFact, PoolState, Requested, Segment};
+use crate::model::{HugePages, PoolFact, PoolState, Requested, Segment};
 
 /// What a start asks the kernel for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! The pool that a start finds, its shares on NUMA nodes, and what limits its use.
 
+use hugepage_facts::Cause;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
 use hugepage_kernel::{Bytes, PageSize};
 
-use crate::model::{BaseLimit, Cause};
+use crate::model::BaseLimit;
 
 /// What a start finds: the pool of the page size that it asks for, and the limits on it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use hugepage_kernel::{Bytes, PageSize};
 use serde::{Deserialize, Serialize};
 
-words! {
+hugepage_facts::words! {
     /// PostgreSQL's setting `huge_pages`. Oracle's `use_large_pages` has the same three meanings.
     pub enum HugePages {
         /// Base pages by choice; Oracle's FALSE.

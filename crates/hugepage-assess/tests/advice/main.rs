@@ -6,11 +6,10 @@ mod states;
 
 use hugepage_assess::advice::{self, Recommendation};
 use hugepage_assess::assessment::Status;
-use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::model::{
-    Demand, Facts, HugePages, Landing, NodePools, Pending, PoolFact, PoolState, Product, Requested,
-    Segment,
+    Demand, Facts, HugePages, NodePools, Pending, PoolFact, PoolState, Product, Requested, Segment,
 };
+use hugepage_facts::{Landing, PageTables};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::memory::meminfo::Meminfo;

@@ -1,7 +1,8 @@
 //! What is known of kernel releases, and of which it is not known.
 
 use hugepage_assess::assessment::advisory::Advisories;
-use hugepage_assess::model::{Facts, Landing};
+use hugepage_assess::model::Facts;
+use hugepage_facts::Landing;
 use hugepage_kernel::PageSize;
 
 use super::{GIB, Server};

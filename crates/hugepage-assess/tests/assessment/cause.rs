@@ -1,6 +1,7 @@
 //! Why a segment is in base pages, and how many pages were missing.
 
-use hugepage_assess::model::{Cause, HugePages, Landing, PoolFact};
+use hugepage_assess::model::{HugePages, PoolFact};
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::Pages;
 use hugepage_kernel::memory::pool::Pool;
 

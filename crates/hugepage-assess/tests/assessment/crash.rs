@@ -5,8 +5,9 @@ use hugepage_assess::assessment::{Finding, Outlook, Severity, Status, Threat};
 use hugepage_assess::history::record::InstanceIdentity;
 use hugepage_assess::history::{Event, Record};
 use hugepage_assess::model::{
-    Cause, CrashRecovery, Demand, Facts, HugePages, Past, Pending, PoolState, Product, Requested,
+    CrashRecovery, Demand, Facts, HugePages, Pending, PoolState, Product, Requested,
 };
+use hugepage_facts::{Cause, Past};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 

@@ -3,9 +3,10 @@
 use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::assessment::{Outlook, Start, Status};
 use hugepage_assess::model::{
-    Demand, Facts, HugePages, Landing, LockLimit, NodePools, Past, Pending, PoolFact, PoolState,
-    Requested, Segment,
+    Demand, Facts, HugePages, LockLimit, NodePools, Pending, PoolFact, PoolState, Requested,
+    Segment,
 };
+use hugepage_facts::{Landing, Past};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};

@@ -2,9 +2,8 @@
 
 use hugepage_assess::advice::message::pending::refusal;
 use hugepage_assess::assessment::{Forecast, Outlook, Start};
-use hugepage_assess::model::{
-    Cause, HugePages, LockLimit, PoolFact, PoolState, Product, Requested,
-};
+use hugepage_assess::model::{HugePages, LockLimit, PoolFact, PoolState, Product, Requested};
+use hugepage_facts::Cause;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, PageSize, Pages};

@@ -7,7 +7,8 @@ use hugepage_assess::history::record::{
 };
 use hugepage_assess::history::regression;
 use hugepage_assess::history::{Event, Record};
-use hugepage_assess::model::{Cause, Facts, HugePages, Landing, Pending};
+use hugepage_assess::model::{Facts, HugePages, Pending};
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::next_boot::BootLook;
 use hugepage_kernel::{PageSize, Pages};
 

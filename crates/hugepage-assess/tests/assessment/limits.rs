@@ -2,7 +2,8 @@
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status, Threat};
-use hugepage_assess::model::{Cause, Demand, Landing, Pending, PoolState};
+use hugepage_assess::model::{Demand, Pending, PoolState};
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::{Bytes, Pages};
 

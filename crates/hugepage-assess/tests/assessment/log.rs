@@ -2,9 +2,8 @@
 
 use hugepage_assess::advice::events::{LogMessage, allocated, threat_is_over, threatened};
 use hugepage_assess::assessment::{Severity, Status, Threat};
-use hugepage_assess::model::{
-    Cause, Facts, HugePages, Landing, Loss, Lost, PageKind, Past, PoolFact,
-};
+use hugepage_assess::model::{Facts, HugePages, PoolFact};
+use hugepage_facts::{Cause, Landing, Loss, Lost, PageKind, Past};
 use hugepage_kernel::PageSize;
 
 use super::{GIB, MIB, Server, fault, hidden, known, pool};

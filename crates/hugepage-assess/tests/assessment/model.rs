@@ -1,9 +1,10 @@
 //! The facts themselves: what settings mean, what a running server has of its next start, and who else has pages.
 
 use hugepage_assess::model::{
-    Demand, Facts, HugePages, LockLimit, NodePools, PagesOfStrangers, Pending, PoolFact,
-    PoolHolder, PoolState, Product, Requested, UseLargePages,
+    Demand, Facts, HugePages, LockLimit, NodePools, PagesOfStrangers, Pending, PoolFact, PoolState,
+    Product, Requested, UseLargePages,
 };
+use hugepage_facts::PoolHolder;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
 use hugepage_kernel::{Bytes, PageSize, Pages};

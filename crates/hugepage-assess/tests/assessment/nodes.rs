@@ -2,7 +2,8 @@
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::model::{Cause, HugePages, Landing, NodePools};
+use hugepage_assess::model::{HugePages, NodePools};
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
 use hugepage_kernel::{Bytes, Pages};

@@ -2,7 +2,8 @@
 
 use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::{Outlook, Status};
-use hugepage_assess::model::{HugePages, Landing, LockLimit, Product, UseLargePages};
+use hugepage_assess::model::{HugePages, LockLimit, Product, UseLargePages};
+use hugepage_facts::Landing;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};

@@ -2,8 +2,9 @@
 
 use hugepage_assess::assessment::{Outlook, Share};
 use hugepage_assess::model::{
-    Demand, HugePages, Landing, Pending, PoolFact, PoolState, TransparentPages,
+    Demand, HugePages, Pending, PoolFact, PoolState, landing_of, landing_seen,
 };
+use hugepage_facts::{Landing, TransparentPages};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps;
 use hugepage_kernel::memory::pool::Pool;
@@ -516,21 +517,21 @@ fn landings() {
             size: pmd_size.and_then(PageSize::new),
             ..TransparentPages::default()
         };
-        let found = Landing::of_mapping(&mapping, page_size(4 * KIB), true, Some(&seen));
+        let found = landing_of(&mapping, page_size(4 * KIB), true, Some(&seen));
         assert_eq!(found, landing, "{what}");
         let unknown = maps::Mapping {
             page_size: None,
             ..mapping.clone()
         };
         assert_eq!(
-            Landing::of_mapping(&unknown, page_size(4 * KIB), true, Some(&seen)),
+            landing_of(&unknown, page_size(4 * KIB), true, Some(&seen)),
             Landing::Unknown,
             "{what}"
         );
         let in_pool = page != 4 * KIB;
         for (may_be_thp, unread) in [(false, Landing::Base), (true, Landing::Unknown)] {
             let expected = if in_pool { Landing::Hugetlb } else { unread };
-            let found = Landing::of_mapping(&mapping, page_size(4 * KIB), may_be_thp, None);
+            let found = landing_of(&mapping, page_size(4 * KIB), may_be_thp, None);
             assert_eq!(found, expected, "{what}, which nobody has read");
         }
     }
@@ -573,7 +574,7 @@ fn a_collapse_that_was_stopped_is_a_part() {
             Landing::Thp,
         ),
     ] {
-        assert_eq!(seen.landing(Bytes(512 * MIB)), landing, "{what}");
+        assert_eq!(landing_seen(&seen, Bytes(512 * MIB)), landing, "{what}");
     }
 }
 

@@ -3,9 +3,8 @@
 use hugepage_assess::advice;
 use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
-use hugepage_assess::model::{
-    Cause, Demand, Facts, HugePages, Landing, PagesOfStrangers, Pending, PoolFact, PoolHolder,
-};
+use hugepage_assess::model::{Demand, Facts, HugePages, PagesOfStrangers, Pending, PoolFact};
+use hugepage_facts::{Cause, Landing, PoolHolder};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};

@@ -2,7 +2,8 @@
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
-use hugepage_assess::model::{HugePages, Landing, NodePools, PoolFact};
+use hugepage_assess::model::{HugePages, NodePools, PoolFact};
+use hugepage_facts::Landing;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};

@@ -3,9 +3,10 @@
 use hugepage_assess::advice::command::{quoted, set_pool_at_boot};
 use hugepage_assess::assessment::{Finding, Outlook, Status};
 use hugepage_assess::columns::{self, Column, ColumnType, NamedValue, Value, fields};
-use hugepage_assess::model::{Cause, Landing, Product, UseLargePages};
-use hugepage_assess::pools::{self, PoolColumns, PoolRow};
+use hugepage_assess::model::{Product, UseLargePages};
+use hugepage_assess::pools::PoolColumns;
 use hugepage_assess::status_row::{HostOfServer, StatusRow};
+use hugepage_facts::{Cause, Landing, PoolRow, pools};
 use hugepage_kernel::cgroups::cgroup::CgroupLimit;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};

@@ -2,8 +2,9 @@
 
 use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{
-    Facts, HugePages, Landing, NodePools, PoolFact, PoolState, Product, Requested, Segment,
+    Facts, HugePages, NodePools, PoolFact, PoolState, Product, Requested, Segment,
 };
+use hugepage_facts::Landing;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::memory::meminfo::Meminfo;

@@ -1,7 +1,8 @@
 //! The rules of the verdict, each at its border, and which of several speaks.
 
 use hugepage_assess::assessment::{Finding, Severity};
-use hugepage_assess::model::{Cause, HugePages, Landing, PoolFact};
+use hugepage_assess::model::{HugePages, PoolFact};
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::Pages;
 use hugepage_kernel::memory::pool::Pool;
 

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use hugepage_assess::advice::{hint, message};
 use hugepage_assess::assessment::Severity;
-use hugepage_assess::model::Landing;
+use hugepage_facts::{HostFacts, Landing};
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::Sizing;
 
-use crate::{HostFacts, IN_CONTAINER, Instance, Survey};
+use crate::{IN_CONTAINER, Instance, Survey};
 
 /// What is said of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,12 +114,11 @@ fn summary(survey: &Survey) -> String {
     let others = survey.host.strangers.count();
     let landed = survey.landed_in(Landing::Hugetlb);
     let unknown = survey.landed_in(Landing::Unknown);
-    let closed = survey
-        .instances
-        .iter()
-        .filter(|instance| instance.is_closed())
-        .count();
-    let remedy = if closed > 0 { ": run this as root" } else { "" };
+    let remedy = if survey.instances.iter().any(Instance::is_closed) {
+        ": run this on the host as root"
+    } else {
+        ""
+    };
     let are = if landed == 1 { "is" } else { "are" };
     let mut text = match (count, landed) {
         (0, _) => return no_instance(&survey.host),

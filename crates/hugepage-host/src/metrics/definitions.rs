@@ -4,8 +4,9 @@ use std::time::UNIX_EPOCH;
 
 use hugepage_assess::assessment::Finding;
 use hugepage_assess::columns::{self, fields};
-use hugepage_assess::pools::{self, PoolColumns, PoolRow};
+use hugepage_assess::pools::PoolColumns;
 use hugepage_assess::{StatusRow, row_of};
+use hugepage_facts::{PoolRow, pools};
 use hugepage_kernel::{PageSize, Pages};
 use hugepage_oracle::stopped::StoppedOracle;
 

@@ -11,15 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use hugepage_assess::assessment::Status;
-use hugepage_assess::assessment::page_tables::PageTables;
 use hugepage_assess::columns::{Column, NamedValue, Value};
-use hugepage_assess::model::Landing;
-use hugepage_assess::pools::PoolRow;
+use hugepage_facts::{Landing, PageTables, PoolRow, ServerIdentity, escape};
 use hugepage_kernel::Meminfo;
 use hugepage_oracle::stopped::StoppedOracle;
 
-use crate::escape;
-use crate::{ServerIdentity, Survey};
+use crate::Survey;
+use crate::identify::owns_its_directory;
 
 /// A host and its instances at one moment.
 #[derive(Clone, Debug)]
@@ -94,7 +92,7 @@ impl From<&Survey> for MetricsSnapshot {
         }
         let name = |id: &ServerIdentity| match id.pod.as_ref().or(id.place.container.as_ref()) {
             Some(container) => format!("{} in {container}", id.name),
-            None if !id.owns_its_directory() => {
+            None if !owns_its_directory(id) => {
                 format!("{} of uid {}", id.name, id.place.uid.unwrap_or_default())
             }
             None => with_home(&homes, &id.name, home(id)),

@@ -22,8 +22,10 @@ use rustix::thread::{
 };
 use serde::Serialize;
 
+use hugepage_facts::Owner;
+
 use super::filter;
-use super::owner::{NOBODY, Owner, USUAL_NOBODY};
+use super::owner::{self, NOBODY, USUAL_NOBODY};
 
 /// A reader's own user is this and its process id: a number that no account, container or service has (systemd's UIDS-GIDS.md).
 const FIRST_READER: u32 = 0x7f80_0000;
@@ -87,7 +89,7 @@ pub(super) fn become_child(
     unsafe {
         libc::clearenv();
     }
-    if owner.is_another() {
+    if owner::is_another(owner) {
         chdir("/")?;
         become_user(owner, role)?;
     }
@@ -187,8 +189,8 @@ fn become_user(owner: &Owner, role: Role) -> io::Result<()> {
         let numbers = [uid, gid].map(u32::cast_signed);
         <[i32; 2]>::from(set(uid, gid)) == numbers
     };
-    let is_owner =
-        is_set(owner.uid, gid.as_raw()) || owner.is_nobody() && is_set(USUAL_NOBODY, USUAL_NOBODY);
+    let is_owner = is_set(owner.uid, gid.as_raw())
+        || owner::is_nobody(owner) && is_set(USUAL_NOBODY, USUAL_NOBODY);
     is_owner.then_some(()).ok_or_else(|| Errno::PERM.into())
 }
 

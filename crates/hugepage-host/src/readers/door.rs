@@ -5,6 +5,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
+use hugepage_facts::Owner;
 use hugepage_kernel::Root;
 use hugepage_kernel::source::door;
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -14,7 +15,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recv, recvmsg, send, sendmsg,
 };
 
-use super::owner::Owner;
+use super::owner;
 use crate::processes::Credentials;
 
 /// The files of a process that are opened.
@@ -87,7 +88,7 @@ fn opened(owner: &Owner, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     let pid: i32 = pid.parse().map_err(|_| Errno::ACCESS)?;
     let is_still_its = || {
         let users = Credentials::read(&Root::live(), pid).ok_or(Errno::NOENT)?;
-        let stands_for_others = owner.is_nobody() || !owner.is_another();
+        let stands_for_others = owner::is_nobody(owner) || !owner::is_another(owner);
         Ok(stands_for_others || users.effective == owner.uid)
     };
     if !is_known || !owner.processes.contains(&pid) || !is_still_its()? {
@@ -132,7 +133,7 @@ mod tests {
             uid: super::super::owner::NOBODY,
             ..Owner::default()
         };
-        for owner in [nobody, Owner::own()] {
+        for owner in [nobody, owner::own()] {
             let may = |processes: &[i32], path: &str| {
                 let owner = owner.of(processes.iter().copied());
                 opened(&owner, path, OFlags::empty()).map(|_| ())

@@ -11,7 +11,7 @@
 mod child;
 mod door;
 mod filter;
-mod owner;
+pub mod owner;
 mod program;
 mod started;
 
@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hugepage_facts::{Owner, Unread};
 use hugepage_kernel::source::failures;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -29,7 +30,6 @@ use serde::de::DeserializeOwned;
 
 use self::child::Role;
 pub use self::child::limit_capabilities;
-pub use self::owner::{Owner, Unread};
 pub use self::program::{answer_with, ask};
 use self::started::{StartedReader, has_ended, start};
 
@@ -105,7 +105,7 @@ pub fn read_as<T: Serialize + DeserializeOwned>(
         let found = work();
         (!failures::has_failed()).then_some(found)
     };
-    one(owner, Role::Reader, complete)?.ok_or_else(|| Unread::of_some(owner))
+    one(owner, Role::Reader, complete)?.ok_or_else(|| owner::unread_in_part(owner))
 }
 
 /// What `work`, which runs a program, returns as `owner`.
@@ -125,7 +125,7 @@ fn one<T: Serialize + DeserializeOwned>(
 ) -> Result<T, Unread> {
     let mut all = each(std::slice::from_ref(owner), role, |_| work());
     all.pop()
-        .unwrap_or_else(|| Err(Unread::new(owner, None, "no reader was started")))
+        .unwrap_or_else(|| Err(owner::unread(owner, None, "no reader was started")))
 }
 
 /// What `work` returns for each of the owners, of which it gets the number: each by a reader of its own, all at the same time.
@@ -164,7 +164,7 @@ impl Readers {
             .retain(|(pid, _)| matches!(waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None)));
         let mut answers: Vec<_> = owners
             .iter()
-            .map(|one| Err(Unread::new(one, None, "no time was left")))
+            .map(|one| Err(owner::unread(one, None, "no time was left")))
             .collect();
         // Those that come later have their time, too.
         let until = Instant::now() + time_for_one(Duration::MAX);
@@ -182,7 +182,7 @@ impl Readers {
                     Ok(reader) => running.push(reader),
                     Err(error) => {
                         let why = format!("no process could be started: {error}");
-                        answers[next] = Err(Unread::new(owner, None, why));
+                        answers[next] = Err(owner::unread(owner, None, why));
                         // The others, or those of another program, may end meanwhile.
                         break;
                     }
@@ -211,7 +211,7 @@ impl Readers {
                 let number = reader.number;
                 let pids = reader.pids.clone();
                 answers[number] = if is_over {
-                    Err(Unread::new(owner, reader.pid(), "had no answer in time"))
+                    Err(owner::unread(owner, reader.pid(), "had no answer in time"))
                 } else {
                     reader.answer(owner)
                 };
@@ -230,14 +230,18 @@ impl Readers {
             .iter()
             .find(|(_, stuck)| is_in_the_way(asked, stuck))
         {
-            return Err(Unread::new(owner, Some(*pid), "still waits for an answer"));
+            return Err(owner::unread(
+                owner,
+                Some(*pid),
+                "still waits for an answer",
+            ));
         }
         if self
             .silent
             .iter()
             .any(|silent| is_in_the_way(asked, silent))
         {
-            Err(Unread::new(owner, None, "there was no answer before"))
+            Err(owner::unread(owner, None, "there was no answer before"))
         } else {
             Ok(())
         }

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use hugepage_facts::{Owner, Unread};
 use hugepage_kernel::source::failures;
 use rustix::fs::OFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -15,8 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::child::{Role, become_child, send};
-use super::owner::{Owner, Unread};
-use super::{GRACE, UNTIL, door, of, program};
+use super::{GRACE, UNTIL, door, of, owner, program};
 
 /// What a reader may send, in bytes: a server has some kilobytes, and a history less than is read of it (`limit::HISTORY`).
 const MAX_ANSWER: u64 = 8 << 20;
@@ -49,10 +49,10 @@ pub(super) fn start<T: Serialize>(
                 .transpose()
                 .map(|started| started.map(|(pid, socket)| (helpers.push(pid), socket).1))
         };
-        let may_trace = owner.is_another() || !geteuid().is_root();
+        let may_trace = owner::is_another(owner) || !geteuid().is_root();
         let looks_at_some = !owner.processes.is_empty();
         let door = beside(Role::Door, is_reader && may_trace && looks_at_some)?;
-        let runs = is_reader && program::is_there() && !owner.is_nobody();
+        let runs = is_reader && program::is_there() && !owner::is_nobody(owner);
         let program = beside(Role::Program, runs)?;
         fork(until, || {
             let kept = [Some(&to), door.as_ref(), program.as_ref()];
@@ -164,7 +164,7 @@ impl StartedReader {
 
     /// The answer of a reader that has sent all.
     pub(super) fn answer<T: DeserializeOwned>(self, owner: &Owner) -> Result<T, Unread> {
-        let failed = |how: &str| Unread::new(owner, self.pid(), how);
+        let failed = |how: &str| owner::unread(owner, self.pid(), how);
         if self.bytes.len() as u64 > MAX_ANSWER {
             return Err(failed("sent more than 8 MB"));
         }

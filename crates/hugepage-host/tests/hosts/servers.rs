@@ -2,7 +2,8 @@
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Outlook, Severity, Status};
-use hugepage_assess::model::{HugePages, Landing, Product, RESIZABLE, Requested};
+use hugepage_assess::model::{HugePages, Product, RESIZABLE, Requested};
+use hugepage_facts::Landing;
 use hugepage_kernel::cgroups::cgroup::Hierarchy;
 use hugepage_kernel::mapping::maps::Mapping;
 use hugepage_kernel::{Bytes, Meminfo, Notes, PageSize};

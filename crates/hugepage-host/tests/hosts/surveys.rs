@@ -1,6 +1,6 @@
 //! What several files say together: the pools of a host and the shared memory of a process.
 
-use hugepage_assess::model::Landing;
+use hugepage_facts::Landing;
 use hugepage_kernel::cgroups::cgroup::{CgroupLimits, Hierarchy};
 use hugepage_kernel::{Bytes, Meminfo, Notes, PageSize};
 use hugepage_server::segments::{self, SegmentRole};

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use hugepage_assess::StatusRow;
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
-use hugepage_assess::model::{Cause, HugePages, Landing, RESIZABLE};
+use hugepage_assess::model::{HugePages, RESIZABLE};
+use hugepage_facts::{Cause, Landing};
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{Instance, Survey, survey};
 use hugepage_kernel::{Notes, Pages, Root};
@@ -824,7 +825,7 @@ fn servers_that_may_not_be_looked_at() {
     host.write("refused", "13 /proc/70/maps\n13 /proc/71/maps\n");
     assert_eq!(
         verdict().message(),
-        "The one instance could not be inspected: run this as root."
+        "The one instance could not be inspected: run this on the host as root."
     );
     for (path, text) in [
         (
@@ -842,7 +843,7 @@ fn servers_that_may_not_be_looked_at() {
     }
     assert_eq!(
         verdict().message(),
-        "2 instances could not be inspected: run this as root."
+        "2 instances could not be inspected: run this on the host as root."
     );
     assert!(verdict().is_unknown);
 }

@@ -26,9 +26,7 @@ fn two(homes: [&str; 2]) -> OracleHost {
 /// Per PMON: its processes and their page tables in kB, or that they are not known.
 fn counted(host: &OracleHost) -> Vec<(i32, u64, Option<u64>)> {
     let survey = host.survey();
-    let of = |tables: &hugepage_assess::assessment::page_tables::PageTables| {
-        tables.total.map(|total| total.0 >> 10)
-    };
+    let of = |tables: &hugepage_facts::PageTables| tables.total.map(|total| total.0 >> 10);
     survey
         .instances
         .iter()

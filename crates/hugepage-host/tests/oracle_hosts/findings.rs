@@ -4,7 +4,7 @@ use std::fs;
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::model::Cause;
+use hugepage_facts::Cause;
 
 use crate::builder::*;
 

@@ -3,7 +3,7 @@
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::model::Cause;
+use hugepage_facts::Cause;
 
 use crate::builder::*;
 

@@ -2,7 +2,8 @@
 
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::model::{Cause, Landing, Pending, Product, UseLargePages};
+use hugepage_assess::model::{Pending, Product, UseLargePages};
+use hugepage_facts::{Cause, Landing};
 use hugepage_host::host_advice;
 use hugepage_kernel::Pages;
 

@@ -1,7 +1,7 @@
 //! What the kernel refuses a start of an instance that does not run, and what to do by the number of the error.
 
 use hugepage_assess::assessment::{Outlook, Severity};
-use hugepage_assess::model::Cause;
+use hugepage_facts::Cause;
 use hugepage_kernel::Pages;
 
 use crate::builder::*;

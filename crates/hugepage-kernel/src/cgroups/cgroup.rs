@@ -27,13 +27,13 @@ const MIN_UNLIMITED: u64 = 1 << 62;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hierarchy {
     version: Version,
-    mount_point: String,
-    /// The cgroup at the mount point.
-    mount_root: String,
+    mount: Mount,
     /// Whether memory cgroups count huge pages, so that limits of memory apply to them.
     memory_counts: bool,
-    /// Whether levels above `mount_point` may have limits that are not visible.
+    /// Whether levels above the mount point may have limits that are not visible.
     hidden_levels: bool,
+    /// The cgroup from which this program is shown the paths of others; empty where that is the one at the mount point, or not known.
+    own: String,
     /// Whether it is that of a pod of Kubernetes, as what the kubelet mounts shows, and not of a host.
     pub is_of_pod: bool,
     /// The process whose cgroup counts, by its name below /proc.
@@ -47,14 +47,12 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// The names of the limit and usage files behind `hugetlb.<size>.`.
-    const fn files(self) -> [[&'static str; 2]; 2] {
+    /// The names of the files behind `hugetlb.<size>.` and `hugetlb.<size>.rsvd.`: limit, usage, and how often it was refused.
+    const fn files(self) -> [&'static str; 3] {
         match self {
-            Self::V1 => [
-                ["limit_in_bytes", "usage_in_bytes"],
-                ["rsvd.limit_in_bytes", "rsvd.usage_in_bytes"],
-            ],
-            Self::V2 => [["max", "current"], ["rsvd.max", "rsvd.current"]],
+            Self::V1 => ["limit_in_bytes", "usage_in_bytes", "failcnt"],
+            // The one counter is of both limits.
+            Self::V2 => ["max", "current", "events"],
         }
     }
 
@@ -129,9 +127,38 @@ impl CgroupLimits {
 }
 
 impl Hierarchy {
-    /// Finds the hierarchy with the hugetlb controller; `None` if no cgroup could limit this process.
+    /// Finds the hierarchy with the hugetlb controller, the host's where a container sees it; `None` if no cgroup could limit this process.
     pub fn find(root: &Root) -> Result<Option<Self>, ReadError> {
-        Self::find_of(root, "self")
+        // What limits this container is none of the host's.
+        let is_beside = root.is_tree() && root.shows_processes() && root.exists("/proc/1");
+        let mut found = Self::find_of(root, if is_beside { "1" } else { "self" })?;
+        if let Some(found) = &mut found
+            && let Ok(pid) = root.read_link("/proc/self")
+            && let Some(own) = found.group_of(root, String::new(), &found.mount.root, &pid)
+        {
+            found.own = own;
+            found.mount.root = "/".to_owned();
+            // Only the topmost group of version 2 has no events.
+            found.hidden_levels = found.version == Version::V1
+                || root.exists(&at(&found.mount.point, "cgroup.events"));
+            found.is_of_pod = false;
+        }
+        Ok(found)
+    }
+
+    /// The group of the process `pid`, which is `above` levels below `group`, as `/../..`: the kernel tells a container how far above its
+    /// own group another one is that is mounted there, but not the names between (cgroup_namespaces(7)).
+    fn group_of(&self, root: &Root, group: String, above: &str, pid: &str) -> Option<String> {
+        let directory = at(&self.mount.point, &group);
+        if let Some(above) = above.strip_prefix("/..") {
+            return root
+                .list(&directory)
+                .ok()?
+                .iter()
+                .find_map(|name| self.group_of(root, format!("{group}/{name}"), above, pid));
+        }
+        let members = root.read(&format!("{directory}/cgroup.procs")).ok()?;
+        (above.is_empty() && members.lines().any(|member| member == pid)).then_some(group)
     }
 
     /// Finds the hierarchy of `process`, by its name below /proc: a process that sees the same mounts as this one.
@@ -145,30 +172,27 @@ impl Hierarchy {
         let namespaced = if_there(root.read_link("/proc/self/ns/cgroup"))?
             .is_some_and(|link| link != HOST_NAMESPACE);
         let text = root.read(mounts::PATH)?;
-        let memory_counts =
-            mounts::parse(&text).any(|mount| mount.kind == "cgroup2" && mount.has(ACCOUNTING));
-        match mounts::parse(&text).find(|mount| version.is_at(mount, CONTROLLER)) {
-            Some(Mount {
-                root: mount_root,
-                point: mount_point,
-                ..
-            }) => Ok(Some(Self {
-                is_of_pod: (namespaced || mount_root != "/")
-                    && KUBELET.iter().any(|sign| text.contains(sign)),
-                hidden_levels: namespaced || mount_root != "/",
-                memory_counts,
-                version,
-                mount_point,
-                mount_root,
-                process: process.to_owned(),
-            })),
+        let mut all = mounts::read(root)?.into_iter();
+        let Some(mount) = all.find(|mount| version.is_at(mount, CONTROLLER)) else {
             // At the top of the host's hierarchy there are no limits, so nothing is missed.
-            None if path == "/" && !namespaced => Ok(None),
-            None => Err(root.content(
+            if path == "/" && !namespaced {
+                return Ok(None);
+            }
+            return Err(root.content(
                 mounts::PATH,
                 "no cgroup file system with the hugetlb controller is mounted",
-            )),
-        }
+            ));
+        };
+        let is_part = namespaced || mount.root != "/";
+        Ok(Some(Self {
+            is_of_pod: is_part && KUBELET.iter().any(|sign| text.contains(sign)),
+            hidden_levels: is_part,
+            own: String::new(),
+            memory_counts: text.contains(ACCOUNTING),
+            version,
+            mount,
+            process: process.to_owned(),
+        }))
     }
 
     /// The limits on `page_size` for the process of [`Hierarchy::find_of`]. What cannot be read is a note, and counts as hidden.
@@ -192,39 +216,35 @@ impl Hierarchy {
         let Some(memberships) = notes.keep(root.read_short(&file, str::to_owned)) else {
             return limits;
         };
-        let outside = |path| {
+        let mut path = membership(&memberships, CONTROLLER).map_or("/", |(_, path)| path);
+        let mut own = &*self.own;
+        while let Some((rest, (parent, _))) = path.strip_prefix("/..").zip(own.rsplit_once('/')) {
+            (own, path) = (parent, rest);
+        }
+        let path = format!("{own}{path}");
+        let outside = || {
             root.content(
                 &file,
                 format!("its cgroup {path} is outside what is mounted"),
             )
         };
-        let path = membership(&memberships, CONTROLLER).map_or("/", |(_, path)| path);
-        let Some(path) = notes.keep(below(&self.mount_root, path).ok_or_else(|| outside(path)))
-        else {
+        let Some(below) = notes.keep(below(&self.mount.root, &path).ok_or_else(outside)) else {
             return limits;
         };
         limits.hidden_levels = self.hidden_levels;
         // The host's topmost cgroup has no limits.
         let has_limits = |level: &&str| !level.is_empty() || self.hidden_levels;
-        for level in levels(&path).filter(has_limits) {
+        for level in levels(&below).filter(has_limits) {
             let result = self.read_level(root, level, page_size, &mut limits);
-            let memory = if self.memory_counts {
-                self.limit_of_memory(root, level)
-            } else {
-                Ok(None)
-            };
             limits.hidden_levels |= notes.keep(result).is_none();
-            if let Some(limit) = notes
-                .keep(memory)
-                .unwrap_or(Some("a limit of memory".to_owned()))
-            {
+            if let Some(limit) = self.limit_of_memory(root, level, notes) {
                 notes
                     .add(format!("{limit} counts huge pages, too ({ACCOUNTING}), and what is left of it is not known"));
                 limits.hidden_levels = true;
             }
         }
         // The kubelet sets them all, of the node's pods as of each, whatever is above them.
-        if self.is_of_pod || memberships.contains("kubepods") {
+        if self.is_of_pod || path.contains("kubepods") {
             for limit in limits.fault.iter_mut().chain(&mut limits.reservation) {
                 limit.path = page_size.kubernetes_resource();
             }
@@ -232,18 +252,24 @@ impl Hierarchy {
         limits
     }
 
-    /// A limit of memory that applies at this level, by its file. In a hierarchy v1 of hugetlb, the memory cgroup is another one.
-    fn limit_of_memory(&self, root: &Root, level: &str) -> Result<Option<String>, ReadError> {
+    /// A limit of memory that applies at this level, by its file if that is known: of a hierarchy v1 it is in another one.
+    fn limit_of_memory(&self, root: &Root, level: &str, notes: &mut Notes) -> Option<String> {
+        let any = Some("a limit of memory".to_owned());
+        if !self.memory_counts {
+            return None;
+        }
         if self.version == Version::V1 {
-            return Ok(Some("a limit of memory".to_owned()));
+            return any;
         }
         for file in ["memory.max", "memory.high"] {
-            let path = format!("{}/{file}", at(&self.mount_point, level));
-            if limit(root, &path)?.is_some() {
-                return Ok(Some(path));
+            let path = format!("{}/{file}", at(&self.mount.point, level));
+            match notes.keep(limit(root, &path)) {
+                Some(None) => {}
+                Some(Some(_)) => return Some(path),
+                None => return any,
             }
         }
-        Ok(None)
+        None
     }
 
     fn read_level(
@@ -253,51 +279,35 @@ impl Hierarchy {
         size: PageSize,
         limits: &mut CgroupLimits,
     ) -> Result<(), ReadError> {
-        let directory = at(&self.mount_point, level);
-        let prefix = format!("{directory}/hugetlb.{}", size.cgroup_name());
-        let [fault, reservation] = self.version.files();
-        let ([fault_limit, _], [_, promised_file]) = (fault, reservation);
+        let prefix = at(&self.mount.point, level) + "/hugetlb." + &size.cgroup_name();
+        let [limit_file, usage_file, refusals] = self.version.files();
         let is_first = limits.refusals.is_none();
-        // The first level that has the controller is the cgroup whose processes they were (mm/hugetlb_cgroup.c, `hugetlb_event`).
-        let counters: &[_] = if self.version == Version::V1 {
-            &["failcnt", "rsvd.failcnt"]
-        } else {
-            &["events"]
-        };
-        for file in counters.iter().filter(|_| is_first) {
-            let path = format!("{prefix}.{file}");
-            let count = |line: &str| {
-                line.strip_prefix("max ")
-                    .unwrap_or(line)
-                    .parse::<u64>()
-                    .ok()
-            };
-            let count =
-                if_there(root.read_short(&path, |text| text.lines().find_map(count)))?.flatten();
-            let most = limits.refusals.as_ref().map(|(_, most)| *most);
-            if let Some(count) = count.filter(|count| Some(*count) >= most) {
-                limits.refusals = Some((path, count));
+        for (kind, into) in [("", &mut limits.fault), ("rsvd.", &mut limits.reservation)] {
+            // The first level that has the controller is the cgroup whose processes they were (mm/hugetlb_cgroup.c, `hugetlb_event`).
+            if is_first {
+                let path = format!("{prefix}.{kind}{refusals}");
+                let count = |line: &str| line.trim_start_matches("max ").parse::<u64>().ok();
+                let count = if_there(root.read_short(&path, |text| text.lines().find_map(count)))?
+                    .flatten();
+                let most = limits.refusals.as_ref().map(|(_, most)| *most);
+                if let Some(count) = count.filter(|count| Some(*count) >= most) {
+                    limits.refusals = Some((path, count));
+                }
             }
-        }
-        for ([limit_file, usage_file], into) in [
-            (fault, &mut limits.fault),
-            (reservation, &mut limits.reservation),
-        ] {
-            let path = format!("{prefix}.{limit_file}");
+            let path = format!("{prefix}.{kind}{limit_file}");
             let Some(limit) = limit(root, &path)? else {
                 continue;
             };
-            let usage = Bytes(root.read_number(&format!("{prefix}.{usage_file}"))?);
-            let promised = if limit_file == fault_limit {
-                if_there(root.read_number(&format!("{prefix}.{promised_file}")))?.map(Bytes)
-            } else {
-                None
+            let usage = Bytes(root.read_number(&format!("{prefix}.{kind}{usage_file}"))?);
+            let promised = match kind {
+                "" => if_there(root.read_number(&format!("{prefix}.rsvd.{usage_file}")))?,
+                _ => None,
             };
             into.push(CgroupLimit {
                 path,
                 limit,
                 usage,
-                promised,
+                promised: promised.map(Bytes),
             });
         }
         Ok(())
@@ -322,9 +332,7 @@ pub(super) fn below(mount_root: &str, path: &str) -> Option<String> {
 pub(super) fn limit(root: &Root, path: &str) -> Result<Option<Bytes>, ReadError> {
     let number = |text: &str| match text.trim() {
         "max" => Ok(u64::MAX),
-        number => number
-            .parse()
-            .map_err(|_| root.content(path, format!("\"{number}\" is not a limit"))),
+        number => root.number(path, number),
     };
     let limit = if_there(root.read_short(path, number))?.transpose()?;
     Ok(limit.filter(|limit| *limit < MIN_UNLIMITED).map(Bytes))
@@ -347,12 +355,14 @@ pub(super) fn levels(path: &str) -> impl Iterator<Item = &str> {
 /// The cgroup of `controller` in /proc/PID/cgroup: v1's where v1 has the controller, else v2's.
 pub(super) fn membership<'a>(text: &'a str, controller: &str) -> Option<(Version, &'a str)> {
     let of_line = |line: &'a str| {
-        let (id, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        let is_v1 = controllers.split(',').any(|name| name == controller);
-        let is_v2 = id == "0" && controllers.is_empty();
-        let version = if is_v1 { Version::V1 } else { Version::V2 };
-        (is_v1 || is_v2).then_some((version, path))
+        if let Some(path) = line.strip_prefix("0::") {
+            return Some((Version::V2, path));
+        }
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let mut names = controllers.split(',');
+        names
+            .any(|name| name == controller)
+            .then_some((Version::V1, path))
     };
     let found = text.lines().filter_map(of_line);
     found.min_by_key(|(version, _)| *version == Version::V2)

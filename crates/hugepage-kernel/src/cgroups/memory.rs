@@ -38,9 +38,10 @@ pub fn memory_rooms(root: &Root, pid: i32) -> Result<Vec<MemoryRoom>, ReadError>
         return Ok(Vec::new());
     };
     let outside = || root.content(&file, "its cgroup is outside what is mounted");
-    let text = root.read(mounts::PATH)?;
-    let mount = mounts::parse(&text).find(|mount| version.is_at(mount, "memory"));
-    let mount = mount.ok_or_else(outside)?;
+    let mount = mounts::read(root)?
+        .into_iter()
+        .find(|mount| version.is_at(mount, "memory"))
+        .ok_or_else(outside)?;
     let path = below(&mount.root, path).ok_or_else(outside)?;
     let names = if version == Version::V1 { V1 } else { V2 };
     let mut rooms = Vec::new();

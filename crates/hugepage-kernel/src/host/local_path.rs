@@ -46,20 +46,15 @@ pub struct LocalPaths {
 impl LocalPaths {
     /// For this process, which uses `directory` anyway; the error is why the mounts can't be read.
     pub fn new(root: &Root, directory: &Path) -> Result<Self, String> {
-        let text = root.read(mounts::PATH).map_err(|error| error.to_string())?;
-        Ok(Self::of(mounts::parse(&text).collect(), directory))
+        let mounts = mounts::read(root).map_err(|error| error.to_string())?;
+        Ok(Self::of(mounts, directory))
     }
 
     fn of(mounts: Vec<Mount>, directory: &Path) -> Self {
-        let mut paths = Self {
-            mounts,
-            used: PathBuf::new(),
-        };
-        paths.used = paths
-            .mount_of(directory)
+        let used = mounts::above(&mounts, directory)
             .map(|mount| PathBuf::from(&mount.point))
             .unwrap_or_default();
-        paths
+        Self { mounts, used }
     }
 
     /// The absolute `path` without symbolic links; the error is why a look at it may wait, a clause. Each directory is looked
@@ -101,8 +96,7 @@ impl LocalPaths {
             rest = names;
         }
         Ok(Resolved {
-            is_mount_point: self
-                .mount_of(&found)
+            is_mount_point: mounts::above(&self.mounts, &found)
                 .is_some_and(|mount| found == Path::new(&mount.point)),
             path: found,
             links,
@@ -110,7 +104,7 @@ impl LocalPaths {
     }
 
     fn check(&self, path: &Path) -> Result<(), String> {
-        match self.mount_of(path) {
+        match mounts::above(&self.mounts, path) {
             Some(mount)
                 if LOCAL.contains(&&*mount.kind) || self.used == Path::new(&mount.point) =>
             {
@@ -119,14 +113,6 @@ impl LocalPaths {
             Some(mount) => Err(format!("it is on {}, which may not answer", mount.kind)),
             None => Err("its file system is unknown".to_owned()),
         }
-    }
-
-    /// The mount that `path` is on: the last of those with the longest mount point.
-    fn mount_of(&self, path: &Path) -> Option<&Mount> {
-        self.mounts
-            .iter()
-            .filter(|mount| path.starts_with(&mount.point))
-            .max_by_key(|mount| mount.point.len())
     }
 }
 

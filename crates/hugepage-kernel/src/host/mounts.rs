@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::Root;
+use crate::{ReadError, Root};
 
 /// The file that [`Mount::parse`] takes lines of.
 pub const PATH: &str = "/proc/self/mountinfo";
@@ -45,20 +45,42 @@ impl Mount {
 }
 
 /// All lines of `text` that are understood, in their order: of several on one place the last is seen.
-pub fn parse(text: &str) -> impl DoubleEndedIterator<Item = Mount> {
+pub fn parse(text: &str) -> impl Iterator<Item = Mount> {
     text.lines().filter_map(Mount::parse)
 }
 
-/// The mount that a process with these lines sees `path` on: the farthest down, and of several on one place the last.
-pub fn above(text: &str, path: &str) -> Option<Mount> {
-    parse(text)
-        .filter(|mount| Path::new(path).starts_with(&mount.point))
+/// The mounts that this process sees below `root`, with the places that they have there.
+pub fn read(root: &Root) -> Result<Vec<Mount>, ReadError> {
+    let text = root.read(PATH)?;
+    // A container that has its host's root has mounts of its own beside it.
+    let its = |mut mount: Mount| {
+        let point = Path::new(&mount.point).strip_prefix(root.path("/")).ok()?;
+        mount.point = format!("/{}", point.display());
+        Some(mount)
+    };
+    let found: Vec<_> = parse(&text).filter_map(its).collect();
+    // A tree of files has the places of the machine that it stands for.
+    Ok(if found.is_empty() {
+        parse(&text).collect()
+    } else {
+        found
+    })
+}
+
+/// The mount that a process with these mounts sees `path` on: the farthest down, and of several on one place the last.
+pub fn above<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+    mounts
+        .iter()
+        .filter(|mount| path.starts_with(&mount.point))
         .max_by_key(|mount| mount.point.len())
 }
 
 /// What is seen at the mount point `point`, the last of several; `None` if nothing is mounted there, or that can't be read.
 pub fn seen_at(root: &Root, point: &str) -> Option<Mount> {
-    parse(&root.read(PATH).ok()?).rfind(|mount| mount.point == point)
+    read(root)
+        .ok()?
+        .into_iter()
+        .rfind(|mount| mount.point == point)
 }
 
 /// Undoes the octal escapes that mountinfo uses for space, tab, newline and backslash.

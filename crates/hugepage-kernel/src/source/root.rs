@@ -83,7 +83,7 @@ impl Root {
     /// The time now; of a tree the time at which the kernel wrote its /proc/uptime.
     pub fn now(&self) -> SystemTime {
         let written = || self.modified(UPTIME);
-        if self.is_live() {
+        if self.shows_processes() {
             SystemTime::now()
         } else {
             written().unwrap_or_else(SystemTime::now)

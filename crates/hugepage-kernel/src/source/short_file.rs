@@ -42,7 +42,7 @@ impl Root {
         Ok(as_text(bytes, take))
     }
 
-    fn number(&self, path: &str, text: &str) -> Result<u64, ReadError> {
+    pub(crate) fn number(&self, path: &str, text: &str) -> Result<u64, ReadError> {
         let text = text.trim();
         text.parse()
             .map_err(|_| self.content(path, format!("\"{text}\" is not a number")))

@@ -4,12 +4,13 @@
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
+use hugepage_facts::LastStart;
 use hugepage_kernel::{InstanceFiles, ReadError, limit};
 use memchr::memmem::Finder;
 
 use crate::readers::parameters::is_of_memory;
 use crate::readers::startup_parser::{START, StartupParser};
-use crate::readers::{LastStart, Timestamp};
+use crate::readers::timestamp;
 
 /// The log is searched in blocks of this size.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -96,7 +97,7 @@ fn begins_line(before: &[u8], whole: bool) -> bool {
         None => return false,
     };
     let line = String::from_utf8_lossy(line);
-    line.trim().is_empty() || Timestamp::split(&line).is_some_and(|(_, rest)| rest.is_empty())
+    line.trim().is_empty() || timestamp::split(&line).is_some_and(|(_, rest)| rest.is_empty())
 }
 
 /// Reads `count` bytes at `from` and replaces what was in `bytes`; fewer where the log ends or was cut meanwhile.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
+use hugepage_facts::{LastStart, OracleKind};
 use hugepage_kernel::proc::process;
 use hugepage_kernel::{InstanceFiles, Notes, Root, if_there, limit};
 
 use crate::readers::words::is_number;
-use crate::readers::{LastStart, OracleInstance, OracleKind, last_start};
+use crate::readers::{OracleInstance, last_start};
 
 /// The largest number of databases of one diagnostic destination that are read.
 const MAX_DATABASES: usize = 1000;

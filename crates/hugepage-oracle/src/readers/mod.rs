@@ -15,8 +15,5 @@ pub(crate) mod words;
 
 pub use alert_log::last_start;
 pub use locate::Search;
-pub use parameters::Parameters;
-pub use process::{OracleInstance, OracleKind, OracleProcess};
-pub use startup::LastStart;
+pub use process::{OracleInstance, OracleProcess};
 pub use startup_parser::START;
-pub use timestamp::Timestamp;

@@ -2,8 +2,8 @@
 //! memory are read by name. Oracle decides whether a value is valid.
 
 use hugepage_assess::model::UseLargePages;
+use hugepage_facts::{Parameter, Parameters};
 use hugepage_kernel::{Bytes, InstanceFiles, Notes, limit};
-use serde::{Deserialize, Serialize};
 
 use crate::readers::words::{is_name, whole_size};
 
@@ -43,189 +43,155 @@ fn is_pool(name: &str) -> bool {
         && name != "db_flash_cache_size"
 }
 
-/// Parameters that were set; all others have Oracle's defaults.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parameters(Vec<Parameter>);
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Parameter {
-    /// The SID of the instance that the parameter is for, `*` or empty for all.
-    sid: String,
-    /// The name in lower case.
-    name: String,
-    /// The value without its quotes.
-    value: String,
+/// The parameters of the instance `sid` in the init.ora or spfile at `path`, with the files that it names (IFILE,
+/// and SPFILE unless that is in ASM). What cannot be read is a note.
+pub fn read(files: &InstanceFiles, path: &str, sid: &str, notes: &mut Notes) -> Parameters {
+    let mut all = Parameters::default();
+    if add_file(&mut all, files, path, &mut Vec::new(), notes) {
+        of_instance(all, sid)
+    } else {
+        Parameters::default()
+    }
 }
 
-impl Parameters {
-    /// The parameters of the instance `sid` in the init.ora or spfile at `path`, with the files that it names (IFILE,
-    /// and SPFILE unless that is in ASM). What cannot be read is a note.
-    pub fn read(files: &InstanceFiles, path: &str, sid: &str, notes: &mut Notes) -> Self {
-        let mut all = Self::default();
-        if all.add_file(files, path, &mut Vec::new(), notes) {
-            all.of_instance(sid)
-        } else {
-            Self::default()
+/// A size, `3G`.
+pub fn size(all: &Parameters, name: &str) -> Option<Bytes> {
+    whole_size(all.get(name)?)
+}
+
+/// What /dev/shm has to hold at a start: MEMORY_MAX_TARGET, or MEMORY_TARGET if that is larger. `None` if neither is set: with either
+/// Automatic Memory Management puts the SGA into files there, which rules out huge pages.
+pub fn memory_target(all: &Parameters) -> Option<Bytes> {
+    size(all, "memory_max_target")
+        .max(size(all, "memory_target"))
+        .filter(|size| size.0 > 0)
+}
+
+/// The size of shared memory at a start: SGA_MAX_SIZE, or SGA_TARGET if that is larger. `None` if neither is set.
+pub fn sga_max_size(all: &Parameters) -> Option<Bytes> {
+    size(all, "sga_max_size")
+        .max(size(all, "sga_target"))
+        .filter(|size| size.0 > 0)
+}
+
+/// Why the need of a start is unknown, though it was read. `sga`: the size of shared memory.
+pub fn unclear(all: &Parameters, sga: Option<Bytes>) -> Option<String> {
+    let is_odd = |one: &&Parameter| match &*one.name {
+        "use_large_pages" => UseLargePages::parse(&one.value).is_none(),
+        name => (SIZES.contains(&name) || is_pool(name)) && whole_size(&one.value).is_none(),
+    };
+    if let Some(Parameter { name, .. }) = all.0.iter().find(is_odd) {
+        return Some(format!(
+            "the value of {name} in its parameters is not understood"
+        ));
+    }
+    let pools = all
+        .0
+        .iter()
+        .filter(|one| is_pool(&one.name))
+        .filter_map(|one| whole_size(&one.value));
+    let is_larger =
+        memory_target(all).is_none() && sga.is_some_and(|sga| pools.sum::<Bytes>() > sga);
+    is_larger.then(|| "its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into())
+}
+
+/// Adds a line of an alert log's list; false if the line is something else.
+pub(super) fn add_line(all: &mut Parameters, line: &str) -> bool {
+    match assignment(line) {
+        Some((name, value)) if is_name(name, MAX_NAME_BYTES) => {
+            add(all, "", name, value);
+            true
+        }
+        _ => false,
+    }
+}
+
+fn add(all: &mut Parameters, sid: &str, name: &str, value: &str) {
+    if all.0.len() < MAX_PARAMETERS {
+        all.0.push(Parameter {
+            sid: sid.to_owned(),
+            name: name.to_ascii_lowercase(),
+            value: unquoted(value).to_owned(),
+        });
+    }
+}
+
+fn add_text(all: &mut Parameters, text: &str) {
+    for (name, value) in text
+        .lines()
+        .filter_map(|line| assignment(without_comment(line)))
+    {
+        let (sid, name) = name.rsplit_once('.').unwrap_or(("", name));
+        if is_name(name, MAX_NAME_BYTES) {
+            add(all, sid.trim(), name, value);
         }
     }
+}
 
-    /// The effective value.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0
-            .iter()
-            .rev()
-            .find(|parameter| parameter.name == name)
-            .map(|parameter| parameter.value.as_str())
+/// Adds a file, with the files that it names in their places, each once. `read`: the files so far. False if one can't be read.
+fn add_file(
+    all: &mut Parameters,
+    files: &InstanceFiles,
+    path: &str,
+    read: &mut Vec<String>,
+    notes: &mut Notes,
+) -> bool {
+    if read.len() >= MAX_FILES || read.iter().any(|known| known == path) {
+        return true;
     }
-
-    /// The effective value in upper case; `None` also of `0` and `FALSE`.
-    pub fn set(&self, name: &str) -> Option<String> {
-        let value = self.get(name)?.to_ascii_uppercase();
-        (!matches!(&*value, "0" | "FALSE")).then_some(value)
-    }
-
-    /// A size, `3G`.
-    pub fn size(&self, name: &str) -> Option<Bytes> {
-        whole_size(self.get(name)?)
-    }
-
-    /// What /dev/shm has to hold at a start: MEMORY_MAX_TARGET, or MEMORY_TARGET if that is larger. `None` if neither is set: with either
-    /// Automatic Memory Management puts the SGA into files there, which rules out huge pages.
-    pub fn memory_target(&self) -> Option<Bytes> {
-        self.size("memory_max_target")
-            .max(self.size("memory_target"))
-            .filter(|size| size.0 > 0)
-    }
-
-    /// The size of shared memory at a start: SGA_MAX_SIZE, or SGA_TARGET if that is larger. `None` if neither is set.
-    pub fn sga_max_size(&self) -> Option<Bytes> {
-        self.size("sga_max_size")
-            .max(self.size("sga_target"))
-            .filter(|size| size.0 > 0)
-    }
-
-    /// Why the need of a start is unknown, though it was read. `sga`: the size of shared memory.
-    pub fn unclear(&self, sga: Option<Bytes>) -> Option<String> {
-        let is_odd = |one: &&Parameter| match &*one.name {
-            "use_large_pages" => UseLargePages::parse(&one.value).is_none(),
-            name => (SIZES.contains(&name) || is_pool(name)) && whole_size(&one.value).is_none(),
+    read.push(path.to_owned());
+    let bytes = if path.starts_with('/') {
+        notes.keep(files.read(path, limit::CONFIGURATION))
+    } else {
+        None
+    };
+    let Some(text) = bytes.as_deref().and_then(text_of) else {
+        notes.add(format!(
+            "the parameter file \"{path}\" is not read, so what the next start asks for is unknown"
+        ));
+        return false;
+    };
+    text.lines().all(|line| {
+        let before = all.0.len();
+        add_text(all, line);
+        // A line may have several: `PROCESSES = 100 CPU_COUNT = 1`.
+        let value = assignment(without_comment(line)).map_or("", |(_, value)| value);
+        if !value.contains(['\'', '"', '('])
+            && value
+                .split_once(' ')
+                .is_some_and(|(_, rest)| rest.contains('='))
+        {
+            notes.add(format!(
+                "the parameter file \"{path}\" has several parameters in one line"
+            ));
+            return false;
+        }
+        let named = all
+            .0
+            .get(before)
+            .filter(|found| matches!(&*found.name, "ifile" | "spfile"));
+        let Some(file) = named.map(|found| found.value.clone()) else {
+            return true;
         };
-        if let Some(Parameter { name, .. }) = self.0.iter().find(is_odd) {
-            return Some(format!(
-                "the value of {name} in its parameters is not understood"
+        if file.starts_with('+') {
+            notes.add(format!(
+                "the parameter file \"{file}\" is in ASM, where it could not be read"
             ));
         }
-        let pools = self
-            .0
-            .iter()
-            .filter(|one| is_pool(&one.name))
-            .filter_map(|one| whole_size(&one.value));
-        let is_larger =
-            self.memory_target().is_none() && sga.is_some_and(|sga| pools.sum::<Bytes>() > sga);
-        is_larger.then(|| "its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into())
-    }
+        file.starts_with('+') || add_file(all, files, &file, read, notes)
+    })
+}
 
-    /// Whether nothing was set.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Adds a line of an alert log's list; false if the line is something else.
-    pub(super) fn add_line(&mut self, line: &str) -> bool {
-        match assignment(line) {
-            Some((name, value)) if is_name(name, MAX_NAME_BYTES) => {
-                self.add("", name, value);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn add(&mut self, sid: &str, name: &str, value: &str) {
-        if self.0.len() < MAX_PARAMETERS {
-            self.0.push(Parameter {
-                sid: sid.to_owned(),
-                name: name.to_ascii_lowercase(),
-                value: unquoted(value).to_owned(),
-            });
-        }
-    }
-
-    fn add_text(&mut self, text: &str) {
-        for (name, value) in text
-            .lines()
-            .filter_map(|line| assignment(without_comment(line)))
-        {
-            let (sid, name) = name.rsplit_once('.').unwrap_or(("", name));
-            if is_name(name, MAX_NAME_BYTES) {
-                self.add(sid.trim(), name, value);
-            }
-        }
-    }
-
-    /// Adds a file, with the files that it names in their places, each once. `read`: the files so far. False if one can't be read.
-    fn add_file(
-        &mut self,
-        files: &InstanceFiles,
-        path: &str,
-        read: &mut Vec<String>,
-        notes: &mut Notes,
-    ) -> bool {
-        if read.len() >= MAX_FILES || read.iter().any(|known| known == path) {
-            return true;
-        }
-        read.push(path.to_owned());
-        let bytes = if path.starts_with('/') {
-            notes.keep(files.read(path, limit::CONFIGURATION))
-        } else {
-            None
-        };
-        let Some(text) = bytes.as_deref().and_then(text_of) else {
-            notes.add(format!("the parameter file \"{path}\" is not read, so what the next start asks for is unknown"));
-            return false;
-        };
-        text.lines().all(|line| {
-            let before = self.0.len();
-            self.add_text(line);
-            // A line may have several: `PROCESSES = 100 CPU_COUNT = 1`.
-            let value = assignment(without_comment(line)).map_or("", |(_, value)| value);
-            if !value.contains(['\'', '"', '('])
-                && value
-                    .split_once(' ')
-                    .is_some_and(|(_, rest)| rest.contains('='))
-            {
-                notes.add(format!(
-                    "the parameter file \"{path}\" has several parameters in one line"
-                ));
-                return false;
-            }
-            let named = self
-                .0
-                .get(before)
-                .filter(|found| matches!(&*found.name, "ifile" | "spfile"));
-            let Some(file) = named.map(|found| found.value.clone()) else {
-                return true;
-            };
-            if file.starts_with('+') {
-                notes.add(format!(
-                    "the parameter file \"{file}\" is in ASM, where it could not be read"
-                ));
-            }
-            file.starts_with('+') || self.add_file(files, &file, read, notes)
-        })
-    }
-
-    /// The parameters for this instance. Its own come after those for all instances, so that they override them.
-    fn of_instance(self, sid: &str) -> Self {
-        let (own, others): (Vec<_>, Vec<_>) = self
-            .0
-            .into_iter()
-            .partition(|parameter| parameter.sid == sid);
-        let for_all = others
-            .into_iter()
-            .filter(|parameter| matches!(parameter.sid.as_str(), "" | "*"));
-        Self(for_all.chain(own).collect())
-    }
+/// The parameters for this instance. Its own come after those for all instances, so that they override them.
+fn of_instance(all: Parameters, sid: &str) -> Parameters {
+    let (own, others): (Vec<_>, Vec<_>) = all
+        .0
+        .into_iter()
+        .partition(|parameter| parameter.sid == sid);
+    let for_all = others
+        .into_iter()
+        .filter(|parameter| matches!(parameter.sid.as_str(), "" | "*"));
+    Parameters(for_all.chain(own).collect())
 }
 
 /// The text of an init.ora or of an spfile; `None` if behind its end assignments stand, which may be remains.
@@ -287,8 +253,8 @@ mod tests {
 
     fn parse(text: &str, sid: &str) -> Parameters {
         let mut all = Parameters::default();
-        all.add_text(text);
-        all.of_instance(sid)
+        add_text(&mut all, text);
+        of_instance(all, sid)
     }
 
     #[test]
@@ -304,19 +270,19 @@ mod tests {
                     *.control_files='/a/1.ctl','/a/2.ctl'\n\
                     nonsense\n= 5\n*.=7\nmemory_target=0\n";
         let one = parse(text, "TEST1");
-        assert_eq!(one.size("sga_target"), Some(Bytes(4 << 30)));
-        assert_eq!(one.sga_max_size(), Some(Bytes(4 << 30)));
+        assert_eq!(size(&one, "sga_target"), Some(Bytes(4 << 30)));
+        assert_eq!(sga_max_size(&one), Some(Bytes(4 << 30)));
         assert_eq!(
             (one.get("db_name"), one.get("use_large_pages")),
             (Some("test # no comment"), Some("only"))
         );
-        assert!(one.memory_target().is_none());
+        assert!(memory_target(&one).is_none());
         let third = parse(text, "TEST3");
         assert_eq!(
-            (third.size("sga_target"), third.sga_max_size()),
+            (size(&third, "sga_target"), sga_max_size(&third)),
             (Some(Bytes(3 << 30)), Some(Bytes(3 << 30)))
         );
-        assert!(parse("memory_max_target=2G", "x").memory_target().is_some());
+        assert!(memory_target(&parse("memory_max_target=2G", "x")).is_some());
         assert!(parse("\0\u{1}garbage", "x").is_empty());
     }
 
@@ -336,11 +302,15 @@ mod tests {
             }
             let found = parse(&text_of(&file).unwrap(), "TEST1");
             assert_eq!(
-                found.size("sga_target"),
+                size(&found, "sga_target"),
                 Some(Bytes(12345 << 20)),
                 "{shift}"
             );
-            assert_eq!(found.size("sga_max_size"), Some(Bytes(5 << 30)), "{shift}");
+            assert_eq!(
+                size(&found, "sga_max_size"),
+                Some(Bytes(5 << 30)),
+                "{shift}"
+            );
             assert_eq!(found.get("_parameter_39"), Some("39"), "{shift}");
         }
     }

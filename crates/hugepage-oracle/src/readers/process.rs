@@ -1,40 +1,11 @@
 //! The Oracle instance of a process, from its command line: its title there, of which `comm` has 15 bytes.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use hugepage_facts::OracleKind;
 
 use crate::readers::words::is_name;
 
 /// The prefixes of the names of background processes.
 const PREFIXES: [&str; 7] = ["ora", "xe", "db", "asm", "mdb", "apx", "ios"];
-
-/// The kind of an instance: what it serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum OracleKind {
-    /// A database (`ora_pmon_SID`; `xe_pmon_XE` of Express Edition, `db_pmon_FREE` of Free).
-    Database,
-    /// Automatic Storage Management (`asm_pmon_+ASM1`).
-    Asm,
-    /// The Grid Infrastructure management repository (`mdb_pmon_-MGMTDB`).
-    ManagementDatabase,
-    /// An ASM proxy instance of Flex ASM (`apx_pmon_+APX1`).
-    AsmProxy,
-    /// An I/O server instance of Flex ASM (`ios_pmon_+IOS1`).
-    IoServer,
-}
-
-impl fmt::Display for OracleKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Database => "oracle",
-            Self::Asm => "asm",
-            Self::ManagementDatabase => "mgmtdb",
-            Self::AsmProxy => "apx",
-            Self::IoServer => "ios",
-        })
-    }
-}
 
 /// An instance: its SID, which is unique among the instances of one ORACLE_HOME.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

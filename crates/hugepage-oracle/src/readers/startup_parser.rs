@@ -2,11 +2,12 @@
 
 use std::mem;
 
+use hugepage_facts::{LastStart, LoggedPageRow, Timestamp};
 use hugepage_kernel::{PageSize, Pages, Rlimit};
 
-use crate::readers::Timestamp;
-use crate::readers::startup::{END, LastStart, LoggedPageRow};
+use crate::readers::startup::END;
 use crate::readers::words::{number, size, word};
+use crate::readers::{parameters, timestamp};
 
 /// The beginning of a line that starts an instance.
 pub const START: &str = "Starting ORACLE instance (";
@@ -49,7 +50,7 @@ impl StartupParser {
     /// Reads a line. Of the last line of a log, which has no end, the numbers may be cut, so only the fact of a start counts.
     pub fn line(&mut self, line: &str, is_cut: bool) {
         let (time, content) =
-            Timestamp::split(line).map_or((None, line.trim()), |(time, rest)| (Some(time), rest));
+            timestamp::split(line).map_or((None, line.trim()), |(time, rest)| (Some(time), rest));
         if !is_cut || content.starts_with(START) {
             self.now = time.or(self.now.take());
             self.content(content);
@@ -105,7 +106,7 @@ impl StartupParser {
         }
         let taken = match self.section {
             Section::Table => self.row(line),
-            Section::Parameters => self.start.parameters.add_line(line),
+            Section::Parameters => parameters::add_line(&mut self.start.parameters, line),
             Section::Error => self.error(line),
             _ => false,
         };

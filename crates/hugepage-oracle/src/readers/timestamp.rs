@@ -2,38 +2,22 @@
 
 use std::time::UNIX_EPOCH;
 
-use serde::{Deserialize, Serialize};
+use hugepage_facts::Timestamp;
 
 use crate::readers::words::is_number;
 
-/// A time as a log has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Timestamp {
-    /// Seconds from 1970-01-01 00:00 to this time of day in the log's own time zone.
-    pub local: i64,
-    /// The zone's offset from UTC in seconds, east positive; `None` up to 12.1, which does not print it.
-    pub offset: Option<i64>,
-}
-
-impl Timestamp {
-    /// Seconds since 1970-01-01 00:00 UTC; `None` without an offset.
-    pub fn unix(&self) -> Option<i64> {
-        Some(self.local - self.offset?)
-    }
-
-    /// Parses `Wed Aug 12 09:26:27 2015` (up to 12.1) or `2018-07-30T15:21:00.796201-05:00` (since 12.2, and
-    /// `2018-07-30 15:21:00.796 -05:00` as adrci prints it), and returns the text after it as well.
-    pub fn split(line: &str) -> Option<(Self, &str)> {
-        let line = line.trim();
-        let (at, offset, rest) = weekday_form(line).or_else(|| iso_form(line))?;
-        let at = humantime::parse_rfc3339_weak(&at).ok()?;
-        let at = at.duration_since(UNIX_EPOCH).ok()?.as_secs();
-        let time = Self {
-            local: i64::try_from(at).ok()?,
-            offset,
-        };
-        Some((time, rest.trim_start()))
-    }
+/// Parses `Wed Aug 12 09:26:27 2015` (up to 12.1) or `2018-07-30T15:21:00.796201-05:00` (since 12.2, and
+/// `2018-07-30 15:21:00.796 -05:00` as adrci prints it), and returns the text after it as well.
+pub fn split(line: &str) -> Option<(Timestamp, &str)> {
+    let line = line.trim();
+    let (at, offset, rest) = weekday_form(line).or_else(|| iso_form(line))?;
+    let at = humantime::parse_rfc3339_weak(&at).ok()?;
+    let at = at.duration_since(UNIX_EPOCH).ok()?.as_secs();
+    let time = Timestamp {
+        local: i64::try_from(at).ok()?,
+        offset,
+    };
+    Some((time, rest.trim_start()))
 }
 
 /// The time as `2015-08-12 09:26:27`, and what follows.
@@ -119,14 +103,14 @@ mod tests {
             ),
             ("2025-01-15 10:23:45.123", 1_736_936_625, None, ""),
         ] {
-            let (found, behind) = Timestamp::split(line).unwrap();
+            let (found, behind) = split(line).unwrap();
             assert_eq!(
                 (found.local, found.offset, behind),
                 (local, offset, rest),
                 "{line}"
             );
         }
-        let (found, _) = Timestamp::split("2018-07-30T15:21:00.796201-05:00").unwrap();
+        let (found, _) = split("2018-07-30T15:21:00.796201-05:00").unwrap();
         assert_eq!(found.unix(), Some(1_532_982_060));
     }
 
@@ -146,7 +130,7 @@ mod tests {
             "2018-07-3\u{e9}T15:21:00",
             "2018-07-30T15:21:0\u{e9}",
         ] {
-            assert_eq!(Timestamp::split(line), None, "{line}");
+            assert_eq!(split(line), None, "{line}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Logs that are cut, mixed with rubbish, or nothing but that.
 
+use hugepage_oracle::readers::startup::{is_of, landed};
 use proptest::prelude::*;
 
 use super::*;
@@ -15,7 +16,7 @@ fn every_beginning_of_every_log() {
                 continue;
             };
             assert!(
-                [None, whole.landed()].contains(&start.landed()),
+                [None, landed(&whole)].contains(&landed(&start)),
                 "{name} up to {end}"
             );
             assert!(
@@ -169,7 +170,7 @@ proptest! {
     #[test]
     fn no_log_is_too_odd(bytes in pieces()) {
         if let Some(start) = last_start(&bytes) {
-            let _ = (facts(&start), start.is_of(1, i64::MAX), start.is_of(1, i64::MIN), start.is_of(1, 0));
+            let _ = (facts(&start), is_of(&start, 1, i64::MAX), is_of(&start, 1, i64::MIN), is_of(&start, 1, 0));
             prop_assert!(start.errors.len() <= 16);
         }
     }

@@ -2,10 +2,10 @@
 
 use std::os::unix::fs::symlink;
 
+use hugepage_facts::OracleKind;
 use hugepage_kernel::{Bytes, Notes};
-use hugepage_oracle::readers::{
-    self, OracleInstance, OracleKind, Parameters, Search, locate, oratab,
-};
+use hugepage_oracle::readers::parameters::{read, size};
+use hugepage_oracle::readers::{self, OracleInstance, Search, locate, oratab};
 
 use super::*;
 
@@ -257,18 +257,18 @@ fn parameters_with_the_files_that_they_name() {
         ),
     ]);
     let mut notes = Notes::default();
-    let found = Parameters::read(
+    let found = read(
         &InstanceFiles::own(&root),
         "/dbs/initT1.ora",
         "T1",
         &mut notes,
     );
     assert_eq!(
-        (found.size("sga_max_size"), found.get("pre_page_sga")),
+        (size(&found, "sga_max_size"), found.get("pre_page_sga")),
         (Some(Bytes(2 * GIB)), Some("true"))
     );
     assert_eq!(
-        found.size("sga_target"),
+        size(&found, "sga_target"),
         Some(Bytes(3 * GIB)),
         "behind ifile"
     );
@@ -287,7 +287,7 @@ fn parameters_with_the_files_that_they_name() {
         ]);
         let mut notes = Notes::default();
         assert!(
-            Parameters::read(
+            read(
                 &InstanceFiles::own(&root),
                 "/dbs/initT2.ora",
                 "T2",
@@ -306,13 +306,11 @@ fn parameters_with_the_files_that_they_name() {
     }
     // Each is read once, though each names another thousands of times.
     let mut notes = Notes::default();
-    assert!(
-        !Parameters::read(&InstanceFiles::own(&root), "/dbs/a.ora", "T1", &mut notes).is_empty()
-    );
+    assert!(!read(&InstanceFiles::own(&root), "/dbs/a.ora", "T1", &mut notes).is_empty());
     assert_eq!(notes.into_vec(), [""; 0]);
     let mut notes = Notes::default();
     assert!(
-        Parameters::read(
+        read(
             &InstanceFiles::own(&root),
             "/dbs/long.ora",
             "T1",

@@ -2,6 +2,7 @@
 
 use hugepage_assess::model::LockLimit;
 use hugepage_kernel::Bytes;
+use hugepage_oracle::readers::startup::{failed, is_of, refusal};
 
 use super::*;
 
@@ -235,7 +236,7 @@ fn whether_a_start_is_that_of_the_running_instance() {
     ] {
         let start = last_start(&log(name)).unwrap();
         assert_eq!(
-            start.is_of(pmon, started),
+            is_of(&start, pmon, started),
             expected,
             "{name} {pmon} {started}"
         );
@@ -248,13 +249,11 @@ fn a_refusal_in_the_block_of_11_2() {
     let start = last_start(&log("11.2.0.4-memlock.log")).unwrap();
     let limit = Bytes(64 << 10);
     let others = Bytes(0);
-    let refused = start.refusal(Bytes(902 << 20));
+    let refused = refusal(&start, Bytes(902 << 20));
     assert_eq!(refused, Some(LockLimit::Memlock { limit, others }));
-    assert!(!start.failed());
-    assert!(last_start(&log("19.22-no-process.log")).unwrap().failed());
-    assert!(
-        last_start(&log("11.2.0.3-only-refused.log"))
-            .unwrap()
-            .failed()
-    );
+    assert!(!failed(&start));
+    assert!(failed(&last_start(&log("19.22-no-process.log")).unwrap()));
+    assert!(failed(
+        &last_start(&log("11.2.0.3-only-refused.log")).unwrap()
+    ));
 }

@@ -13,10 +13,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
+use hugepage_facts::{LastStart, Timestamp};
 use hugepage_kernel::proc::rlimit::Rlimit;
 use hugepage_kernel::stranger::limit;
 use hugepage_kernel::{InstanceFiles, Root};
-use hugepage_oracle::readers::{LastStart, Timestamp, alert_log};
+use hugepage_oracle::readers::alert_log;
+use hugepage_oracle::readers::parameters::sga_max_size;
+use hugepage_oracle::readers::startup::landed;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -85,7 +88,7 @@ fn facts(start: &LastStart) -> Vec<String> {
     fact("use_large_pages", start.use_large_pages.clone());
     fact(
         "sga_max_size",
-        start.parameters.sga_max_size().map(|size| size.to_string()),
+        sga_max_size(&start.parameters).map(|size| size.to_string()),
     );
     fact("memlock", start.memlock.map(limit));
     for row in &start.page_sizes {
@@ -116,7 +119,7 @@ fn facts(start: &LastStart) -> Vec<String> {
     for error in &start.errors {
         fact("error", Some(error.clone()));
     }
-    fact("landed", start.landed().map(|landed| format!("{landed:?}")));
+    fact("landed", landed(start).map(|landed| format!("{landed:?}")));
     for expected in expected(start) {
         fact("expected", Some(expected));
     }

@@ -12,7 +12,7 @@ mod regressions;
 use hugepage_assess::assessment::Outlook;
 use hugepage_assess::history::record::{InstanceIdentity, VERSION};
 use hugepage_assess::history::{Event, Record};
-use hugepage_assess::model::Landing;
+use hugepage_facts::Landing;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 use hugepage_server::history::{History, HistoryFile};
 

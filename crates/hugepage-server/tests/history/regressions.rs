@@ -4,7 +4,7 @@ use hugepage_assess::assessment::{Outlook, Threat};
 use hugepage_assess::history::Record;
 use hugepage_assess::history::record::Before;
 use hugepage_assess::history::regression;
-use hugepage_assess::model::{Cause, Landing};
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::{PageSize, Pages};
 
 use super::record;

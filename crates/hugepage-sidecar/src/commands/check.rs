@@ -7,15 +7,14 @@
 
 use clap::Args;
 use hugepage_assess::assessment::Severity;
-use hugepage_assess::model::Landing;
-use hugepage_assess::pools;
+use hugepage_facts::{Landing, escape, pools};
 use hugepage_host::{HostVerdict, Survey};
 use hugepage_kernel::Root;
 use hugepage_sizing::Sizing;
 
 use super::survey::ShowOptions;
 use crate::exit::Exit;
-use crate::output::{escape, say};
+use crate::output::say;
 
 /// Options of `check`.
 #[derive(Debug, Args)]

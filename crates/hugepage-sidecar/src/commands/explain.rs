@@ -77,7 +77,7 @@ mod tests {
 
     use hugepage_assess::assessment::Finding;
     use hugepage_assess::assessment::advisory::Advisories;
-    use hugepage_assess::model::Cause;
+    use hugepage_facts::Cause;
 
     use super::*;
 

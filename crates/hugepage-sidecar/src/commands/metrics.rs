@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! $ hugepage-sidecar metrics
-//! # HELP hugepage_verdict Severity of the gravest finding: 0 ok, 1 notice, 2 warning, 3 critical.
+//! # HELP hugepage_verdict Severity of the most severe finding: 0 ok, 1 notice, 2 warning, 3 critical.
 //! # TYPE hugepage_verdict gauge
 //! hugepage_verdict{kind="oracle",name="orcl"} 0
 //! ...

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
+use hugepage_host::decide;
 use hugepage_kernel::Root;
 
 use crate::commands::survey::{self, SurveyOptions};
@@ -104,7 +105,10 @@ pub fn run(root: &Root, command: &OracleCommand) -> Result<Exit> {
 }
 
 fn snapshot(root: &Root, options: &SurveyOptions) -> Result<OracleSnapshot> {
-    let survey = survey::snapshot(root, options, None, None)?.assess(options.reserve_percent);
+    let survey = decide(
+        &survey::snapshot(root, options, None, None)?,
+        options.reserve_percent,
+    );
     Ok(survey_snapshot::from_survey(
         root,
         &survey,

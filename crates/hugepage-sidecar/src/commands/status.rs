@@ -20,10 +20,10 @@ use std::collections::BTreeSet;
 use clap::{Args, ValueEnum};
 use hugepage_assess::StatusRow;
 use hugepage_assess::assessment::Severity;
-use hugepage_assess::model::PoolHolder;
 use hugepage_assess::pools::PoolColumns;
+use hugepage_facts::{PoolHolder, Strangers, escape};
 use hugepage_host::host_advice::HostRecommendation;
-use hugepage_host::{HostVerdict, SERVICE_ACCOUNTS, Strangers, Survey};
+use hugepage_host::{HostVerdict, SERVICE_ACCOUNTS, Survey};
 use hugepage_kernel::{Pages, Root};
 
 use super::survey::ShowOptions;
@@ -34,7 +34,7 @@ use crate::output::rows::{
 use crate::output::table::{
     colored, or_unknown, print_notes, print_wrapped, table, wrapped, wrapped_instruction,
 };
-use crate::output::{escape, json, say, stdout};
+use crate::output::{json, say, stdout};
 
 /// An output format.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -151,7 +151,10 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
                 .iter()
                 .filter(|one| one.instance.as_deref() == Some(&row.name));
             if instance.is_closed() && row.status.verdict < Severity::Warning {
-                say!("{}: could not be inspected: run this as root\n", label(row))
+                say!(
+                    "{}: could not be inspected: run this on the host as root\n",
+                    label(row)
+                )
             } else {
                 print_details(row, of_it)
             }

@@ -19,7 +19,8 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 
-use hugepage_host::{AskStart, Snapshot, Survey, UnreadList};
+use hugepage_facts::{Snapshot, UnreadList};
+use hugepage_host::{AskStart, Survey, anonymous, decide, find_stopped, read, recall};
 use hugepage_kernel::Root;
 use hugepage_kernel::host::accounts;
 use hugepage_sizing::Sizing;
@@ -116,7 +117,7 @@ impl ShowOptions {
             Some(file) => captured(file)?,
             None => snapshot(root, &self.survey, ask, stopped)?,
         };
-        Ok(snapshot.assess(self.survey.reserve_percent))
+        Ok(decide(&snapshot, self.survey.reserve_percent))
     }
 
     /// The host, with the recommended pools for running instances and for the Oracle instances that are stopped.
@@ -137,15 +138,17 @@ pub fn snapshot(
     stopped: Option<&[PathBuf]>,
 ) -> anyhow::Result<Snapshot> {
     options.accounts.check(root)?;
-    let mut snapshot = Snapshot::read(root, &options.accounts.service_account, ask);
+    let mut snapshot = read(root, &options.accounts.service_account, ask);
     let history = HostHistory::open(root, &options.state_dir);
     snapshot.host.next_boot.recall(history.boots());
-    snapshot.recall(&|server, notes| history.recall(server, notes));
+    recall(&mut snapshot, &|server, notes| {
+        history.recall(server, notes)
+    });
     let Some(given) = stopped else {
         return Ok(snapshot);
     };
     let (seen, unread) = remembered(root, &options.state_dir);
-    snapshot.find_stopped(root, given, &seen, ask);
+    find_stopped(&mut snapshot, root, given, &seen, ask);
     let unread = unread.into_iter().map(|why| UnreadList {
         kind: "history".to_owned(),
         name: options.state_dir.display().to_string(),
@@ -176,7 +179,7 @@ struct Capture<S> {
 pub fn capture(root: &Root, options: &CaptureOptions) -> anyhow::Result<Exit> {
     let mut snapshot = snapshot(root, &options.survey, None, Some(&[]))?;
     if options.anonymous {
-        snapshot = snapshot.anonymous()?;
+        snapshot = anonymous(&snapshot)?;
     }
     json(&Capture {
         hugepage_sidecar: VERSION.to_owned(),

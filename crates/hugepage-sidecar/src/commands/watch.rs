@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use hugepage_assess::advice::events::LogMessage;
-use hugepage_host::{HostVerdict, Instance, Snapshot, Survey, readers};
+use hugepage_facts::Snapshot;
+use hugepage_host::{HostVerdict, Instance, Survey, decide, read, readers, recall};
 use hugepage_kernel::Root;
 use hugepage_sizing::Sizing;
 
@@ -134,7 +135,7 @@ pub fn run(
     loop {
         let begun = Instant::now();
         readers::begin_again();
-        let snapshot = Snapshot::read(root, &options.accounts.service_account, None);
+        let snapshot = read(root, &options.accounts.service_account, None);
         if has_signal.load(Ordering::Relaxed) {
             return Ok(Exit::Ok);
         }
@@ -193,7 +194,7 @@ fn recorded(
 ) -> Survey {
     // What is recorded is what is seen now, whatever was recorded before.
     snapshot.host.next_boot.recall(history.boots());
-    let seen = snapshot.assess(options.reserve_percent);
+    let seen = decide(&snapshot, options.reserve_percent);
     for events in history.record(&seen, options.records(root.is_tree())) {
         for message in &events.messages {
             log_message(&events.instance, message);
@@ -206,8 +207,10 @@ fn recorded(
             output::log(LogLevel::Warning, &text, &[]);
         }
     }
-    snapshot.recall(&|server, notes| history.recall(server, notes));
-    snapshot.assess(options.reserve_percent)
+    recall(&mut snapshot, &|server, notes| {
+        history.recall(server, notes)
+    });
+    decide(&snapshot, options.reserve_percent)
 }
 
 /// Writes all files of one survey and returns the errors. An error of one file does not stop the others.

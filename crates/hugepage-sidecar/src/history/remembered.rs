@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
-use hugepage_assess::history::{Event, InstanceKey, Record};
-use hugepage_host::Remembered;
-use hugepage_host::readers::{self, Owner};
+use hugepage_assess::history::{Event, Record};
+use hugepage_facts::{InstanceKey, Owner, Remembered};
+use hugepage_host::readers::{self, owner};
 use hugepage_kernel::host::mounts;
 use hugepage_kernel::{InstanceFiles, Root, limit};
 use hugepage_server::history::HistoryFile;
@@ -61,7 +61,7 @@ fn of_file(root: &Root, path: &str, name: &str) -> Result<Option<(Remembered, Re
     }
     Ok(record.and_then(|record| {
         let key = key_of(&record, name)?;
-        let one = Remembered::of_record(key, &record, root.modified(path)?);
+        let one = hugepage_host::remembered(key, &record, root.modified(path)?);
         Some((one, record))
     }))
 }
@@ -79,8 +79,8 @@ pub fn directory_of<'a>(
 
 /// The mount point above a directory.
 pub fn mount_above(root: &Root, directory: &str) -> Option<String> {
-    let text = root.read(mounts::PATH).ok()?;
-    Some(mounts::above(&text, directory)?.point)
+    let mounts = mounts::read(root).ok()?;
+    Some(mounts::above(&mounts, Path::new(directory))?.point.clone())
 }
 
 /// Keeps in mind when a server was seen: its history is of that time.
@@ -148,8 +148,8 @@ fn is_absent(root: &Root, key: &InstanceKey, directory: &str) -> bool {
     let is_absent = || InstanceFiles::own(root).is_absent(directory);
     let seen_by = |owner: &Owner| readers::read_as(owner, is_absent).unwrap_or(false);
     key.uid
-        .is_some_and(|uid| seen_by(&Owner::of_account(root, uid)))
-        || key.container.is_some() && seen_by(&Owner::own())
+        .is_some_and(|uid| seen_by(&owner::of_account(root, uid)))
+        || key.container.is_some() && seen_by(&owner::own())
 }
 
 /// The key in a record. Older ones have none; but what is in no container and no ORACLE_HOME, the name of its file tells.

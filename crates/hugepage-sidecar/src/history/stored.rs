@@ -4,8 +4,8 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use hugepage_assess::history::Record;
-use hugepage_assess::model::Past;
-use hugepage_host::{ServerIdentity, readers};
+use hugepage_facts::{Past, ServerIdentity};
+use hugepage_host::readers;
 use hugepage_kernel::{InstanceFiles, Notes, ReadError, if_there, limit};
 use hugepage_server::history::History;
 use hugepage_server::history::file::path_of_server;

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use hugepage_assess::assessment::{Finding, Status};
 use hugepage_assess::columns::{NamedValue, fields};
-use hugepage_assess::model::{Landing, Product};
+use hugepage_assess::model::Product;
 use hugepage_assess::pools::PoolColumns;
 use hugepage_assess::row;
 use hugepage_assess::status_row::HostOfServer;
+use hugepage_facts::{Landing, LastStart};
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::{HostVerdict, Instance, Survey};
 use hugepage_kernel::memory::sysctl;
 use hugepage_kernel::{PageSize, Root};
-use hugepage_oracle::readers::LastStart;
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::Sizing;
 

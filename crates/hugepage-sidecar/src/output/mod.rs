@@ -4,7 +4,7 @@
 pub mod rows;
 pub mod table;
 
-pub use hugepage_host::escape;
+pub use hugepage_facts::escape;
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use hugepage_facts::StartAnswer;
 use hugepage_host::readers;
 use hugepage_kernel::Bytes;
-use hugepage_start::{Ending, StartAnswer, StartQuestion, data_directory};
+use hugepage_start::{Ending, StartQuestion, data_directory};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, geteuid, getrlimit, kill_process_group,

@@ -9,12 +9,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use hugepage_facts::StartAnswer;
 use hugepage_host::{AskStart, ServerStart, StartProgram, readers};
 use hugepage_kernel::host::accounts;
 use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::{Bytes, Root};
 use hugepage_server::safe_directory::other_writer;
-use hugepage_start::StartAnswer;
 use hugepage_start::parts::is_known_library;
 use rustix::process::geteuid;
 
@@ -39,8 +39,6 @@ const LEFT_OUT: &str = "\
 /// Settings that decide on the start by what only the server's own process has: its stack limit, and libraries elsewhere.
 const OF_ITS_PROCESS: [&str; 2] = ["max_stack_depth", "dynamic_library_path"];
 
-/// A question, as one process sends it to another: the program, the major version, `wal_segment_size`, and the settings.
-type ProgramQuestion = (StartProgram, u32, Bytes, BTreeMap<String, String>);
 /// The error is why it is unknown.
 type ProgramAnswer = Result<StartAnswer<Bytes>, String>;
 
@@ -50,67 +48,60 @@ pub fn asked(root: &Root) -> Option<&'static AskStart<'static>> {
         return None;
     }
     readers::answer_with(|question| {
-        let answer: ProgramAnswer = serde_json::from_str(question)
+        let answer = serde_json::from_str(question)
             .map_err(|error| error.to_string())
             .and_then(answer);
-        serde_json::to_string(&answer).unwrap_or_default()
+        serde_json::to_string(&answer.unwrap_or_else(StartAnswer::Unknown)).unwrap_or_default()
     });
     Some(&|start| ask(start).unwrap_or_else(StartAnswer::Unknown))
 }
 
 /// The answer of the process that is the user of the server.
-fn ask(start: &ServerStart<'_>) -> ProgramAnswer {
-    let question = (
-        start.program,
-        start.major,
-        start.wal_segment,
-        &start.settings,
-    );
+fn ask(start: &ServerStart) -> ProgramAnswer {
     let text = |error: serde_json::Error| error.to_string();
-    let answer = readers::ask(&serde_json::to_string(&question).map_err(text)?)?;
-    serde_json::from_str(&answer).map_err(text)?
+    let answer = readers::ask(&serde_json::to_string(start).map_err(text)?)?;
+    serde_json::from_str(&answer).map_err(text)
 }
 
 /// The answer for one start; the error is why there is none.
-fn answer((program, major, wal_segment, settings): ProgramQuestion) -> ProgramAnswer {
+fn answer(start: ServerStart) -> ProgramAnswer {
     if geteuid().is_root() {
         return Err("its program is started only as the user of the server".to_owned());
     }
-    let settings: BTreeMap<_, _> = settings
-        .iter()
-        .map(|(name, value)| (&**name, &**value))
-        .collect();
-    let program = match program {
+    let ServerStart {
+        major, settings, ..
+    } = &start;
+    let program = match start.program {
         StartProgram::Running(pid) => check_running(pid)?,
-        StartProgram::Packaged => check_installed(major)?,
+        StartProgram::Packaged => check_installed(*major)?,
     };
     let text = settings
         .get("shared_preload_libraries")
-        .copied()
-        .unwrap_or_default();
+        .map_or("", String::as_str);
     let libraries = library_names(text)?;
-    let settings = passed(&settings, &libraries)?;
+    let settings = passed(settings, &libraries)?;
     if let Some(name) = libraries.iter().find(|name| !is_known_library(name)) {
         return Err(format!(
             "the shared memory of the library {name} may depend on more than settings"
         ));
     }
     let megabytes =
-        u32::try_from(wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
-    let cluster = EmptyCluster::new(&program, major, megabytes)?;
+        u32::try_from(start.wal_segment.0 >> 20).map_err(|_| "its WAL segments are too large")?;
+    let cluster = EmptyCluster::new(&program, *major, megabytes)?;
     Ok(cluster.shared_memory(settings.into_iter()))
 }
 
 /// The settings that the program gets. The error names one without which its answer says nothing.
 fn passed<'a>(
-    settings: &BTreeMap<&'a str, &'a str>,
+    settings: &'a BTreeMap<String, String>,
     libraries: &[&str],
 ) -> Result<Vec<(&'a str, &'a str)>, String> {
     let is_plain = |c: char| {
         c.is_ascii_alphanumeric() || matches!(c, '.' | ' ' | '-' | '_' | '/' | ',' | '+' | ':')
     };
     let mut passed = Vec::new();
-    for (&name, &value) in settings {
+    for (name, value) in settings {
+        let (name, value) = (&**name, &**value);
         if let Some((prefix, _)) = name.split_once('.') {
             let is_of_library = || {
                 libraries
@@ -282,8 +273,9 @@ mod tests {
         assert!(check(&directory.path().join("none/postgres")).is_err());
     }
 
-    fn of<'a>(settings: &[(&'a str, &'a str)]) -> BTreeMap<&'a str, &'a str> {
-        settings.iter().copied().collect()
+    fn of(settings: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        settings.iter().map(owned).collect()
     }
 
     #[test]

@@ -8,11 +8,13 @@ pub(super) mod status_text;
 pub use product::ProductTerms;
 pub use status_text::{OF_RINGS, is_of_pool, obstacle, of_permission, shortfall};
 
+use hugepage_facts::Cause;
+
 use crate::advice::message::status_text::StatusText;
 use crate::advice::plan::{Plan, UNLESS};
 use crate::advice::pool;
 use crate::assessment::{Finding, Outlook, Severity, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, Pending, PoolFact, Product};
+use crate::model::{CrashRecovery, HugePages, Pending, PoolFact, Product};
 
 /// One finding with all that is said of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

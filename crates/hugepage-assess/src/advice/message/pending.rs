@@ -1,9 +1,11 @@
 //! The sentences on a start with the configuration on disk, if it differs from the running one, and on why an outlook is unknown.
 
+use hugepage_facts::Cause;
+
 use crate::advice::message::ProductTerms;
 use crate::advice::message::status_text::{OF_RINGS, StatusText, obstacle};
 use crate::assessment::{Forecast, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, Pending, PoolFact, PoolState};
+use crate::model::{CrashRecovery, Pending, PoolFact, PoolState};
 
 /// What only the running server knows.
 const OF_START: &str = "what a restart after a crash gets depends on the settings that the server was started with, and its \

@@ -1,5 +1,6 @@
 //! Clauses on why a segment is not in huge pages, or would not be after a restart.
 
+use hugepage_facts::{Cause, Loss};
 use hugepage_kernel::Pages;
 use hugepage_kernel::next_boot::{PoolAtBoot, TOLD};
 
@@ -8,7 +9,7 @@ use crate::advice::message::status_text::{StatusText, is_of_pool, of_permission,
 use crate::advice::pool;
 use crate::assessment::limits::Excess;
 use crate::assessment::{Finding, Forecast, NodeRoom, Outlook, Status};
-use crate::model::{Cause, CrashRecovery, HugePages, LockLimit, Loss, Pending};
+use crate::model::{CrashRecovery, HugePages, LockLimit, Pending};
 
 impl StatusText<'_> {
     /// What the restart after a crash lacks.

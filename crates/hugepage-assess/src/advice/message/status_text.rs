@@ -1,12 +1,11 @@
 //! What sentences are made of: the quantities and noun phrases of one status, and what a start lacks to be in huge pages.
 
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::advice::message::ProductTerms;
 use crate::assessment::{Danger, Forecast, Status};
-use crate::model::{
-    Cause, Facts, HugePages, Landing, LockLimit, NodePools, PoolFact, PoolState, Product,
-};
+use crate::model::{Facts, HugePages, LockLimit, NodePools, PoolFact, PoolState, Product};
 
 /// Why it is unknown what a start with io_uring gets: a clause.
 pub const OF_RINGS: &str = "with io_method = io_uring old rings may keep huge pages until the server stops, and the kernel may refuse \

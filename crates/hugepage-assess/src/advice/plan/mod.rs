@@ -4,12 +4,11 @@ pub mod rows;
 mod sentence;
 mod start;
 
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::assessment::{Finding, Outlook, Start, Status};
-use crate::model::{
-    Cause, CrashRecovery, HugePages, Landing, NodePools, PagesOfStrangers, Pending,
-};
+use crate::model::{CrashRecovery, HugePages, NodePools, PagesOfStrangers, Pending};
 
 /// One step. The order of this list is the order in which steps are to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

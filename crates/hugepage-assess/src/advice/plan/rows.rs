@@ -1,14 +1,14 @@
 //! The recommendations for one server as rows: the steps that its findings lead to.
 
+use hugepage_facts::{Cause, PageTables};
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::{Plan, Step};
 use crate::advice::message::ProductTerms;
 use crate::advice::recommendation::{Area, Effect, Recommendation, setting};
 use crate::advice::{message, pool};
-use crate::assessment::page_tables::PageTables;
 use crate::assessment::{Finding, Severity, Status};
-use crate::model::{Cause, HugePages};
+use crate::model::HugePages;
 
 /// All recommendations, the most severe first. `page_tables`: those of the server's processes.
 pub fn recommendations(status: &Status, page_tables: &PageTables) -> Vec<Recommendation> {

@@ -1,6 +1,7 @@
 //! The restart after a crash: io_uring, a standby behind its primary, settings that have changed.
 
-use hugepage_assess::model::{Cause, CrashRecovery, Facts, HugePages, Pending};
+use hugepage_assess::model::{CrashRecovery, Facts, HugePages, Pending};
+use hugepage_facts::Cause;
 use hugepage_kernel::Pages;
 
 use super::super::{GIB, Host, page_size};

@@ -1,8 +1,7 @@
 //! An SGA: its terms, its limits, and what AUTO and MEMORY_TARGET change.
 
-use hugepage_assess::model::{
-    Cause, Facts, HugePages, Landing, LockLimit, Pending, Product, UseLargePages,
-};
+use hugepage_assess::model::{Facts, HugePages, LockLimit, Pending, Product, UseLargePages};
+use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::next_boot::PoolAtBoot;

@@ -1,9 +1,7 @@
 //! The pool and the configuration: empty, too small, taken, lowered, too large, for the next start, and at the next boot.
 
-use hugepage_assess::model::{
-    Cause, HugePages, Landing, Loss, Lost, PageKind, PagesOfStrangers, Past, Pending, PoolFact,
-    PoolHolder, UnattachedSegment,
-};
+use hugepage_assess::model::{HugePages, PagesOfStrangers, Pending, PoolFact, UnattachedSegment};
+use hugepage_facts::{Cause, Landing, Loss, Lost, PageKind, Past, PoolHolder};
 use hugepage_kernel::memory::meminfo::Meminfo;
 use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 use hugepage_assess::assessment::Capacity;
 use hugepage_assess::assessment::capacity::{HostMemory, KEPT_AVAILABLE};
+use hugepage_host::decide;
 
 use hugepage_kernel::{Bytes, PageSize, Pages, Pool, Root};
 use hugepage_sizing::Sizing;
@@ -29,7 +30,7 @@ pub fn host(
         accounts: accounts.clone(),
     };
     let snapshot = survey::snapshot(root, &options, asked(root), Some(given))?;
-    Ok(HostSizing::new(snapshot.assess(reserve_percent), true))
+    Ok(HostSizing::new(decide(&snapshot, reserve_percent), true))
 }
 
 /// The recommended number, which never reduces the pool: a server that is stopped for an hour would not get its pages back.

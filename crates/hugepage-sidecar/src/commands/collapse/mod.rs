@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use hugepage_host::{IN_CONTAINER, Instance, Snapshot, Survey};
+use hugepage_host::{IN_CONTAINER, Instance, Survey, decide, read};
 use hugepage_kernel::{Bytes, Notes, Root};
 
 use self::decide::{Candidate, tables_after, time};
@@ -72,8 +72,8 @@ pub fn run(root: &Root, options: &CollapseOptions) -> anyhow::Result<Exit> {
         return Ok(Exit::Usage);
     }
     options.accounts.check(root)?;
-    let snapshot = Snapshot::read(root, &options.accounts.service_account, None);
-    let survey = snapshot.assess(options.reserve_percent);
+    let snapshot = read(root, &options.accounts.service_account, None);
+    let survey = decide(&snapshot, options.reserve_percent);
     let instance = only(&survey, &options.instance)?;
     let mut notes = Notes::default();
     let (candidate, server) = server::read(root, instance, options.reserve_percent, &mut notes);

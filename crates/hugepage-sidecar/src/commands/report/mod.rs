@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use askama::Template;
 use clap::Args;
-use hugepage_assess::assessment::Severity;
+use hugepage_assess::assessment::{Severity, page_tables};
 use hugepage_assess::history::Record;
-use hugepage_assess::model::Landing;
-use hugepage_host::{HostVerdict, Instance, Survey, escape};
+use hugepage_facts::{Landing, escape};
+use hugepage_host::{HostVerdict, Instance, Survey};
 use hugepage_kernel::{Bytes, PageSize, Root};
 
 use crate::commands::survey::{ShowOptions, within};
@@ -139,7 +139,10 @@ impl<'a> PageTablesOf<'a> {
         let at_most = |page_size: Option<PageSize>| {
             let segment = instance.status.facts.segment_size()?;
             let tables = &instance.memory.page_tables;
-            Some((page_size?, tables.at(connections, segment, page_size?)?))
+            Some((
+                page_size?,
+                page_tables::at(tables, connections, segment, page_size?)?,
+            ))
         };
         Self {
             row,

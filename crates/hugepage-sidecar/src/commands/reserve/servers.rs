@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hugepage_host::{POSTGRESQL_DATA, Remembered, escape, told_servers};
+use hugepage_facts::{Remembered, escape};
+use hugepage_host::{POSTGRESQL_DATA, told_servers};
 use hugepage_kernel::{PageSize, Root};
 use hugepage_sizing::{PoolNeed, StoppedDatabase, Wants};
 
@@ -118,7 +119,7 @@ fn is_of(seen: &Remembered, found: &StoppedDatabase) -> bool {
 mod tests {
     use std::time::SystemTime;
 
-    use hugepage_assess::history::InstanceKey;
+    use hugepage_facts::InstanceKey;
     use hugepage_kernel::Pages;
 
     use super::*;

@@ -2,12 +2,12 @@
 
 use anyhow::{Context, bail};
 use clap::Args;
-use hugepage_host::readers::{self, Owner};
+use hugepage_facts::StartAnswer;
+use hugepage_host::readers::{self, owner};
 use hugepage_kernel::host::accounts;
 use hugepage_kernel::memory::pool;
 use hugepage_kernel::postgresql::size_setting;
 use hugepage_kernel::{Bytes, PageSize, Pages, Root};
-use hugepage_start::StartAnswer;
 use serde::Serialize;
 
 use super::SizeFormat;
@@ -86,7 +86,7 @@ impl PlannedOptions {
             .into_iter()
             .find(|account| account.name == "postgres");
         let postgres = postgres.context("there is no user postgres, as whom its program runs")?;
-        let answer = readers::run_as(&Owner::of_account(root, postgres.uid), ask)
+        let answer = readers::run_as(&owner::of_account(root, postgres.uid), ask)
             .map_err(|unread| unread.to_string())
             .flatten();
         let shared_memory = match answer.unwrap_or_else(StartAnswer::Unknown) {

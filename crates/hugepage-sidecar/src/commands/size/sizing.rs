@@ -3,6 +3,7 @@
 use hugepage_assess::assessment::page_tables::tables;
 use hugepage_assess::columns;
 use hugepage_assess::model::Pending;
+use hugepage_facts::HostFacts;
 use hugepage_host::host_advice::pool_step;
 use hugepage_host::{Instance, Survey};
 use hugepage_kernel::{Bytes, Notes, PageSize, Pages};
@@ -27,11 +28,15 @@ impl HostSizing {
         let mut notes = Vec::new();
         if counts_stopped {
             down.extend(survey.stopped.iter().map(StoppedOracle::database));
-            down.append(&mut survey.stopped_clusters);
-            let servers = std::mem::take(&mut survey.host.stopped_servers);
-            notes = servers.notes;
-            for unread in servers.unread {
-                unread.add_to(&mut survey.host.unread);
+            down.extend(survey.stopped_clusters.iter().cloned());
+            let HostFacts {
+                stopped_servers,
+                unread,
+                ..
+            } = &mut survey.host;
+            notes.clone_from(&stopped_servers.notes);
+            for one in &stopped_servers.unread {
+                one.clone().add_to(unread);
             }
         }
         let needs: Vec<_> = down.iter().filter_map(StoppedDatabase::need).collect();
@@ -162,7 +167,7 @@ fn not_counted(survey: &Survey, down: &[StoppedDatabase]) -> Vec<UncountedServer
         let facts = &instance.status.facts;
         let (reason, is_known) = match &facts.pending {
             _ if facts.segment.is_none() => (
-                "its shared memory could not be inspected: run this as root".into(),
+                "its shared memory could not be inspected: run this on the host as root".into(),
                 false,
             ),
             Pending::Refused(error) => (

@@ -4,22 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use hugepage_assess::model::{Past, PoolHolder};
-use hugepage_assess::pools::{self, PoolRow};
 use hugepage_kernel::{Bytes, CgroupLimits, KernelLimits, Meminfo, NextBoot, PageSize, Pool};
-use hugepage_oracle::stopped::StoppedFacts;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster_paths::ClusterFacts;
-use crate::glances::Strangers;
-use crate::identify::ServerIdentity;
-use crate::memory::ObservedMemory;
-use crate::readers::{Owner, Unread};
-use crate::remembered::Remembered;
-
-/// Why nothing can be said of a host from within a container, or any PID namespace but the first.
-pub const IN_CONTAINER: &str =
-    "this container shows no processes of the host. Run this on the host";
+use crate::pools::{self, PoolRow};
+use crate::{
+    ClusterFacts, ObservedMemory, Owner, Past, PoolHolder, Remembered, ServerIdentity,
+    StoppedFacts, Strangers, Unread,
+};
 
 /// What was read of a host and its servers. All else is decided from it, so it can be kept and decided again.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,28 +1,9 @@
-//! A program that has huge pages beside the database servers of a host.
+//! The pages of a pool that no server and no service account has.
 
 use std::fmt;
 
+use hugepage_facts::PoolHolder;
 use hugepage_kernel::{Bytes, Pages};
-use serde::{Deserialize, Serialize};
-
-/// The processes of one name and user that have huge pages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PoolHolder {
-    /// The name that the kernel shows of them: at most 15 characters.
-    pub name: String,
-    /// Their user.
-    pub user: String,
-    /// How many.
-    pub processes: u64,
-    /// What they have mapped of pools of all sizes.
-    pub memory: Bytes,
-    /// In pages; `None` if pools of several sizes are in use.
-    pub pages: Option<Pages>,
-    /// Whether `memory` is a bound: what each has may be shared with others.
-    pub is_bound: bool,
-    /// Whether it is root or a service account, outside of containers.
-    pub counts: bool,
-}
 
 /// The pages of a pool that are in use and that no service account holds. Anybody may take free pages. If the pool grew with them, it
 /// would never stop to grow, so no recommended number counts them.
@@ -103,33 +84,5 @@ impl PagesOfStrangers {
             Some(largest) => format!("{largest} with others"),
             None => "no service account".to_owned(),
         }
-    }
-}
-
-impl PoolHolder {
-    /// A clause behind a sentence on the `others` pages that others hold; empty if it is unknown how many of them these are.
-    pub fn clause(&self, others: Pages) -> String {
-        let known = self
-            .pages
-            .filter(|pages| *pages > Pages(0) && *pages <= others);
-        known.map_or(String::new(), |pages| {
-            format!("; {self} {} {pages} pages", self.verb())
-        })
-    }
-
-    /// Before the number of pages.
-    pub const fn verb(&self) -> &'static str {
-        if self.is_bound {
-            "holds up to"
-        } else {
-            "holds"
-        }
-    }
-}
-
-impl fmt::Display for PoolHolder {
-    /// `qemu-system-x86 (libvirt-qemu)`. Without the quotes that a command has in a hint.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name.replace('"', "'"), self.user)
     }
 }
