@@ -244,7 +244,8 @@ class Pod:
                   *(f"--{option}={directory}/{option}" for option in ("root", "runroot", "tmpdir"))]
         volumes = [f"--volume={path}:{path}:ro" for path in of_image(directory / "rootfs")]
         mapped = [f"--{kind}map=0:{self._first_user}:65536" for kind in ("uid", "gid") if self._first_user]
-        command = [*podman, "run", "--name=db", f"--user={owner.st_uid}:{owner.st_gid}", *mapped, *options, *volumes,
+        # A pipe as the container's standard input, too: a runtime gives that to its root, and /dev/null is the host's.
+        command = [*podman, "run", "--interactive", "--name=db", f"--user={owner.st_uid}:{owner.st_gid}", *mapped, *options, *volumes,
                    f"--volume={cluster.root}:{cluster.root}", "--rootfs", str(directory / "rootfs"),
                    str(cluster.install.bindir / "postgres"), "-D", str(cluster.data)]
         if self._first_user:
@@ -257,6 +258,7 @@ class Pod:
             until("the server to answer or to end", lambda: cluster.ready() or started.poll() is not None)
             assert started.poll() is None, cluster.log()
             yield int(run(*podman, "inspect", "--format", "{{.State.Pid}}", "db"))
+            assert os.stat("/dev/null").st_uid == 0
         finally:
             run(*podman, "rm", "--force", "--time", "10", "db")
             started.wait()
