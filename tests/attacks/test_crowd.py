@@ -1,6 +1,5 @@
 """A thousand processes of a user, each of which makes its own kind of trouble, cost root's check little more than a thousand that sleep."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
