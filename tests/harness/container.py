@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -236,12 +237,14 @@ class Pod:
     def by_podman(self, cluster: Cluster, *options: str) -> Iterator[int]:
         """The server as process 1 of a container of Podman's on this node, in no pod, which a service started; its process."""
         directory, group = self.directory / "podman", f"/sys/fs/cgroup/{SERVICE}"
+        # A runroot has at most 50 characters.
+        short = tempfile.mkdtemp(prefix="pg_hugepages-", dir="/run")
         for path in ("etc", "dev", "proc", "sys", "tmp", "run"):
             (directory / "rootfs" / path).mkdir(parents=True)
         (directory / "containers.conf").write_text(PODMAN.format(directory=directory, runtime=self.runtime.name))
         owner = cluster.data.stat()
         podman = [*self.node, "env", f"CONTAINERS_CONF={directory}/containers.conf", "podman", "--storage-driver", "vfs",
-                  *(f"--{option}={directory}/{option}" for option in ("root", "runroot", "tmpdir"))]
+                  f"--root={directory}/root", *(f"--{option}={short}/{option}" for option in ("runroot", "tmpdir"))]
         volumes = [f"--volume={path}:{path}:ro" for path in of_image(directory / "rootfs")]
         mapped = [f"--{kind}map=0:{self._first_user}:65536" for kind in ("uid", "gid") if self._first_user]
         # A pipe as the container's standard input, too: a runtime gives that to its root, and /dev/null is the host's.
@@ -260,11 +263,13 @@ class Pod:
             yield int(run(*podman, "inspect", "--format", "{{.State.Pid}}", "db"))
             assert os.stat("/dev/null").st_uid == 0
         finally:
-            run(*podman, "rm", "--force", "--time", "10", "db")
+            removed = subprocess.run([*podman, "rm", "--force", "--time", "10", "db"], capture_output=True, text=True)
             started.wait()
+            shutil.rmtree(short, ignore_errors=True)
             (cluster.data / "postmaster.pid").unlink(missing_ok=True)
             names = [word for name in (SERVICE, "libpod_parent") for word in ("-o", "-path", f"*/{name}*")]
             run(*self.node, "sh", "-c", 'find /sys/fs/cgroup -depth -type d "(" "$@" ")" -exec rmdir {} ";"', "sh", *names[1:])
+            assert not removed.returncode, removed.stderr
 
     def postmaster(self) -> int:
         """The server's process, as the node has it."""

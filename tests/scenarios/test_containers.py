@@ -135,6 +135,7 @@ def daemonset(*args: str) -> dict:
     return container | {"args": [*args] if args[0] == "status" else [*container["args"], *args]}
 
 
+@pytest.mark.whole_host
 @pytest.mark.parametrize("lacks", [pytest.param(0, id="right"), pytest.param(1, id="one-page-short")])
 @pytest.mark.parametrize(("runtime", "version", "reserves"), KUBELETS)
 def test_the_daemonset_foretells_what_the_host_and_the_extension_do(new_cluster, pool, root, tmp_path, runtime, version, reserves, lacks):
@@ -152,7 +153,8 @@ def test_the_daemonset_foretells_what_the_host_and_the_extension_do(new_cluster,
                                  {"host": Path("/"), "textfile": tmp_path / "textfile"})
     said = json.loads(done.stdout)
     [other] = [one for one in said["instances"] if one["name"] == str(server.data)]
-    different = {name: (seen[name], other[name]) for name in seen if seen[name] != other[name]}
+    # Page tables grow meanwhile.
+    different = {name: (seen[name], other[name]) for name in seen if seen[name] != other[name] and name != "page_tables_total"}
     assert not different, "\n".join(f"{name}: {pair}" for name, pair in different.items())
     assert landed == "base" if lacks and of_pod.limits_reservations else "hugetlb"
     for outlook in ("restart_outlook", "crash_outlook"):

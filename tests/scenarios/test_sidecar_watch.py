@@ -117,11 +117,6 @@ def check(watch: Watch, name: str | Path) -> int:
     return answer.status
 
 
-def until_ok(watch: Watch, name: str | Path) -> None:
-    """A server of another test that could not be read makes a good answer unknown for a moment."""
-    until("OK", lambda: check(watch, name) == OK)
-
-
 @pytest.fixture
 def server(new_cluster, pool) -> tuple[Cluster, Any]:
     """A server in huge pages, and the pool, which has just what it needs."""
@@ -130,12 +125,13 @@ def server(new_cluster, pool) -> tuple[Cluster, Any]:
     return server.start(), borrowed
 
 
+@pytest.mark.whole_host
 def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
     """The pool shrinks and grows again: one warning, one recovery. It shrinks for good: a restart loses huge pages."""
     server, borrowed = server
     enough = borrowed.persistent()
     with watching(tmp_path) as watch:
-        until_ok(watch, server.data)
+        assert check(watch, server.data) == OK
         borrowed.resize(0)
         until("the warning", lambda: len(watch.messages(server.data)) == 2)
         watch.wait_for_surveys()
@@ -143,7 +139,7 @@ def test_postgresql_before_at_and_after_a_loss(server, tmp_path):
         borrowed.resize(enough)
         until("the recovery", lambda: len(watch.messages(server.data)) == 3)
         watch.wait_for_surveys()
-        until_ok(watch, server.data)
+        assert check(watch, server.data) == OK
         borrowed.resize(0)
         until("the second warning", lambda: len(watch.messages(server.data)) == 4)
         outlive_tolerance(server.postmaster)
@@ -186,11 +182,12 @@ def test_a_crash_restart(server, tmp_path):
         assert level == "WARNING" and "regressed: it" in text
 
 
+@pytest.mark.whole_host
 def test_an_sga_that_comes_back_mixed(oracle, pool, tmp_path):
     borrowed = pool(HUGE, 16)
     first = oracle.instance("ORCL", SysV(30 * MB, HUGE), SysV(2 * MB, HUGE), servers=1)
     with watching(tmp_path) as watch:
-        until_ok(watch, "ORCL")
+        assert check(watch, "ORCL") == OK
         outlive_tolerance(first.pmon)
         first.stop()
         watch.wait_for_surveys()
