@@ -92,11 +92,17 @@ def measured(cluster: Cluster, case: Point, what: str, measure: Callable[[Cluste
 
 
 def fill(cluster: Cluster, size: int, directory: Path) -> None:
-    """A table of half of shared_buffers in which each row has a page, with an index on random keys."""
+    """The table, made in 4 kB pages."""
     cluster.conf(huge_pages=False)
     cluster.start()
     build.prepare(cluster, directory)
     cluster.sql("CREATE EXTENSION pg_prewarm")
+    make_table(cluster, size)
+    cluster.stop()
+
+
+def make_table(cluster: Cluster, size: int) -> None:
+    """A table of half of shared_buffers in which each row has a page, with an index on random keys."""
     count = size // 2 // (8 << 10)
     cluster.sql("CREATE TABLE pgio (key bigint, scratch bigint DEFAULT 0, filler text)")
     cluster.sql("ALTER TABLE pgio ALTER filler SET STORAGE PLAIN")
@@ -104,7 +110,6 @@ def fill(cluster: Cluster, size: int, directory: Path) -> None:
     cluster.sql("INSERT INTO pgio SELECT i::bigint * 7919 %% %s, 0, repeat('x', 5000) FROM generate_series(1, %s) i", count, count)
     cluster.sql("CREATE INDEX ON pgio (key)")
     cluster.sql("VACUUM (FREEZE, ANALYZE) pgio")
-    cluster.stop()
 
 
 @contextmanager
@@ -173,13 +178,14 @@ def hits_per_second(cluster: Cluster, size: int, duration: float) -> float:
     def counted() -> int:
         return int(cluster.sql(count)[0]["hits"])
 
+    clients = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+    [others] = cluster.sql(clients)
     before, begun = counted(), time.monotonic()
     end = begun + duration
     with ThreadPoolExecutor(READERS) as readers:
         list(readers.map(read, range(READERS)))
     took = time.monotonic() - begun
-    gone = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
-    until("the readers to be gone", lambda: cluster.sql(gone)[0]["count"] == 1)
+    until("the readers to be gone", lambda: cluster.sql(clients) == [others])
     return (counted() - before) / took
 
 
