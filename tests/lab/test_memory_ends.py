@@ -47,7 +47,9 @@ def test_it_stops_where_memory_ends(new_cluster, pool, thp):
     finally:
         collapse.kill()
         collapse.communicate()
-    assert collapse.returncode == WARNING and "stopped: " in errors and "available, and keeps" in errors, (output, errors)
+    # The kernel itself may have no huge page before the reserve is reached.
+    stopped = "available, and keeps" in errors or "(ENOMEM)" in errors
+    assert collapse.returncode == WARNING and "stopped: " in errors and stopped, (output, errors)
     assert 0 < main_mapping(server.postmaster).pmd_mapped < BUFFERS
     assert server.sql("SELECT count(*) FROM touched")[0]["count"] == BUFFERS // 2 // 8192
     assert "Out of memory" not in run("dmesg")

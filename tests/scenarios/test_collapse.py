@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from harness import sidecar
 from harness.cluster import SUPERUSER, Cluster, Unsupported, rows
 from harness.controllers import control_group
 from harness.kernel import meminfo
-from harness.poll import SLOWER, until
+from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_worker, history
 from harness.processes import mounts, page_tables, run
 from harness.server_log import logged
@@ -59,11 +59,14 @@ def arguments(server: Cluster, *more: str | int) -> list[str]:
 
 def collapse(server: Cluster, *more: str | int) -> sidecar.Answer:
     """Unsupported on a kernel that has no MADV_COLLAPSE."""
-    answer = sidecar.run(*arguments(server, *more), seconds=180)
-    if NOT_HERE in answer.stderr:
-        raise Unsupported("MADV_COLLAPSE of shared memory is since Linux 6.1")
-    # Where a CPU is emulated a range takes long beside other work.
-    return collapse(server, *more) if SLOWER > 1 and "one range took" in answer.stderr else answer
+    for _ in range(5):
+        answer = sidecar.run(*arguments(server, *more), seconds=180)
+        if NOT_HERE in answer.stderr:
+            raise Unsupported("MADV_COLLAPSE of shared memory is since Linux 6.1")
+        # Where a CPU is emulated a range takes long beside other work; what is done stays.
+        if "one range took" not in answer.stderr:
+            break
+    return answer
 
 
 @contextmanager
@@ -98,17 +101,21 @@ def split(server: Cluster) -> None:
     mapping = main_mapping(server.postmaster)
     processes = [server.postmaster, *map(int, Path(f"/proc/{server.postmaster}/task/{server.postmaster}/children").read_text().split())]
     segment = os.open(f"/proc/{server.postmaster}/map_files/{mapping.start:x}-{mapping.end:x}", os.O_RDWR)
-    try:
+
+    def tell(number: int) -> None:
         for pid in processes:
-            os.kill(pid, signal.SIGSTOP)
+            # A worker of autovacuum may have ended.
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+    try:
+        tell(signal.SIGSTOP)
         for start in range(0, mapping.length - 2 * MB, 2 * MB):
             page = os.pread(segment, BASE_PAGE, start)
             run("fallocate", "--punch-hole", "--offset", str(start), "--length", str(BASE_PAGE), f"/proc/{os.getpid()}/fd/{segment}")
             os.pwrite(segment, page, start)
     finally:
         os.close(segment)
-        for pid in processes:
-            os.kill(pid, signal.SIGCONT)
+        tell(signal.SIGCONT)
     assert main_mapping(server.postmaster).pmd_mapped == 0
 
 
@@ -124,7 +131,7 @@ def test_one_truth_afterwards(aligned):
     mapping = main_mapping(server.postmaster)
     # Linux 6.1 maps in the postmaster only what it has touched.
     assert mapping.landed_in == "thp" and meminfo()["ShmemHugePages"] > BUFFERS // 2
-    assert page_tables([session.info.backend_pid]) < before / 2
+    assert page_tables([session.info.backend_pid]) < before / 2, answer.stdout
 
     def row() -> dict:
         [found] = rows(session, "SELECT landed_in, verdict, message, hint FROM hugepage_status")

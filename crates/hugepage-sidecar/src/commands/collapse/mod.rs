@@ -190,6 +190,7 @@ fn collapse(
     };
     let mut done = ask(server.pid, &starts, &mut progress)
         .context("nothing was touched: the server has ended, or has mapped its memory anew")?;
+    let mut collapsed = BTreeSet::from_iter(std::mem::take(&mut done.collapsed));
     let mut asked = BTreeSet::from([server.pid]);
     let mut new = Vec::new();
     while !frees_all && done.end == End::Done {
@@ -200,12 +201,18 @@ fn collapse(
         let Some((pid, _)) = new.pop() else {
             break;
         };
-        let of_it = ask(pid, &done.collapsed, &mut |_| ());
+        // Of a range that the postmaster has not touched this kernel tells it EINVAL, and makes the huge page.
+        let Some(of_it) = ask(pid, &starts, &mut |_| ()) else {
+            continue;
+        };
+        collapsed.extend(of_it.collapsed);
         // A session that ends meanwhile ends nothing else.
-        if let Some(of_it) = of_it.filter(|_| server.open(pid).is_some()) {
+        if server.open(pid).is_some() {
             done.end = of_it.end;
         }
     }
+    done.refused = done.refused.min(starts.len() - collapsed.len());
+    done.collapsed = collapsed.into_iter().collect();
     Ok(done)
 }
 
