@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use hugepage_kernel::found_if_there;
 use hugepage_kernel::host::local_path::{Link, Resolved};
 use pgrx::pg_sys;
 
@@ -179,16 +180,5 @@ pub fn stamp(path: &Path) -> io::Result<Option<FileStamp>> {
         modified: (file.mtime(), file.mtime_nsec()),
         changed: (file.ctime(), file.ctime_nsec()),
     };
-    match std::fs::symlink_metadata(path) {
-        Ok(file) => Ok(Some(of(file))),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
+    Ok(found_if_there(std::fs::symlink_metadata(path))?.map(of))
 }

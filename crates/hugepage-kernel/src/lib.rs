@@ -41,7 +41,7 @@ pub use next_boot::{BootLook, NextBoot, PoolAtBoot};
 pub use notes::Notes;
 pub use postgresql::postgresql_conf::Configuration;
 pub use proc::rlimit::Rlimit;
-pub use source::root::if_there;
+pub use source::root::{found_if_there, if_there};
 pub use source::root_files::{RootEntry, RootFiles};
 pub use source::{ROOT, Root};
 pub use stranger::{InstanceFiles, limit};

@@ -4,7 +4,7 @@
 //! Files of database servers are opened by [`InstanceFiles`](crate::InstanceFiles) alone.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -265,6 +265,17 @@ pub fn if_there<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError>
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The same of what is only looked at: `Ok(None)` where nothing is at a path, or no directory on the way there.
+pub fn found_if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }

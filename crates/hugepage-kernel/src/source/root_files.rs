@@ -5,8 +5,8 @@ use std::fs::Metadata;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 
-use crate::Root;
 use crate::source::failures::noted;
+use crate::{Root, found_if_there};
 
 /// The directory of what root tells this program.
 const TOLD: &str = "/etc/hugepage-sidecar";
@@ -119,16 +119,5 @@ impl<'a> RootFiles<'a> {
 
 /// `Ok(None)` where nothing is at `path`.
 fn there<T>(path: &str, found: io::Result<T>) -> Result<Option<T>, String> {
-    match found {
-        Ok(found) => Ok(Some(found)),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(format!("{path} can't be looked at: {error}")),
-    }
+    found_if_there(found).map_err(|error| format!("{path} can't be looked at: {error}"))
 }
