@@ -1,7 +1,7 @@
-//! What failed at the kernel's door since a process began to read: not an answer of a file, but of what this process may have or do.
+//! What failed at the kernel's door since a thread began to read: not an answer of a file, but of what its process may have or do.
 
+use std::cell::Cell;
 use std::io;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::io::Errno;
 
@@ -11,8 +11,11 @@ const SHORT: u8 = 1;
 const DENIED: u8 = 2;
 /// What no file answers that is read as it should be, whoever reads it, as EIO.
 const FAILED: u8 = 4;
-/// Those of these that came.
-static SEEN: AtomicU8 = AtomicU8::new(0);
+
+thread_local! {
+    /// Those of these that came.
+    static SEEN: Cell<u8> = const { Cell::new(0) };
+}
 
 /// Keeps in mind that something could not be read because this process has no more files or memory, may not, or another error came.
 pub(crate) fn noted(error: impl Into<io::Error>) -> io::Error {
@@ -36,17 +39,17 @@ pub(crate) fn noted(error: impl Into<io::Error>) -> io::Error {
         ) => 0,
         Some(_) => FAILED,
     };
-    SEEN.fetch_or(kind, Ordering::Relaxed);
+    SEEN.set(SEEN.get() | kind);
     error
 }
 
-/// Forgets what failed before: in a process that begins to read.
+/// Forgets what failed before: in a thread that begins to read.
 pub fn forget() {
-    SEEN.store(0, Ordering::Relaxed);
+    SEEN.set(0);
 }
 
 fn is_seen(kinds: u8) -> bool {
-    SEEN.load(Ordering::Relaxed) & kinds != 0
+    SEEN.get() & kinds != 0
 }
 
 /// Whether there were no more files or no more memory.
@@ -62,4 +65,23 @@ pub fn was_denied() -> bool {
 /// Whether something could not be read that nobody could.
 pub fn has_failed() -> bool {
     is_seen(FAILED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_one_thread_alone() {
+        forget();
+        std::thread::spawn(|| {
+            noted(Errno::IO);
+            assert!(has_failed());
+        })
+        .join()
+        .unwrap();
+        assert!(!has_failed());
+        noted(Errno::ACCESS);
+        assert!(was_denied() && !has_failed() && !ran_short());
+    }
 }
