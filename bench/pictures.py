@@ -1,5 +1,6 @@
 """The pictures of headlines.py, each with its sentences, in a part of docs/results.md that is filled from a run's numbers."""
 
+import re
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -64,9 +65,13 @@ def not_measured(points: list[Point]) -> list[str]:
     cases: dict[tuple[int, str, str], list[str]] = {}
     for point in points:
         if "skipped" in point:
-            cases.setdefault((point["size"], point["pages"], point["skipped"]), []).append(point["what"])
-    return [f"Not measured with {bytes_of(size)} of shared_buffers in {pages} pages ({', '.join(what)}): {why}."
-            for (size, pages, why), what in cases.items()]
+            # In parentheses a reason has numbers of its own size.
+            why = re.sub(r"^1 GB pages were not tried: | \(.*\)$", "", point["skipped"])
+            cases.setdefault((point["size"], point["pages"], why), []).append(point["what"])
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for (size, pages, why), what in cases.items():
+        alike.setdefault((pages, why, ", ".join(what)), []).append(bytes_of(size))
+    return [f"Not measured with {' and '.join(sizes)} of shared_buffers in {pages} pages ({what}): {why}." for (pages, why, what), sizes in alike.items()]
 
 
 def table(points: list[Point]) -> list[str]:

@@ -103,10 +103,10 @@ mod tests {
                 .skip(1)
                 .filter_map(|item| item.split_once(": "))
                 .collect();
-            assert_eq!(
-                items.iter().map(|(what, _)| *what).collect::<Vec<_>>(),
-                ["See it", "Do", "Risk"],
-                "{name}"
+            let what: Vec<_> = items.iter().map(|(what, _)| *what).collect();
+            assert!(
+                what == ["See it", "Do"] || what == ["See it", "Do", "Risk"],
+                "{name}: {what:?}"
             );
             assert!(
                 text.lines().all(|line| line.chars().count() <= 88),
