@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ pytest.register_assert_rewrite("harness.status")
 from harness.cgroup import Cgroup
 from harness.cluster import Cluster, Install, Unsupported
 from harness.kernel import sysv_segments
-from harness.lock import host_lock
+from harness.lock import files_lock, host_lock
 from harness.oracle import Oracle
 from harness.own_programs import own_packages
 from harness.pool import NoGigabyte, Pool
@@ -110,7 +110,12 @@ def host_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def host_held(request: pytest.FixtureRequest) -> Iterator[None]:
     """Each test holds the host, alone or as one of those that share it, unless it needs nothing of it."""
-    with nullcontext() if needs_nothing(request.node) else host_lock(shares_the_host(request.node)):
+    with ExitStack() as locks:
+        if not needs_nothing(request.node):
+            locks.enter_context(host_lock(shares_the_host(request.node)))
+        for mark in ("files_answer", "files_hang"):
+            if request.node.get_closest_marker(mark):
+                locks.enter_context(files_lock(answer=mark == "files_answer"))
         yield
 
 
