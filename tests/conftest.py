@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -64,12 +65,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     host alone, and those that do not care."""
     lane = os.environ.get(LANE)
     if lane:
-        files = sorted({item.path for item in items if is_beside(item)})
-        lanes = {file: BESIDE[number % len(BESIDE)] for number, file in enumerate(files)}
+        lanes = lanes_of_files(items)
         others = [item for item in items if lane != (lanes[item.path] if is_beside(item) else HOST)]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
     items.sort(key=lambda item: not shares_the_host(item))
+
+
+SERVER = 5
+"""A test with servers of its own takes as long as so many others."""
+
+
+def lanes_of_files(items: list[pytest.Item]) -> dict[Path, str]:
+    """The lane of each file with tests that run beside: the longest first, each to the lane that has least to do."""
+    weights: Counter[Path] = Counter()
+    for item in filter(is_beside, items):
+        weights[item.path] += SERVER if "new_cluster" in item.fixturenames else 1
+    lanes, loads = {}, dict.fromkeys(BESIDE, 0)
+    for file, weight in sorted(weights.items(), key=lambda each: (-each[1], each[0])):
+        lanes[file] = min(loads, key=loads.get)
+        loads[lanes[file]] += weight
+    return lanes
 
 
 def needs_nothing(item: pytest.Item) -> bool:
