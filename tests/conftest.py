@@ -3,8 +3,9 @@
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ pytest.register_assert_rewrite("harness.status")
 from harness.cgroup import Cgroup
 from harness.cluster import Cluster, Install, Unsupported
 from harness.kernel import sysv_segments
-from harness.lock import host_lock
+from harness.lock import files_lock, host_lock
 from harness.oracle import Oracle
 from harness.own_programs import own_packages
 from harness.pool import NoGigabyte, Pool
@@ -64,12 +65,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     host alone, and those that do not care."""
     lane = os.environ.get(LANE)
     if lane:
-        files = sorted({item.path for item in items if is_beside(item)})
-        lanes = {file: BESIDE[number % len(BESIDE)] for number, file in enumerate(files)}
+        lanes = lanes_of_files(items)
         others = [item for item in items if lane != (lanes[item.path] if is_beside(item) else HOST)]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
     items.sort(key=lambda item: not shares_the_host(item))
+
+
+SERVER = 5
+"""A test with servers of its own takes as long as so many others."""
+
+
+def lanes_of_files(items: list[pytest.Item]) -> dict[Path, str]:
+    """The lane of each file with tests that run beside: the longest first, each to the lane that has least to do."""
+    weights: Counter[Path] = Counter()
+    for item in filter(is_beside, items):
+        weights[item.path] += SERVER if "new_cluster" in item.fixturenames else 1
+    lanes, loads = {}, dict.fromkeys(BESIDE, 0)
+    for file, weight in sorted(weights.items(), key=lambda each: (-each[1], each[0])):
+        lanes[file] = min(loads, key=loads.get)
+        loads[lanes[file]] += weight
+    return lanes
 
 
 def needs_nothing(item: pytest.Item) -> bool:
@@ -110,7 +126,12 @@ def host_unchanged(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def host_held(request: pytest.FixtureRequest) -> Iterator[None]:
     """Each test holds the host, alone or as one of those that share it, unless it needs nothing of it."""
-    with nullcontext() if needs_nothing(request.node) else host_lock(shares_the_host(request.node)):
+    with ExitStack() as locks:
+        if not needs_nothing(request.node):
+            locks.enter_context(host_lock(shares_the_host(request.node)))
+        for mark in ("files_answer", "files_hang"):
+            if request.node.get_closest_marker(mark):
+                locks.enter_context(files_lock(answer=mark == "files_answer"))
         yield
 
 

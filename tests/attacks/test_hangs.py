@@ -88,8 +88,9 @@ def test_watch_goes_on(home, tmp_path, attack):
         try:
             look()
             with attack(home):
-                answer = until("the note", lambda: next((one for one in [look()] if unread(one)), None))
-                assert len(unread(answer)) == 1 and re.search(expected(), unread(answer)[0]) and answer["verdict"] == "unknown"
+                # On a busy machine another user's reader may be late in one survey, too.
+                answer = until("the note alone", lambda: next((one for one in [look()] if len(unread(one)) == 1), None))
+                assert re.search(expected(), unread(answer)[0]) and answer["verdict"] == "unknown"
                 assert all(unread(look()) for _ in range(3)), "it goes on with what answers"
             until("its return", lambda: not unread(look()))
         finally:

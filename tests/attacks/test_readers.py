@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from test_door import fake
 from harness import sidecar, silent_fuse
 from harness.attacker import USER
 from harness.poll import until
+from harness.strace import COMMANDS_AT_A_TIME, failing
 from harness.units import GB, MB
 
 pytestmark = pytest.mark.any_major
@@ -278,7 +280,7 @@ def is_better(found: Told, expected: Told) -> bool:
 
 def with_error(home: Path, pid: int, command: str, call: str, error: str, number: int) -> Told:
     """Of each process of the command the n-th such call fails."""
-    return told(home, pid, command, "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={number}")
+    return told(home, pid, command, *failing(call, error, number))
 
 
 @contextmanager
@@ -321,12 +323,9 @@ def compared(home: Path, pid: int, errors: Iterable[tuple[str, str, str, int]]) 
     expected = {command: told(home, pid, command) for command in COMMANDS}
     assert expected["status --format json"].verdict == VERDICTS["warning"] and expected["metrics"].numbers
     assert expected["size --format json"].verdict == 0 and str(home / "stopped") in expected["size --format json"].numbers
-    worse = []
-    for command, call, error, number in errors:
-        found = with_error(home, pid, command, call, error, number)
-        if is_better(found, expected[command]):
-            print(command, call, error, number, found)
-            worse.append((command, call, error, number))
+    with ThreadPoolExecutor(COMMANDS_AT_A_TIME) as threads:
+        answers = threads.map(lambda one: (one, with_error(home, pid, *one)), errors)
+        worse = [(one, found) for one, found in answers if is_better(found, expected[one[0]])]
     assert not worse
 
 

@@ -2,7 +2,7 @@
 
 Who holds the host alone may look at every process of it and change any setting. Who shares it looks at its own servers alone, which
 take no huge pages unless it holds the pools, too. The first two locks are reentrant within a process: a pool within a cgroup within
-a test takes each once.
+a test takes each once. The third lock keeps files that do not answer away from those who have the sidecar look at a server beside them.
 """
 
 import fcntl
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 LOCK_FILE = "/run/lock/pg_hugepages.lock"
 POOL_LOCK_FILE = "/run/lock/pg_hugepages.pool.lock"
+FILES_LOCK_FILE = "/run/lock/pg_hugepages.files.lock"
 RUN_LOCK_FILE = "/run/lock/pg_hugepages.run.lock"
 
 
@@ -40,6 +41,14 @@ def pool_lock() -> Iterator[None]:
         if LOCK_FILE not in _held:
             locks.enter_context(host_lock())
         locks.enter_context(_lock(POOL_LOCK_FILE, shared=False))
+        yield
+
+
+@contextmanager
+def files_lock(answer: bool) -> Iterator[None]:
+    """Hold the files of the servers' user beside others that need them to answer, or alone, as some do not: of that user the sidecar then
+    tells nothing."""
+    with _lock(FILES_LOCK_FILE, shared=answer):
         yield
 
 

@@ -12,6 +12,16 @@ from harness.poll import until
 from harness.processes import status
 
 
+COMMANDS_AT_A_TIME = 3
+"""So many of these run at once on two CPUs: each mostly waits, the program for its readers, and strace for both."""
+
+
+def failing(call: str, error: str, number: int) -> list[str]:
+    """The start of a command line: of each process of the command that follows the n-th such call fails. A filter of the kernel stops
+    the processes at these calls alone, which takes half of the time."""
+    return ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={number}"]
+
+
 class Trace:
     """The output of strace so far."""
 

@@ -16,7 +16,7 @@ from harness.traces import LOCK_OF_APPLY, differences, removed_if_new, traces
 LANE = "PG_HUGEPAGES_LANE"
 """The environment variable of a process of tests that runs one of the lanes, and whose parent does all of this."""
 HOST, BESIDE = "host", ("beside-1", "beside-2")
-"""The tests that use the pools of huge pages or need the host alone, and the others, file by file in turn, which run beside them."""
+"""The tests that use the pools of huge pages or need the host alone, and the others, whole files, which run beside them."""
 
 
 @contextmanager

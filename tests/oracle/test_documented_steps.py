@@ -29,6 +29,7 @@ INSTALLATION, ROOT, ENVIRONMENTS = (commands(section(title)) for title in (
     "Installation", "The root of a multitenant database", "Environments"))
 
 
+@pytest.mark.no_server
 @pytest.mark.parametrize("line", [line for line in INSTALLATION + ROOT + ENVIRONMENTS
                                   if line.startswith("hugepage-sidecar ")])
 def test_options_exist(line):
@@ -38,12 +39,14 @@ def test_options_exist(line):
     assert [option for option in words if option.startswith("--") and f" {option} " not in shown] == []
 
 
+@pytest.mark.no_server
 def test_options_in_sentences_exist():
     shown = "".join(run(binary(), *names, "--help") for names in (("watch",), ("oracle", "write"), ("oracle", "install-sql")))
     named = set(re.findall(r"`(--[a-z-]+)", section("Installation")))
     assert named and {option for option in named if f" {option}" not in shown} == set()
 
 
+@pytest.mark.no_server
 def test_packages_are_named_as_they_are_made():
     made = (REPOSITORY / "scripts/sidecar-packages.sh").read_text()
     rpms = [line.split()[-1] for line in INSTALLATION if line.startswith("rpm ")]
@@ -53,6 +56,7 @@ def test_packages_are_named_as_they_are_made():
     assert tar.replace("VERSION", "$version").replace("x86_64", "$architecture") in made
 
 
+@pytest.mark.no_server
 def test_role_has_the_documented_variables():
     [line] = [line for line in INSTALLATION if line.startswith("ansible-playbook ")]
     words = shlex.split(line)
@@ -63,6 +67,7 @@ def test_role_has_the_documented_variables():
     assert variables and all(f"\n{variable}:" in defaults for variable in variables)
 
 
+@pytest.mark.no_server
 def test_files_of_the_packages_exist(directory):
     """What the steps take from a package is in the RPM and in the Debian package, both of which take what make lays out."""
     [line] = [line for line in INSTALLATION if line.startswith("install -D ")]

@@ -248,6 +248,7 @@ SIGNS_OF_A_POD = {
 """What a pod's server sees of Kubernetes: a part of its group's name, and what it is started by."""
 
 
+@pytest.mark.files_answer
 @pytest.mark.parametrize("sign", SIGNS_OF_A_POD)
 @pytest.mark.parametrize("kind", ["max", "rsvd_max"])
 def test_limit_of_a_pod_is_in_its_manifest(new_cluster, pool, cgroup, sign, kind):

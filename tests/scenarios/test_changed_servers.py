@@ -13,7 +13,7 @@ from harness.cluster import Cluster, StartFailed
 from harness.poll import until
 from harness.units import MB
 
-pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers, pytest.mark.files_answer]
 
 HUGE = 2 * MB
 Reader = Callable[[Cluster], dict[str, Any]]

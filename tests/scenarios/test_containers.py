@@ -3,7 +3,10 @@
 import json
 import re
 import shutil
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,7 +20,7 @@ from harness.smaps import main_mapping
 from harness.status import create_extension
 from harness.units import MB
 
-pytestmark = [pytest.mark.own_servers, pytest.mark.any_major]
+pytestmark = [pytest.mark.own_servers, pytest.mark.files_answer, pytest.mark.any_major]
 
 RUNTIMES = [pytest.param(name, version, id=f"{name}-v{version}") for name in ("runc", "crun") for version in (2, 1)]
 KUBELETS = [pytest.param(param.values[0], param.values[1], False, id=param.id) for param in RUNTIMES] + [
@@ -59,9 +62,15 @@ def asked(server: Cluster, of_pod: Pod) -> tuple[dict, dict, dict]:
     return preflight, row, seen
 
 
-@pytest.mark.parametrize("huge_pages", ["try", "on"])
-@pytest.mark.parametrize("limit", ["unlimited", "none", "quarter", "one page short", "right"])
-@pytest.mark.parametrize(("runtime", "version", "reserves"), KUBELETS)
+def starts() -> Iterator[Any]:
+    """All limits where cgroups are of version 2; elsewhere, where the kernel does the same by other files, those that show it, and the
+    others are long."""
+    for kubelet, limit, huge_pages in product(KUBELETS, ["unlimited", "none", "quarter", "one page short", "right"], ["try", "on"]):
+        is_short = kubelet.id.endswith("v2") or (limit, huge_pages) in {("none", "try"), ("one page short", "on"), ("right", "try")}
+        yield pytest.param(*kubelet.values, limit, huge_pages, id=f"{kubelet.id}-{limit}-{huge_pages}", marks=[] if is_short else [pytest.mark.long])
+
+
+@pytest.mark.parametrize(("runtime", "version", "reserves", "limit", "huge_pages"), starts())
 def test_a_start_and_what_was_said_before(new_cluster, pool, root, tmp_path, runtime, version, reserves, limit, huge_pages):
     server = new_cluster(**PRELOADED, huge_pages="off")
     needed = server.pages_needed(PAGE)
@@ -136,7 +145,7 @@ def daemonset(*args: str) -> dict:
 
 
 @pytest.mark.whole_host
-@pytest.mark.parametrize("lacks", [pytest.param(0, id="right"), pytest.param(1, id="one-page-short")])
+@pytest.mark.parametrize("lacks", [pytest.param(0, id="right", marks=pytest.mark.long), pytest.param(1, id="one-page-short")])
 @pytest.mark.parametrize(("runtime", "version", "reserves"), KUBELETS)
 def test_the_daemonset_foretells_what_the_host_and_the_extension_do(new_cluster, pool, root, tmp_path, runtime, version, reserves, lacks):
     """It is in a cgroup namespace of its own, and in a pod that may have no huge pages itself."""

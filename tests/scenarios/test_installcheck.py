@@ -24,6 +24,7 @@ def test_installcheck(new_cluster, tmp_path):
     assert re.search(r"All [1-9]\d* tests passed", output), output
 
 
+@pytest.mark.no_server
 def test_the_flags_are_those_of_pgxs():
     """PGXS appends some variables to the flags of the C compiler, which make exports where a packager has set them."""
     pg_config = Install.find().pg_config
@@ -36,6 +37,7 @@ def test_the_flags_are_those_of_pgxs():
     assert flags("-C", REPOSITORY) == flags("-f", pgxs, f"PGXS={pgxs}")
 
 
+@pytest.mark.no_server
 @pytest.mark.any_major
 def test_uninstall_leaves_nothing_of_any_version(tmp_path):
     """`make install` over an older version, and `make uninstall`, with what `make` would have compiled."""

@@ -18,16 +18,19 @@ pytestmark = pytest.mark.any_major
 EXAMPLE = MONITORING / "prometheus/alertmanager.yml"
 
 
+@pytest.mark.no_server
 def test_the_example_is_one_that_alertmanager_takes():
     assert "SUCCESS" in run("amtool", "check-config", str(EXAMPLE))
 
 
+@pytest.mark.no_server
 @pytest.mark.parametrize(("severity", "receiver"), [("critical", "pager"), ("warning", "mail"), ("info", "mail")])
 def test_each_severity_has_its_receiver(severity, receiver):
     found = run("amtool", "config", "routes", "test", "--config.file", str(EXAMPLE), "alertname=HugepagesLost", f"severity={severity}")
     assert found.split() == [receiver]
 
 
+@pytest.mark.no_server
 def test_the_inhibited_jobs_are_those_of_prometheus_yml():
     jobs = {job["job_name"] for job in yaml.safe_load((MONITORING / "prometheus/prometheus.yml").read_text())["scrape_configs"]}
     rules = yaml.safe_load(EXAMPLE.read_text())["inhibit_rules"]

@@ -25,7 +25,7 @@ from harness.preloaded import WATCHED, await_rounds, await_worker, worker
 from harness.processes import CommandFailed, alive
 from harness.status import create_extension
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [pytest.mark.own_servers, pytest.mark.files_hang]
 
 SESSIONS = 12
 """More would not fit beside the superuser's."""

@@ -23,7 +23,7 @@ from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
 from harness.status import create_extension
 from harness.units import GB, KB, MB
 
-pytestmark = [pytest.mark.any_major, pytest.mark.own_servers]
+pytestmark = [pytest.mark.any_major, pytest.mark.own_servers, pytest.mark.files_answer]
 
 HUGE = 2 * MB
 _LINE = re.compile(r"^\S+Z (LOG|WARNING|DETAIL|HINT):  (.*)$")

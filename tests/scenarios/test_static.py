@@ -28,11 +28,13 @@ def within(directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str
                           preexec_fn=lambda: os.chroot(directory))
 
 
+@pytest.mark.no_server
 def test_it_is_linked_statically():
     ldd = subprocess.run(["ldd", static_binary()], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     assert "statically linked" in ldd.stdout or "not a dynamic executable" in ldd.stdout + ldd.stderr
 
 
+@pytest.mark.no_server
 def test_it_runs_where_nothing_else_is(empty):
     version = within(empty, "--version")
     assert (version.returncode, version.stderr) == (OK, "")
@@ -63,6 +65,7 @@ def test_a_tree_is_read_there(request, root, empty):
     assert [instance["name"] for instance in outside.json()["instances"]] == ["/data"]
 
 
+@pytest.mark.no_server
 def test_the_library_has_no_code_of_oracle():
     library = Path(Install.find().ask("pkglibdir"), "pg_hugepages.so")
     symbols = subprocess.run(["nm", "--demangle", "--defined-only", library], capture_output=True, text=True, check=True).stdout

@@ -24,6 +24,7 @@ def status(kept: list[str]) -> dict[str, dict]:
     return {instance["name"]: instance for instance in sidecar.Answer(result.returncode, result.stdout, "").json()["instances"]}
 
 
+@pytest.mark.no_server
 @pytest.mark.parametrize("name", [UNIT.name, "hugepage-reserve.service"])
 def test_systemd_understands_it(root, tmp_path, name):
     unit = tmp_path / name
@@ -55,6 +56,7 @@ def test_its_capabilities_are_enough_and_needed(new_cluster, pool):
         assert (less == own) == (needless not in ("CAP_SETUID", "CAP_SETGID")), needless
 
 
+@pytest.mark.no_server
 def test_systemd_understands_it_with_its_drop_ins(root, tmp_path):
     unit = tmp_path / UNIT.name
     place = tmp_path / f"{UNIT.name}.d"
@@ -66,6 +68,7 @@ def test_systemd_understands_it_with_its_drop_ins(root, tmp_path):
     assert (verify.returncode, verify.stderr) == (0, "")
 
 
+@pytest.mark.no_server
 def test_drop_ins_add_up():
     with_both = command("oracle.conf", "textfile.conf")
     assert command() == ["/usr/bin/hugepage-sidecar", "watch"]

@@ -47,21 +47,23 @@ def test_a_run_that_is_killed_holds_nothing(tmp_path: Path) -> None:
 HOLD = """
 import sys
 from harness import lock
-lock.LOCK_FILE, lock.POOL_LOCK_FILE = sys.argv[1:3]
-with eval(sys.argv[3]):
+lock.LOCK_FILE, lock.POOL_LOCK_FILE, lock.FILES_LOCK_FILE = sys.argv[1:4]
+with eval(sys.argv[4]):
     print("holds", flush=True)
     sys.stdin.readline()
 """
 SHARED, ALONE, POOL = "lock.host_lock(shared=True)", "lock.host_lock()", "lock.pool_lock()"
+ANSWER, HANG = "lock.files_lock(answer=True)", "lock.files_lock(answer=False)"
 
 
 def hold(place: Path, how: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", HOLD, str(place / "host"), str(place / "pool"), how], cwd=REPOSITORY / "tests",
+    return subprocess.Popen([sys.executable, "-c", HOLD, *(str(place / name) for name in ("host", "pool", "files")), how], cwd=REPOSITORY / "tests",
                             text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 @pytest.mark.parametrize("one, other, at_once", [(SHARED, SHARED, True), (SHARED, ALONE, False), (ALONE, SHARED, False), (SHARED, POOL, False),
-                                                 (ALONE, ALONE, False)])
+                                                 (ALONE, ALONE, False), (ANSWER, ANSWER, True), (ANSWER, HANG, False), (HANG, HANG, False),
+                                                 (HANG, SHARED, True)])
 def test_who_holds_the_host_at_once(tmp_path: Path, one: str, other: str, at_once: bool) -> None:
     first = hold(tmp_path, one)
     assert first.stdout.readline() == "holds\n"

@@ -17,12 +17,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from harness.lock import host_lock
 from harness.processes import run
 from harness.signals import signals_blocked
+from harness.traces import remove_at_exit
 
 SOURCE = Path(__file__).parent / "stand_in.c"
 IPC_RMID = 0
@@ -221,12 +223,21 @@ class Oracle:
         program = home / "bin" / "oracle"
         if not program.exists():
             program.parent.mkdir(parents=True)
-            run("cc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE)
+            shutil.copy(_compiled(), program)
             program.chmod(0o755)
             if setgid is not None:
                 os.chown(program, -1, setgid)
                 program.chmod(0o2755)
         return home
+
+
+@lru_cache
+def _compiled() -> Path:
+    """The program of all homes; it is there until this process ends."""
+    directory = Path(tempfile.mkdtemp(prefix="pg_hugepages-oracle-"))
+    remove_at_exit(directory)
+    run("cc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", directory / "oracle", SOURCE)
+    return directory / "oracle"
 
 
 def _prepare(memlock: int | None, prepare: Callable[[], None] | None) -> None:
