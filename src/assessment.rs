@@ -9,7 +9,7 @@ use hugepage_start::TwoStarts;
 use humantime::format_rfc3339_seconds;
 
 use crate::found::Answer;
-use crate::next_start::NextRestart;
+use crate::next_start::{self, NextRestart};
 use crate::{server, settings, shared, shmem, standby, transparent};
 
 /// For a preloaded library without its worker.
@@ -81,6 +81,7 @@ pub fn assess(
             pending,
             past: shmem::past(),
             crash_recovery: at_crash.unwrap_or_default(),
+            huge_pages_is_option: next_start::is_option("huge_pages"),
             next_boot,
             ..own
         }

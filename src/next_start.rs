@@ -61,6 +61,12 @@ thread_local! {
     static REPLACED: RefCell<Option<Replaced>> = const { RefCell::new(None) };
 }
 
+/// Whether an option of the server's command line sets the parameter `name`, which only a start changes.
+pub fn is_option(name: &str) -> bool {
+    let is_it = |one: &StartParameter| one.is_option() && one.name() == name;
+    START_PARAMETERS.with(|all| all.iter().any(is_it))
+}
+
 impl NextRestart {
     /// What is known now.
     #[allow(unsafe_code)]

@@ -73,6 +73,6 @@ snapshots = st.fixed_dictionaries({
 
 
 def sanitised(text: str) -> str:
-    """The sanitised text, as ARCHITECTURE.md describes it."""
+    """The sanitised text, as docs/architecture.md describes it."""
     text = re.sub(r"[\x00-\x1f\x7f\x80-\x9f]", " ", text)
     return re.sub(r"[^\x20-\x7e]|\|", "?", text).strip(" ")

@@ -83,6 +83,23 @@ def test_the_need_of_the_next_start(server, need, sidecar_row, setting):
     assert found["pages_needed"] in (max(own, needed), max(own, needed - 1)) and not found["reason"], (found, needed)
 
 
+def test_a_script_that_becomes_the_server(server, sidecar_row):
+    """A container's entry point makes the files, and the server replaces it: only what changes afterwards is a change."""
+    server.stop()
+    script = server.root / "entry-point"
+    # The server tells its start in whole seconds.
+    script.write_text(f"""#!/bin/sh
+echo >>{server.data}/postgresql.auto.conf
+sleep 1.1
+exec {server.install.bindir}/postgres "$@"
+""")
+    script.chmod(0o755)
+    server.command("pg_ctl", "start", "-w", "-s", "-p", script, "-D", server.data, "-l", server.log_file)
+    assert sidecar_row(server)["restart_outlook"] == "hugetlb"
+    server.sql("ALTER SYSTEM SET shared_buffers = '64MB'")
+    assert sidecar_row(server)["restart_outlook"] == "unknown"
+
+
 REFUSED = {
     "max_connections = many": 'invalid value for parameter "max_connections": "many"',
     "no_such_setting = 1": 'unrecognized configuration parameter "no_such_setting"',

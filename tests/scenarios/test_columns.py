@@ -158,7 +158,7 @@ def test_an_older_extension_gets_the_columns_that_it_knows(new_cluster):
         right = function["columns"]
         same = beside.declare(function, right)
         # A function with one column returns no row, and its value has no name.
-        for count in range(2, len(right)):
+        for count in {2, len(right) // 2, len(right) - 1} & {*range(2, len(right))}:
             older = beside.declare(function, right[:count])
             whole, part = (rows(beside.session, f"SELECT * FROM {call} LIMIT 1") for call in (same, older))
             assert [list(row) for row in part] == [list(row)[:count] for row in whole], (function["name"], count)

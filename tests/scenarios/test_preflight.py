@@ -192,8 +192,6 @@ def test_what_does_not_start_is_foretold(shared_server, server, settings, error)
         server.start(through=["env", "LC_ALL=C"])
     for line in row["detail"].splitlines():
         assert line.split(":  ", 1)[-1] in str(failure.value)
-    shared_server.configure()
-    server.start()
 
 
 def test_unsupported_page_size_falls_back(shared_server, server):
@@ -224,15 +222,16 @@ def test_other_values_are_those_of_a_configuration(shared_server, server):
     ("huge_page_size => '12MB'", "This machine has huge pages of 2MB, 1GB."),
     ("huge_page_size => '0'", "This machine has huge pages of"),
 ])
-def test_bad_arguments(server, arguments, message):
+def test_bad_arguments(shared_server, arguments, message):
     with pytest.raises(psycopg2.errors.InvalidParameterValue) as error:
-        server.sql(f"SELECT * FROM hugepage_preflight({arguments})")
+        shared_server.server.sql(f"SELECT * FROM hugepage_preflight({arguments})")
     assert arguments.split(" ")[0] in error.value.diag.message_primary
     assert message in error.value.diag.message_detail
 
 
-def test_largest_values(server):
+def test_largest_values(shared_server):
     """What the server's own bounds allow is for the server to judge, the other settings counted."""
+    server = shared_server.server
     [row] = server.sql("SELECT * FROM hugepage_preflight('1073741823', 262000)")
     assert row["will_start"] is False and row["shared_memory"] > 8192 * 1073741823
     assert "MemTotal + SwapTotal" in row["detail"]
@@ -240,8 +239,9 @@ def test_largest_values(server):
     assert row["will_start"] is False and '"max_connections"' in row["detail"]
 
 
-def test_how_often_it_runs_the_program(server, root):
+def test_how_often_it_runs_the_program(shared_server, root):
     """Once for the size and once for each setting, in one process after another; a busy machine changes nothing of that."""
+    server = shared_server.server
     with traced(server.postmaster, "execve", follow=True) as trace:
         server.sql("SELECT * FROM hugepage_preflight()")
         # 18 has io_method, too.

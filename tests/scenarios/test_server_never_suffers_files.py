@@ -123,7 +123,8 @@ def test_a_named_pipe_and_preflight(new_cluster, root, end):
     asks = BackgroundStatement(server, "SELECT * FROM hugepage_preflight()")
     if end == "deadline":
         assert asks.end(13) is None
-        assert (asks.rows[0]["will_start"], asks.rows[0]["lands_in"]) == (None, "unknown")
+        assert (asks.rows[0]["will_start"], asks.rows[0]["lands_in"]) == (None, "unknown") and "longer than 10 s" in asks.rows[0]["detail"]
+        assert not askers(server)
     else:
         with pytest.raises(TimeoutError):
             # It has begun to wait, and does not end by itself.

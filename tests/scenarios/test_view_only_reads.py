@@ -223,23 +223,19 @@ def test_files_that_no_start_accepts(new_cluster):
 
 @pytest.mark.any_major
 def test_a_named_pipe_in_the_configuration(new_cluster):
-    """Opening it waits for a writer: no session does, and the program that does is given up after 10 s, or ends with the
-    session's wait."""
+    """Opening it waits for a writer: no session does, and the program that does ends with the session's wait."""
     server = create_extension(new_cluster().start())
     pipe = server.data / "pipe.conf"
     os.mkfifo(pipe)
     with open(server.data / "postgresql.conf", "a") as conf:
         conf.write("include 'pipe.conf'\n")
     session = server.connect()
-    rows(session, "SET statement_timeout = '5s'")
     row = checked_status(server, session, restart_outlook="unknown")
     assert any("postgresql.conf" in note for note in row["notes"])
+    rows(session, "SET statement_timeout = '1s'")
     with pytest.raises(psycopg2.errors.QueryCanceled):
         rows(session, "SELECT * FROM hugepage_preflight()")
     until("the asker and its program to end", lambda: not askers(server), seconds=5)
-    [start] = server.sql("SELECT will_start, lands_in, detail FROM hugepage_preflight()")
-    assert (start["will_start"], start["lands_in"]) == (None, "unknown") and "longer than 10 s" in start["detail"]
-    assert not askers(server)
 
 
 @pytest.mark.any_major

@@ -34,6 +34,11 @@ pub struct PostgreSqlSettings {
     pub is_there: bool,
     /// The file or directory of the configuration that has changed last, of a missing file its directory; `None` if no time is seen.
     pub last_change: Option<(SystemTime, PathBuf)>,
+    /// When the server began, in seconds of the clock of that time, as it says (`postmaster.pid`): after its process if a script became
+    /// the server, and before it read its files.
+    pub told_start: Option<SystemTime>,
+    /// When the oldest of its processes started that are left; `None` if that is not seen.
+    pub first_child: Option<SystemTime>,
     /// The settings of its files and of its command line.
     pub configured: Configured,
     /// Whether its postmaster has rings of io_uring; `None` if that may not be seen.

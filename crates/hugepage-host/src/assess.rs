@@ -5,7 +5,7 @@ use hugepage_assess::assessment::Status;
 use hugepage_assess::model::{
     CurrentStart, Demand, Facts, HugePages, Pending, PoolState, Requested,
 };
-use hugepage_facts::{Cause, Landing, ObservedMemory, Past, ServerIdentity};
+use hugepage_facts::{Cause, Landing, ObservedMemory, Past, ServerIdentity, ServerProduct};
 use hugepage_kernel::{Notes, PageSize, Pages};
 use hugepage_sizing::{PoolNeed, Sizing};
 
@@ -122,6 +122,7 @@ impl Server<'_> {
             requested_may_differ: request.requested_may_differ,
             requested_is_assumed: request.requested_is_assumed,
             has_other_pools: request.has_other_pools,
+            huge_pages_is_option: is_option(&self.facts.id, "huge_pages"),
             memlock_setting: memlock_setting(&self.facts.id),
             largest_holder: host.holders.first().cloned(),
             strangers,
@@ -176,6 +177,12 @@ fn requested_with_past(
         },
         pending,
     )
+}
+
+/// Whether its command line sets `name`.
+fn is_option(id: &ServerIdentity, name: &str) -> bool {
+    matches!(&id.product, ServerProduct::PostgreSql(server)
+        if server.settings.configured.options.iter().any(|(option, _)| option == name))
 }
 
 /// What sets its limit on locked memory, by its control group; `None` for what a session started.

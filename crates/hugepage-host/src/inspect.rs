@@ -23,10 +23,7 @@ use crate::processes::Credentials;
 pub(super) fn inspect(host: &InspectContext<'_>, found: &DiscoveredServer) -> Option<ServerFacts> {
     let root = host.root;
     let mut notes = Notes::default();
-    let stat = notes.keep(process::stat(root, found.pid)).flatten();
-    let after_boot = stat.map(|stat| stat.start_after_boot());
-    let started =
-        after_boot.and_then(|time| notes.keep(process::boot_time(root))?.checked_add(time));
+    let started = notes.keep(process::started(root, found.pid)).flatten();
     let (memory, is_in_shm) = observe(host, found, &mut notes)?;
     let files = &InstanceFiles::of_process(root, found.pid);
     let mut id = identify(host, found, files, started, &memory, is_in_shm, &mut notes);

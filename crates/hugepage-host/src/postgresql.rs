@@ -1,14 +1,14 @@
 //! What the command line and the files of a running PostgreSQL server say.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hugepage_facts::{Configured, PostgreSqlServer, PostgreSqlSettings};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::postgresql::postmaster_opts;
 use hugepage_kernel::proc::process::unless_gone;
 use hugepage_kernel::proc::{process, program};
-use hugepage_kernel::{Configuration, InstanceFiles, Notes, ReadError, Root, if_there};
+use hugepage_kernel::{Configuration, InstanceFiles, Notes, ReadError, Root, if_there, limit};
 
 use crate::data_directory;
 use crate::postgresql_settings::requested_by_settings;
@@ -30,7 +30,20 @@ pub fn changed_since(
     started: Option<SystemTime>,
 ) -> Option<&PathBuf> {
     let (at, path) = settings.last_change.as_ref()?;
-    (*at > started?.checked_add(START_PRECISION)?).then_some(path)
+    let started = started?;
+    // A container's script makes the files and then becomes the server. A clock that was set since puts it outside of these two.
+    let told = settings.told_start.zip(settings.first_child);
+    let began = told
+        .filter(|(told, child)| (started..=*child).contains(told))
+        .map_or(started, |(told, _)| told);
+    (*at > began.checked_add(START_PRECISION)?).then_some(path)
+}
+
+/// When the first child of `pid` started that is left; `None` if the kernel does not list them.
+fn first_child(root: &Root, pid: i32) -> Option<SystemTime> {
+    let first = |text: &str| text.split_ascii_whitespace().next()?.parse().ok();
+    let child = process::read(root, pid, &format!("task/{pid}/children"), first);
+    process::started(root, child.ok()???).ok()?
 }
 
 /// What the files of the postmaster `pid`, which are `its_files`, show: the server, its major version (`PG_VERSION`), and its settings.
@@ -97,6 +110,14 @@ pub fn files(
         Ok(bytes) => Ok(u64::from_ne_bytes(bytes).to_string()),
         Err(_) => Err(its_files.root().content(path, "it is too short")),
     });
+    let lock = told("postmaster.pid", &|path| {
+        let bytes = its_files.read_first(path, limit::POSTMASTER_PID)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    });
+    // Whole seconds, in the third line (CreateLockFile in miscinit.c).
+    let seconds = lock.and_then(|lock| lock.lines().nth(2)?.parse().ok());
+    let told_start =
+        seconds.and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
     // A container repeats the command line of its first process.
     let is_first = |text: &str| {
         let last = value(text, "NSpid")?.split_ascii_whitespace().last();
@@ -127,6 +148,8 @@ pub fn files(
         can_see,
         is_there,
         last_change,
+        told_start,
+        first_child: first_child(root, pid),
         configured,
         has_rings: process::has_rings(root, pid).ok(),
         replaced_program: program,

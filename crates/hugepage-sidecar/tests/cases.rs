@@ -158,13 +158,8 @@ fn running(tree: &Path) -> tempfile::TempDir {
 /// A copy of what was checked out, without the times of that: each file is old, and was seen now.
 fn aged(directory: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    let copied = Command::new("cp")
-        .arg("-rP")
-        .arg(directory.join("."))
-        .arg(copy.path())
-        .status()
-        .unwrap();
-    assert!(copied.success(), "{}", directory.display());
+    lay(directory, copy.path());
+    lay_variants(copy.path());
     let age = [
         "-not",
         "-path",
@@ -187,6 +182,30 @@ fn aged(directory: &Path) -> tempfile::TempDir {
         directory.display()
     );
     copy
+}
+
+/// Copies what is in a directory into another one, over what is there.
+fn lay(directory: &Path, to: &Path) {
+    let copied = Command::new("cp")
+        .arg("-rP")
+        .arg(directory.join("."))
+        .arg(to)
+        .status()
+        .unwrap();
+    assert!(copied.success(), "{}", directory.display());
+}
+
+/// Makes each `TREE+NAME` of a case whole: `TREE` with the variant's files over it.
+fn lay_variants(case: &Path) {
+    for entry in fs::read_dir(case).unwrap() {
+        let variant = entry.unwrap().file_name().into_string().unwrap();
+        if let Some((tree, _)) = variant.split_once('+') {
+            let whole = tempfile::tempdir().unwrap();
+            lay(&case.join(tree), whole.path());
+            lay(&case.join(&variant), whole.path());
+            lay(whole.path(), &case.join(&variant));
+        }
+    }
 }
 
 /// `2 | 3`.

@@ -42,6 +42,8 @@ pub struct Facts {
     pub requested_is_assumed: bool,
     /// Whether pools of other page sizes have pages, or may get some.
     pub has_other_pools: bool,
+    /// Whether an option of its command line sets `huge_pages`, which no file then changes.
+    pub huge_pages_is_option: bool,
     /// Who sets its limit on locked memory: the setting of a unit or of a container; `None` for a session, or if unknown.
     pub memlock_setting: Option<String>,
     /// The program beside database servers that has most huge pages; `None` if others can't be seen, or have none.
@@ -76,6 +78,7 @@ impl Facts {
             requested_may_differ: false,
             requested_is_assumed: false,
             has_other_pools: false,
+            huge_pages_is_option: false,
             memlock_setting: None,
             largest_holder: None,
             strangers: PagesOfStrangers::default(),

@@ -4,7 +4,7 @@ use hugepage_assess::advice;
 use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
 use hugepage_assess::model::{Demand, Facts, HugePages, PagesOfStrangers, Pending, PoolFact};
-use hugepage_facts::{Cause, Landing, PoolHolder};
+use hugepage_facts::{Cause, Landing, PageTables, PoolHolder};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
@@ -90,6 +90,39 @@ fn every_obstacle_in_order() {
 }
 
 /// Row 12: no new surplus page where all that are allowed are another's.
+/// Also whoever takes one row alone is not harmed: below a limit of a cgroup huge pages kill a server. What an option sets, no
+/// statement changes.
+#[test]
+fn a_setting_waits_for_the_limit() {
+    let off = Server {
+        huge_pages: HugePages::Off,
+        pool: known(pool(600, 600, 0)),
+        ..Server::in_base_pages()
+    };
+    let limited = Server {
+        limits: fault(&[(GIB / 2, 0)]),
+        ..off.clone()
+    };
+    let rows = |facts: Facts| -> Vec<_> {
+        let status = Status::assess(facts);
+        let rows = advice::recommendations(&status, &PageTables::default()).into_iter();
+        rows.map(|row| (row.setting, row.command)).collect()
+    };
+    let raise = "/sys/fs/cgroup/limit_536870912";
+    assert_eq!(
+        rows(limited.facts()),
+        [(raise.to_owned(), Some(format!("echo 1073741824 > {raise}")))]
+    );
+    let statement = "ALTER SYSTEM SET huge_pages = 'try';".to_owned();
+    for (is_option, command) in [(false, Some(statement)), (true, None)] {
+        let facts = Facts {
+            huge_pages_is_option: is_option,
+            ..off.clone().facts()
+        };
+        assert!(rows(facts).contains(&("huge_pages".to_owned(), command)));
+    }
+}
+
 #[test]
 fn surplus_pages_of_another() {
     let full = Pool {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use hugepage_assess::StatusRow;
 use hugepage_assess::advice;
@@ -166,6 +166,55 @@ fn a_configuration_that_was_written_since() {
             .any(|note| note.contains("\" has changed since the server")),
         "{:?}",
         server.notes
+    );
+}
+
+/// A container's script makes the files, and then becomes the server: its process is older than they are.
+#[test]
+fn a_script_that_becomes_the_server() {
+    // Seconds before now.
+    let outlook = |file: u64, told: u64, child: Option<u64>| {
+        let host = Host::with_server("-D\0/data\0");
+        let before = |seconds| SystemTime::now() - Duration::from_secs(seconds);
+        host.write("data/postgresql.conf", "shared_buffers = 900MB\n");
+        fs::File::open(host.0.path().join("data/postgresql.conf"))
+            .unwrap()
+            .set_modified(before(file))
+            .unwrap();
+        let told = before(told).duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        host.write(
+            "data/postmaster.pid",
+            &format!("1\n/data\n{}\n5432\n", told.as_secs()),
+        );
+        if let Some(child) = child {
+            host.write("proc/70/task/70/children", "71 72 ");
+            host.write(
+                "proc/71/stat",
+                &format!(
+                    "71 (postgres) S 70 {}{} {}",
+                    "0 ".repeat(17),
+                    (1000 - child) * 100,
+                    "0 ".repeat(20)
+                ),
+            );
+        }
+        host.server().status.forecast.outlook
+    };
+    assert_eq!(outlook(900, 800, Some(700)), Outlook::Hugetlb);
+    assert_eq!(
+        outlook(750, 800, Some(700)),
+        Outlook::Unknown,
+        "changed since"
+    );
+    assert_eq!(
+        outlook(900, 600, Some(700)),
+        Outlook::Unknown,
+        "the clock was ahead"
+    );
+    assert_eq!(
+        outlook(900, 800, None),
+        Outlook::Unknown,
+        "no child is seen"
     );
 }
 

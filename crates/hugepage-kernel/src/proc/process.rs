@@ -91,6 +91,14 @@ pub fn stat(root: &Root, pid: i32) -> Result<Option<ProcessStat>, ReadError> {
     parsed.map(|stat| stat.ok_or_else(too_few)).transpose()
 }
 
+/// When `pid` started, by the present clock; `Ok(None)` if the process does not exist (any more).
+pub fn started(root: &Root, pid: i32) -> Result<Option<SystemTime>, ReadError> {
+    let Some(stat) = stat(root, pid)? else {
+        return Ok(None);
+    };
+    Ok(boot_time(root)?.checked_add(stat.start_after_boot()))
+}
+
 /// The status of `pid`; `Ok(None)` if the process does not exist (any more).
 pub fn status(root: &Root, pid: i32) -> Result<Option<ProcessStatus>, ReadError> {
     read(root, pid, "status", |text| ProcessStatus::parse(text))

@@ -6,6 +6,8 @@ pub const VERSION: u64 = 16;
 pub const HOST_NAME: u64 = 256;
 /// `postmaster.opts`: a command line.
 pub const POSTMASTER_OPTS: u64 = 64 << 10;
+/// `postmaster.pid`: numbers and directories, a line each.
+pub const POSTMASTER_PID: u64 = 8 << 10;
 /// One file of a configuration, of PostgreSQL's or Oracle's.
 pub const CONFIGURATION: u64 = 1 << 20;
 /// All files of one configuration.

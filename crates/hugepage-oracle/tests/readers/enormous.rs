@@ -7,6 +7,11 @@ use hugepage_oracle::readers::{self, alert_log};
 
 use super::*;
 
+#[path = "../../../hugepage-kernel/tests/most_resident/mod.rs"]
+mod most_resident;
+
+use most_resident::most_resident;
+
 /// Lines that go on for `size` bytes, with `start` in their midst, made up while they are read.
 struct Log {
     start: Vec<u8>,
@@ -102,21 +107,6 @@ fn a_start_is_found_at_every_place() {
         let log = [&before[..], b"\n", &start, &b"y".repeat(behind)].concat();
         assert_eq!(last_start(&log).unwrap().pmon, Some(1211), "{shift}");
     }
-}
-
-/// The most that this process has ever had in memory (VmHWM, proc(5)), in bytes.
-fn most_resident() -> u64 {
-    let text = fs::read_to_string("/proc/self/status").unwrap();
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
-    line.split_ascii_whitespace()
-        .next()
-        .unwrap()
-        .parse::<u64>()
-        .unwrap()
-        << 10
 }
 
 /// Files with holes cost nothing to make: a gigabyte of zeros in one line, alone and with a start behind it.

@@ -8,29 +8,20 @@ use hugepage_server::history::HistoryFile;
 
 use super::record;
 
+#[path = "../../../hugepage-kernel/tests/most_resident/mod.rs"]
+mod most_resident;
+
+use most_resident::most_resident;
+
 const FILE: &str = "PG_HUGEPAGES_TEST_LONG_HISTORY";
 /// More than blocks and lines of 64 kB take, much less than the files.
 const MOST: u64 = 4 << 20;
-
-fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
-    line.trim()
-        .strip_suffix(" kB")
-        .unwrap()
-        .parse::<u64>()
-        .unwrap()
-        << 10
-}
 
 #[test]
 #[ignore = "run by a_long_file_needs_no_more as the process that is measured"]
 fn reader() {
     let file = HistoryFile::at(std::env::var(FILE).unwrap());
-    let before = peak();
+    let before = most_resident();
     assert!(
         file.last(|record| record.generation == 1)
             .unwrap()
@@ -42,7 +33,7 @@ fn reader() {
     assert!(count >= 2);
     let damaged = records.damaged;
     assert_eq!(file.trim(count - 1).unwrap(), damaged);
-    let more = peak() - before;
+    let more = most_resident() - before;
     assert!(
         more < MOST,
         "{more} bytes more for {count} records and {damaged} damaged lines"

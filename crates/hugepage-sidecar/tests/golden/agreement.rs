@@ -188,7 +188,7 @@ fn check(random: &RandomHost) -> Result<(), TestCaseError> {
         );
         let (whole, recorded) = (instance["message"].as_str().unwrap(), of_record("message"));
         match recorded.strip_suffix(" ...") {
-            // Its column has 300 bytes, and a longer sentence ends between two words (ARCHITECTURE.md).
+            // Its column has 300 bytes, and a longer sentence ends between two words (docs/architecture.md).
             Some(cut) => {
                 let rest = whole.strip_prefix(cut).unwrap_or_default();
                 let next = rest.trim_start().split(' ').next().unwrap_or_default();

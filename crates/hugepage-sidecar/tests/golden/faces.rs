@@ -55,15 +55,27 @@ pub const WATCH: [&str; 8] = [
     "../metrics.prom",
 ];
 
-/// Compares what these calls say of a host and of a capture of it, and what `watch` writes. With [`REST`] also what it logs and records.
+/// Compares what these calls say of a host with the files of it.
 pub fn compare(snapshots: &mut Snapshots, host: &str, tree: Tree, faces: &[Face]) {
+    keep(snapshots, host, &said(host, tree, faces));
+}
+
+/// Compares what was said of a host, as far as it is kept.
+pub fn keep(snapshots: &mut Snapshots, host: &str, said: &BTreeMap<&str, String>) {
+    let is_kept =
+        |file: &str| WHOLE.contains(&host) || !SURVEY[1..].iter().any(|face| face.0 == file);
+    for (file, text) in said.iter().filter(|(file, _)| is_kept(file)) {
+        snapshots.compare(&format!("{host}/{file}"), text);
+    }
+}
+
+/// What these calls say of a host; a capture of it and `watch` have to say the same. With [`REST`] also what `watch` logs and records.
+pub fn said(host: &str, tree: Tree, faces: &[Face]) -> BTreeMap<&'static str, String> {
     tree.set_clock();
     let capture = run(&tree.path, &["capture"])
         .stdout
         .replace("[VERSION]", env!("CARGO_PKG_VERSION"));
     fs::write(tree.path.join("../capture.json"), capture).unwrap();
-    let is_kept =
-        |file: &str| WHOLE.contains(&host) || !SURVEY[1..].iter().any(|face| face.0 == file);
     let mut said = BTreeMap::new();
     for (file, call) in faces {
         let result = run(&tree.path, call);
@@ -72,9 +84,6 @@ pub fn compare(snapshots: &mut Snapshots, host: &str, tree: Tree, faces: &[Face]
             Some((_, "txt")) => result.transcript() + &result.stdout,
             _ => result.stdout.clone(),
         };
-        if is_kept(file) {
-            snapshots.compare(&format!("{host}/{file}"), &text);
-        }
         said.insert(*file, text);
         if call[0] != "oracle" {
             let elsewhere = run_elsewhere(
@@ -107,11 +116,12 @@ pub fn compare(snapshots: &mut Snapshots, host: &str, tree: Tree, faces: &[Face]
                 fs::read_to_string(&file).unwrap()
             )
         });
-        snapshots.compare(
-            &format!("{host}/watch.history"),
-            &history.fold(watched, |text, one| text + &one),
+        said.insert(
+            "watch.history",
+            history.fold(watched, |text, one| text + &one),
         );
     }
+    said
 }
 
 /// A capture has no history.

@@ -20,6 +20,7 @@ mod snapshots;
 mod texts;
 mod trees;
 
+use std::collections::BTreeMap;
 use std::iter;
 use std::path::Path;
 
@@ -43,44 +44,57 @@ fn machines() {
     snapshots.finish();
 }
 
-/// The lab's machines: archives in a directory for each kernel.
+/// The lab's machines: archives in a directory for each kernel. A machine has one file.
 #[test]
 fn hosts() {
     let hosts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/hosts");
     let mut snapshots = Snapshots::new("hosts");
+    let mut machines: BTreeMap<String, String> = BTreeMap::new();
+    let mut firsts = BTreeMap::new();
     for kernel in names(&hosts) {
         for name in names(&hosts.join(&kernel)) {
             let tree = Tree::unpacked(&hosts.join(&kernel).join(&name));
-            let host = format!("{kernel}/{}", name.split(".tar").next().unwrap());
-            faces::compare(&mut snapshots, &host, tree, SURVEY);
+            let machine = name.split(".tar").next().unwrap().to_owned();
+            let host = format!("{kernel}/{machine}");
+            let mut said = faces::said(&host, tree, SURVEY);
+            let status = said.remove("status.txt").unwrap();
+            faces::keep(&mut snapshots, &host, &said);
+            let first = firsts.entry(machine.clone()).or_insert(String::new());
+            let text = machines.entry(machine).or_default();
+            *text += &format!("Linux {kernel}:\n\n{}\n", changed(first, &status));
+            if first.is_empty() {
+                *first = status;
+            }
         }
     }
+    for (machine, text) in machines {
+        snapshots.compare(&format!("{machine}.txt"), &format!("{}\n", text.trim_end()));
+    }
     snapshots.finish();
+}
+
+/// The lines that differ from those of the first text; all if one has more of them.
+fn changed(first: &str, text: &str) -> String {
+    if first.lines().count() != text.lines().count() {
+        return text.to_owned();
+    }
+    let lines = first.lines().zip(text.lines());
+    let changed = lines.filter(|(before, now)| before != now);
+    changed.map(|(_, now)| format!("{now}\n")).collect()
 }
 
 /// A host with everything, and the layouts of hosts with Oracle, on a kernel each.
 #[test]
 fn servers() {
     let (mut snapshots, all) = (Snapshots::new("servers"), [SURVEY, REST].concat());
-    // The second kernel has another trait than the first; of the third it is not known which it has.
-    faces::compare(
-        &mut snapshots,
-        "busy",
-        busy::host("6.12.40+deb13-amd64"),
-        &all,
-    );
-    faces::compare(
-        &mut snapshots,
-        "busy-7.0",
-        busy::host("7.0.0-14-generic"),
-        SURVEY,
-    );
-    faces::compare(
-        &mut snapshots,
-        "busy-el10",
-        busy::host("6.12.0-55.el10.x86_64"),
-        SURVEY,
-    );
+    // The second kernel has another trait than the first; of the third it is not known which it has. Of this host all say the same.
+    for (release, faces) in [
+        ("6.12.40+deb13-amd64", &all[..]),
+        ("7.0.0-14-generic", SURVEY),
+        ("6.12.0-55.el10.x86_64", SURVEY),
+    ] {
+        faces::compare(&mut snapshots, "busy", busy::host(release), faces);
+    }
     for ((layout, kernel), faces) in layouts::LAYOUTS
         .iter()
         .zip(builder::KERNELS.iter().cycle())

@@ -36,11 +36,14 @@ pub fn of_findings(status: &Status) -> Vec<Recommendation> {
         let Some(plan) = Plan::of_finding(status, finding) else {
             continue;
         };
-        // If the server has to be made smaller first, a pool for it does not help the present one.
-        let steps = plan
-            .steps
-            .iter()
-            .filter(|step| !(plan.reduces() && matches!(step, Step::SetPool { .. })));
+        // If the server has to be made smaller first, a pool for it does not help the present one. Below a limit of a cgroup that is
+        // too low, huge pages kill a server: its setting is for when the limit is raised, also for whoever takes one row alone.
+        let raises = |step: &Step| matches!(step, Step::RaiseLimit { .. });
+        let raises_limit = plan.steps.iter().any(raises);
+        let steps = plan.steps.iter().filter(|step| match step {
+            Step::SetPool { .. } => !plan.reduces(),
+            step => !(raises_limit && step.is_setting()),
+        });
         for row in steps.filter_map(|step| {
             PlannedStep {
                 status,
@@ -166,7 +169,9 @@ impl PlannedStep<'_> {
             },
             Step::SetHugePagesTry => {
                 let (name, off) = terms.setting(HugePages::Off).split_once(" = ")?;
-                row(name, off.to_owned(), terms.setting(HugePages::Try).split_once(" = ")?.1)
+                let mut row = row(name, off.to_owned(), terms.setting(HugePages::Try).split_once(" = ")?.1);
+                row.command = row.command.filter(|_| !self.status.facts.huge_pages_is_option);
+                row
             }
             Step::SetMmap => row("shared_memory_type", "sysv".to_owned(), "mmap"),
             Step::ReplaceMemoryTarget => Recommendation {

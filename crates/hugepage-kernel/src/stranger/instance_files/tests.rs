@@ -17,6 +17,11 @@ use super::*;
 use crate::Notes;
 use crate::postgresql::postgresql_conf::Configuration;
 
+#[path = "../../../tests/most_resident/mod.rs"]
+mod most_resident;
+
+use most_resident::most_resident;
+
 const SERVER: u32 = 4711;
 const OTHER: u32 = 4712;
 
@@ -265,21 +270,6 @@ fn make(top: &Path, entries: &[(usize, Vec<u8>, Entry)]) -> Vec<PathBuf> {
         }
     }
     paths
-}
-
-/// The most that this process has had in memory (VmHWM, proc(5)), in bytes.
-fn most_resident() -> u64 {
-    let text = fs::read_to_string("/proc/self/status").unwrap();
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
-    line.split_ascii_whitespace()
-        .next()
-        .unwrap()
-        .parse::<u64>()
-        .unwrap()
-        << 10
 }
 
 /// As many as `PROPTEST_CASES` says, 200 without it.
