@@ -13,6 +13,8 @@ packages_for() {
             # What the scenarios of that marker need besides.
             any-major) printf '%s\n' bc podman python3-venv python3-yaml python3-selenium python3-prometheus-client \
                 prometheus prometheus-alertmanager prometheus-postgres-exporter prometheus-sql-exporter prometheus-node-exporter
+                # Docker's own package of it would go.
+                command -v containerd >/dev/null || echo containerd
                 browser_packages ;;
             pictures) browser_packages ;;
             bench-test) echo python3-matplotlib ;;

@@ -20,7 +20,7 @@ from harness.lock import pool_lock
 from harness.poll import until
 from harness.pool import pools
 from harness.processes import run
-from harness.traces import removed_if_new
+from harness.traces import made_directory, removed_if_new
 from harness.units import GB, MB
 
 POD, CONTAINER, NAMESPACE = "db-0", "postgres", "shop"
@@ -33,6 +33,18 @@ OTHER_GROUP = "kubepods/burstable/pod77e7f1c6-90f4-4d5e-8a4f-52b0d1c9d3aa"
 
 SERVICE = "pg_hugepages-db.service"
 """The group of a service that starts a container by Podman."""
+
+CONTAINERD = Path("/run/containerd")
+"""Where containerd has the directories of its containers, and their shims' sockets."""
+
+CONTAINERD_SETTINGS = """
+version = 2
+root = "{directory}/root"
+state = "{state}"
+disabled_plugins = ["io.containerd.grpc.v1.cri"]
+[grpc]
+  address = "{state}/containerd.sock"
+"""
 
 PODMAN = """
 [engine]
@@ -267,9 +279,64 @@ class Pod:
             started.wait()
             shutil.rmtree(short, ignore_errors=True)
             (cluster.data / "postmaster.pid").unlink(missing_ok=True)
-            names = [word for name in (SERVICE, "libpod_parent") for word in ("-o", "-path", f"*/{name}*")]
-            run(*self.node, "sh", "-c", 'find /sys/fs/cgroup -depth -type d "(" "$@" ")" -exec rmdir {} ";"', "sh", *names[1:])
+            self._remove_groups(SERVICE, "libpod_parent")
             assert not removed.returncode, removed.stderr
+
+    @contextmanager
+    def by_containerd(self, cluster: Cluster) -> Iterator[int]:
+        """The server as process 1 of a container of containerd's, in no pod, from its own specification with this limit; its process."""
+        directory = self.directory / "containerd"
+        for path in ("etc", "dev", "proc", "sys", "tmp", "run"):
+            (directory / "rootfs" / path).mkdir(parents=True)
+        (directory / "rootfs/tmp").chmod(0o1777)
+        (directory / "config.toml").write_text(CONTAINERD_SETTINGS.format(directory=directory, state=CONTAINERD))
+        ctr = [*self.node, "ctr", "--address", str(CONTAINERD / "containerd.sock")]
+        owner = cluster.data.stat()
+        with made_directory(CONTAINERD):
+            # It is gone with the mount namespace, and no other containerd of this host sees it.
+            run(*self.node, "mount", "-t", "tmpfs", "-o", "mode=711", "tmpfs", str(CONTAINERD))
+            with open(directory / "log", "w") as log:
+                daemon = subprocess.Popen([*self.node, "containerd", "--config", str(directory / "config.toml")], stdout=log, stderr=log)
+            container = None
+            try:
+                until("containerd to answer", lambda: not subprocess.run([*ctr, "version"], capture_output=True).returncode)
+                spec = json.loads(run(*ctr, "oci", "spec"))
+                spec["root"] = {"path": str(directory / "rootfs")}
+                spec["process"] |= {"args": [str(cluster.install.bindir / "postgres"), "-D", str(cluster.data)],
+                                    "user": {"uid": owner.st_uid, "gid": owner.st_gid}}
+                spec["mounts"] += [*map(bind, of_image(directory / "rootfs")), bind(cluster.root, options="rw")]
+                # As `ctr run` has it without a specification: the namespace of containerd's, and the name.
+                spec["linux"] |= {"cgroupsPath": "/default/db"}
+                spec["linux"]["resources"] |= {"hugepageLimits": limits(self.limit)}
+                if self._first_user:
+                    mapped = [{"containerID": 0, "hostID": self._first_user, "size": 1 << 16}]
+                    spec["linux"] |= {"uidMappings": mapped, "gidMappings": mapped}
+                    spec["linux"]["namespaces"].append({"type": "user"})
+                    users = f"{self._first_user + owner.st_uid}:{self._first_user + owner.st_gid}"
+                    run("chown", "--recursive", users, cluster.root, directory / "rootfs")
+                (directory / "spec.json").write_text(json.dumps(spec))
+                with open(cluster.log_file, "w") as log:
+                    container = subprocess.Popen([*ctr, "run", "--rm", "--runc-binary", self.runtime.name, "--config",
+                                                  str(directory / "spec.json"), "db"], stdout=log, stderr=log, stdin=subprocess.PIPE)
+                until("the server to answer or to end", lambda: cluster.ready() or container.poll() is not None)
+                assert container.poll() is None, cluster.log()
+                yield int(re.search(r"^db +(\d+)", run(*ctr, "task", "list"), re.M)[1])
+            finally:
+                if container:
+                    subprocess.run([*ctr, "task", "kill", "--signal", "SIGINT", "db"], capture_output=True)
+                    container.communicate()
+                shims = [*self.node, "ls", str(CONTAINERD / "s")]
+                until("the shim to end", lambda: not subprocess.run(shims, capture_output=True, text=True).stdout)
+                daemon.terminate()
+                daemon.wait()
+                run(*self.node, "umount", str(CONTAINERD))
+                self._remove_groups("default")
+                (cluster.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def _remove_groups(self, *names: str) -> None:
+        """Remove these groups of the top and all below them, when their processes have ended."""
+        found = [word for name in names for word in ("-o", "-path", f"/sys/fs/cgroup/{name}*")]
+        run(*self.node, "sh", "-c", 'find /sys/fs/cgroup -depth -type d "(" "$@" ")" -exec rmdir {} ";"', "sh", *found[1:])
 
     def postmaster(self) -> int:
         """The server's process, as the node has it."""

@@ -13,7 +13,7 @@ import yaml
 
 from harness import sidecar
 from harness.cluster import Cluster, Unsupported
-from harness.container import CONTAINER, NAMESPACE, POD, Pod, pod
+from harness.container import CONTAINER, NAMESPACE, POD, SERVICE, Pod, pod
 from harness.preloaded import PRELOADED, await_answer
 from harness.prometheus import MONITORING, samples
 from harness.smaps import main_mapping
@@ -174,14 +174,14 @@ def test_the_daemonset_foretells_what_the_host_and_the_extension_do(new_cluster,
     assert {pool["cgroup_limit"] for pool in said["pools"]} == {None}, said["pools"]
 
 
-@pytest.mark.parametrize(("options", "first_user", "group", "counts"), [
-    pytest.param([], 0, "libpod_parent/libpod-", True, id="alone"),
-    pytest.param([], FIRST_USER, "libpod_parent/libpod-", True, id="users-of-its-own"),
-    # As Podman's units have it. Who may make groups below that of a service is not known, nor who those users are.
-    pytest.param(["--cgroups=split"], 0, "", True, id="of-a-unit"),
-    pytest.param(["--cgroups=split"], FIRST_USER, "", False, id="of-a-unit-with-users-of-its-own"),
+@pytest.mark.parametrize(("options", "first_user", "group"), [
+    pytest.param([], 0, "libpod_parent/libpod-[0-9a-f]{64}", id="alone"),
+    pytest.param([], FIRST_USER, "libpod_parent/libpod-[0-9a-f]{64}", id="users-of-its-own"),
+    # As Podman's units have it.
+    pytest.param(["--cgroups=split"], 0, f"/{SERVICE}", id="of-a-unit"),
+    pytest.param(["--cgroups=split"], FIRST_USER, f"/{SERVICE}", id="of-a-unit-with-users-of-its-own"),
 ])
-def test_a_server_in_a_container_of_podman(new_cluster, pool, root, options, first_user, group, counts):
+def test_a_server_in_a_container_of_podman(new_cluster, pool, root, options, first_user, group):
     if not shutil.which("podman"):
         raise Unsupported("no container of podman was tried: it is not installed")
     server = new_cluster(huge_pages="on")
@@ -190,12 +190,43 @@ def test_a_server_in_a_container_of_podman(new_cluster, pool, root, options, fir
     (server.root / "pod").mkdir()
     with pod("runc", None, 2, server.root / "pod", first_user) as of_pod, of_pod.by_podman(server, *options) as postmaster:
         landed = main_mapping(postmaster).landed_in
-        [said, read] = [sidecar.run(command, *format, through=of_pod.node).json()
-                        for command, format in (("status", ["--format", "json"]), ("capture", []))]
+        said = sidecar.run("status", "--format", "json", through=of_pod.node).json()
     assert landed == "hugetlb"
-    assert [one["landed_in"] for one in said["instances"] if one["pid"] == postmaster] == [landed] * counts, said
-    runtimes = [one["id"]["runtime"] for one in read["snapshot"]["servers"] if one["id"]["pid"] == postmaster]
-    assert [re.fullmatch(f"{group}[0-9a-f]{{64}}", runtime) is not None for runtime in runtimes] == [True] * counts, runtimes
+    [seen] = [one for one in said["instances"] if one["pid"] == postmaster]
+    assert (seen["landed_in"], seen["pod"]) == (landed, None) and re.fullmatch(group, seen["container"]), seen
+
+
+@pytest.mark.parametrize("lacks", [pytest.param(0, id="right"), pytest.param(1, id="one-page-short")])
+@pytest.mark.parametrize("first_user", [pytest.param(0, id="users-of-the-node"), pytest.param(FIRST_USER, id="users-of-its-own")])
+def test_a_server_in_a_container_of_containerd(new_cluster, pool, root, first_user, lacks):
+    """Its group `/default/db` could be anybody's by its name; the file of its limit is the remedy, because there is no manifest."""
+    if not shutil.which("containerd"):
+        raise Unsupported("no container of containerd was tried: it is not installed")
+    server = new_cluster(**PRELOADED, huge_pages="try")
+    needed = server.pages_needed(PAGE)
+    pool(PAGE, needed + 10)
+    (server.root / "pod").mkdir()
+    limit = (needed - lacks) * PAGE
+    with pod("runc", limit, 2, server.root / "pod", first_user) as of_pod, of_pod.by_containerd(server) as postmaster:
+        landed = main_mapping(postmaster).landed_in
+        create_extension(server)
+        await_answer(server)
+        [preflight] = server.sql("SELECT * FROM hugepage_preflight()")
+        [row] = server.sql("SELECT * FROM hugepage_status")
+        said = sidecar.run("status", "--format", "json", through=of_pod.node).json()
+        text = " ".join(sidecar.run("status", through=of_pod.node).stdout.split())
+    assert landed == "base" if lacks and of_pod.limits_reservations else "hugetlb"
+    [seen] = [one for one in said["instances"] if one["pid"] == postmaster]
+    assert (seen["container"], seen["pod"]) == ("/default/db", None) and "in /default/db: " in text, text
+    same = ["landed_in", "pages_needed", "huge_pages", "huge_page_size"]
+    assert [seen[name] for name in same] == [row[name] for name in same] and seen["landed_in"] == landed, (seen, row)
+    assert seen["restart_outlook"] == seen["crash_outlook"] == landed, seen
+    # A group above it, which it does not see, may have a limit, too.
+    assert {preflight["lands_in"], row["restart_outlook"], row["crash_outlook"]} <= {landed, "unknown"}, (preflight, row)
+    file = f"hugetlb.2MB.{'rsvd.max' if of_pod.runtime.limits_reservations else 'max'} to at least {needed * PAGE} bytes"
+    assert (f"et /sys/fs/cgroup/default/db/{file}" in (seen["hint"] or "")) is bool(lacks), seen
+    assert (f"et /sys/fs/cgroup/{file}" in (row["hint"] or "")) is bool(lacks), row
+    assert "manifest" not in f"{seen['hint']} {row['hint']}"
 
 
 @pytest.mark.parametrize("first_user", [pytest.param(0, id="users-of-the-node"), pytest.param(FIRST_USER, id="users-of-its-own")])

@@ -5,6 +5,8 @@ use hugepage_kernel::{Root, RootFiles};
 
 /// Links to the logs of containers, of which the kubelet makes one a container: `POD_NAMESPACE_CONTAINER-ID.log`.
 const CONTAINER_LOGS: &str = "/var/log/containers";
+/// The directories of containerd's containers, each below that of its namespace.
+const TASKS: &str = "/run/containerd/io.containerd.runtime.v2.task";
 
 /// What a container runtime of root makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +20,9 @@ pub(super) enum Container {
 /// The container of `pid`, and the runtime's name of it; `None` for the host, and for what users run by themselves: only root can
 /// put a process into the group of a container runtime of root.
 pub(super) fn container(root: &Root, pid: i32) -> Option<(Container, String)> {
-    of_path(root, pid, container_of)
+    of_path(root, pid, |path| {
+        container_of(path).or_else(|| of_directory(root, path))
+    })
 }
 
 /// The container of a pod in which `pid` is, by the names of its manifest: `shop/db-0/postgres` is the container `postgres` of the pod
@@ -28,18 +32,9 @@ pub(super) fn container_of_pod(root: &Root, pid: i32) -> Option<String> {
     let links = RootFiles::new(root, 0).names(CONTAINER_LOGS).ok()?;
     let names = links.iter().find_map(|link| link.strip_suffix(&end))?;
     // None of the three names can have the sign between them.
-    let [pod, namespace, container] = names.split('_').collect::<Vec<_>>()[..] else {
-        return None;
-    };
+    let (pod, others) = names.split_once('_')?;
+    let (namespace, container) = others.split_once('_')?;
     Some(format!("{namespace}/{pod}/{container}"))
-}
-
-/// The runtime's name of the container of `pid`, be it a user's, which only tells who limits it: `--cgroups=split` of Podman and its
-/// units have one in the group of a service (podman-run(1)).
-pub(super) fn runtime(root: &Root, pid: i32) -> Option<String> {
-    let of_split = |path: &str| Some(path.split_once("/libpod-payload-")?.1.to_owned());
-    let known = |path: &str| Some(container_of(path)?.1);
-    of_path(root, pid, |path| known(path).or_else(|| of_split(path)))
 }
 
 /// The service that started `pid`, as `oracle-ohasd.service` (systemd.unit(5)); `None` for what a user's session started, or if unknown.
@@ -62,10 +57,7 @@ fn of_path<T>(root: &Root, pid: i32, take: impl Fn(&str) -> Option<T>) -> Option
 /// leads out of the control group namespace that this is in. No part of the name is one that the container itself may have made.
 fn container_of(path: &str) -> Option<(Container, String)> {
     use Container::{Application, System};
-    let mut parts = path
-        .split('/')
-        .filter(|part| !part.is_empty())
-        .skip_while(|part| *part == "..");
+    let mut parts = path.split('/').filter(|part| !["", ".."].contains(part));
     let first = parts.next()?;
     let begins_with =
         |name: &str, known: &[&str]| known.iter().any(|prefix| name.starts_with(prefix));
@@ -92,6 +84,19 @@ fn container_of(path: &str) -> Option<(Container, String)> {
     };
     let names: Vec<_> = [name].into_iter().chain(parts.take(more)).collect();
     Some((container, escape::name(names.join("/"))))
+}
+
+/// A container whose name could be anybody's, but not the directory, which is root's alone: containerd's of the container in
+/// `/NAMESPACE/ID` (`ctr run`), or the group of the service in which Podman made one (`--cgroups=split`, podman-run(1)): a user's
+/// service that may make groups owns its own.
+fn of_directory(root: &Root, path: &str) -> Option<(Container, String)> {
+    let (directory, name) = match path.split_once("/libpod-payload-") {
+        Some((service, _)) => (format!("/sys/fs/cgroup{service}"), service),
+        None if path.matches('/').count() == 2 => (format!("{TASKS}{path}"), path),
+        None => return None,
+    };
+    let is_there = RootFiles::new(root, 0).has_directory(&directory).ok()?;
+    is_there.then(|| (Container::Application, name.to_owned()))
 }
 
 /// The identifier of the container of a pod, a word in the name of its group. What is below may be the container's own.
@@ -278,26 +283,50 @@ mod tests {
         assert_eq!(named(&format!("/kubepods/{pod}/{ours}")), None);
     }
 
-    /// Of a container in the group of a service neither its runtime nor its users are known to be root's, but its limits are the
-    /// container's.
     #[test]
-    fn containers_of_services() {
+    fn containers_whose_directory_is_roots() {
         let tree = tempfile::tempdir().unwrap();
-        fs::create_dir_all(tree.path().join("proc/7")).unwrap();
         let root = Root::at(tree.path());
-        let unit = "/system.slice/db.service";
-        for (path, name, is_trusted) in [
-            (format!("{unit}/libpod-payload-77aa/container"), Some("77aa/container"), false),
-            ("/user.slice/user-1000.slice/user@1000.service/app.slice/db.service/libpod-payload-77aa".to_owned(), Some("77aa"), false),
-            ("/machine.slice/libpod-77aa.scope/container".to_owned(), Some("libpod-77aa.scope"), true),
-            ("/system.slice/docker-77aa.scope".to_owned(), Some("docker-77aa.scope"), true),
-            ("/libpod_parent/libpod-77aa".to_owned(), Some("libpod_parent/libpod-77aa"), true),
-            (format!("{unit}/supervisor"), None, false),
-            (unit.to_owned(), None, false),
+        let unit = "/sys/fs/cgroup/system.slice";
+        for (directory, mode) in [
+            ("/proc/7".to_owned(), 0o755),
+            (format!("{TASKS}/default/db"), 0o710),
+            // As if others than root could make them.
+            (format!("{TASKS}/default/open"), 0o777),
+            (format!("{unit}/db.service"), 0o755),
+            (format!("{unit}/open.service"), 0o777),
+        ] {
+            let directory = tree.path().join(&directory[1..]);
+            fs::create_dir_all(&directory).unwrap();
+            fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let of_unit = "/system.slice/db.service";
+        for (path, name) in [
+            ("/default/db", Some("/default/db")),
+            ("/default/open", None),
+            ("/default/gone", None),
+            ("/default", None),
+            ("/", None),
+            // A group that the container itself may have made.
+            ("/default/db/own", None),
+            (
+                "/system.slice/db.service/libpod-payload-77aa/container",
+                Some(of_unit),
+            ),
+            (
+                "/system.slice/db.service/libpod-payload-77aa/x/libpod-payload-88bb",
+                Some(of_unit),
+            ),
+            ("/system.slice/open.service/libpod-payload-77aa", None),
+            ("/system.slice/gone.service/libpod-payload-77aa", None),
+            ("/system.slice/db.service/supervisor", None),
+            (of_unit, None),
+            ("/system.slice/docker-77aa.scope", Some("docker-77aa.scope")),
         ] {
             fs::write(tree.path().join("proc/7/cgroup"), format!("0::{path}\n")).unwrap();
-            assert_eq!(runtime(&root, 7).as_deref(), name, "{path}");
-            assert_eq!(container(&root, 7).is_some(), is_trusted, "{path}");
+            let found = container(&root, 7);
+            assert_eq!(found.as_ref().map(|(_, name)| &**name), name, "{path}");
+            assert!(found.is_none_or(|(kind, _)| kind == Container::Application));
         }
     }
 

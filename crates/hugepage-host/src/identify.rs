@@ -64,7 +64,7 @@ pub(super) fn identify(
         },
         reader: Owner::default(),
         service: control_group::service(root, pid),
-        runtime: control_group::runtime(root, pid),
+        runtime: None,
         pod: None,
         version,
         product,

@@ -87,12 +87,10 @@ impl ProcessGlance {
         let of = |thread| process::read(root, thread, "status", parse).ok().flatten();
         let is_alive = |glance: &Self| glance.status.rss_anon.is_some();
         let (first, has_others) = of(pid)?;
-        let threads = if has_others && !is_alive(&first) {
-            process::threads(root, pid)
-        } else {
-            Vec::new()
-        };
-        let alive = threads
+        if !has_others || is_alive(&first) {
+            return Some(first);
+        }
+        let alive = process::threads(root, pid)
             .into_iter()
             .filter_map(|thread| Some(of(thread)?.0))
             .find(is_alive);
@@ -107,14 +105,8 @@ impl ProcessGlance {
 
     /// The resident memory of the process.
     pub fn resident(&self) -> Bytes {
-        let ProcessStatus {
-            rss_anon,
-            rss_file,
-            rss_shmem,
-            hugetlb_pages,
-            ..
-        } = self.status;
-        [rss_anon, rss_file, rss_shmem, hugetlb_pages]
+        let of = self.status;
+        [of.rss_anon, of.rss_file, of.rss_shmem, of.hugetlb_pages]
             .into_iter()
             .flatten()
             .sum()

@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 
 use crate::AskStart;
 use crate::context::InspectContext;
-use crate::control_group::container_of_pod;
+use crate::control_group::{container, container_of_pod};
 use crate::discover::FoundServers;
 use crate::glances::Glances;
 use crate::holders::{holders, promised_to_root};
@@ -146,6 +146,7 @@ fn servers(
         found.retain(|server| candidates.iter().any(|one| one.pid == server.id.pid));
         for server in &mut found {
             server.id.reader = owner.of([server.id.pid]);
+            server.id.runtime = container(host.root, server.id.pid).map(|(_, name)| name);
             server.id.pod = container_of_pod(host.root, server.id.pid);
         }
         servers.extend(found);

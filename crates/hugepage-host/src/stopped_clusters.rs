@@ -58,10 +58,9 @@ pub fn find_stopped(
         was_in: &was_in,
         ask,
     };
-    let all = || places.clone();
     let found = by_owners(
         &host.owners,
-        all,
+        &places,
         &mut unread,
         &mut notes,
         |place, is_mine, notes| {

@@ -38,9 +38,9 @@ pub(super) fn stopped_oracle(
     if homes.is_empty() && unclear.is_empty() {
         return Vec::new();
     }
-    let homes = || homes.iter().cloned().collect();
+    let homes: Vec<_> = homes.into_iter().collect();
     // Nobody comes last, and what was found before counts.
-    let found = by_owners(owners, homes, unread, notes, |home, is_mine, notes| {
+    let found = by_owners(owners, &homes, unread, notes, |home, is_mine, notes| {
         stopped::stopped(root, &running, home, is_mine, notes)
     });
     let by_entry: BTreeMap<_, _> = found.into_iter().rev().collect();
@@ -53,7 +53,7 @@ pub(super) fn stopped_oracle(
 #[track_caller]
 pub(super) fn by_owners<T: Serialize + DeserializeOwned>(
     owners: &[Owner],
-    places: impl Fn() -> Vec<String>,
+    places: &[String],
     unread: &mut Vec<Unread>,
     notes: &mut Notes,
     find: impl Fn(Option<&String>, ClaimOf<'_>, &mut Notes) -> Vec<T>,
@@ -74,12 +74,7 @@ pub(super) fn by_owners<T: Serialize + DeserializeOwned>(
     };
     let mut of_answers = owners.to_vec();
     let mut answers = readers::read_each(owners, |number| read(number, None));
-    let places = if answers.iter().any(Result::is_err) {
-        places()
-    } else {
-        Vec::new()
-    };
-    if !places.is_empty() {
+    if !places.is_empty() && answers.iter().any(Result::is_err) {
         let at = |owner: &Owner, place: &String| Owner {
             place: place.clone(),
             ..owner.clone()

@@ -18,8 +18,8 @@ pub(super) fn strangers(
     servers: &[Server<'_>],
 ) -> BTreeMap<PageSize, PagesOfStrangers> {
     // What cannot be seen may be a service account's. What was not read in time may be anybody's, who would raise the need by that.
-    let is_seen = |server: &Server<'_>| server.request.segment.is_some();
-    let sees_all = host.shows_all && servers.iter().all(is_seen);
+    let mut all = servers.iter();
+    let sees_all = host.shows_all && all.all(|server| server.request.segment.is_some());
     let unattached = unattached(host, sees_all);
     let of_size = |pool: &Pool| {
         let is_default = host.default_page_size() == Some(pool.page_size);
@@ -47,9 +47,10 @@ fn unattached(host: &HostFacts, sees_all: bool) -> Vec<UnattachedSegment> {
         true => ["oracle", "grid"].contains(&&*name(uid)),
         false => sees_all && host.stopped.iter().any(|one| one.owner == Some(uid)),
     };
-    let is_one = |segment: &&SysvSegment| segment.nattch == 0 && segment.size >= size.bytes();
     let segments = host.kernel.system_v.segments.iter().flatten();
-    let mut segments: Vec<_> = segments.filter(is_one).collect();
+    let mut segments: Vec<_> = segments
+        .filter(|segment| segment.nattch == 0 && segment.size >= size.bytes())
+        .collect();
     segments.sort_by_key(|segment| std::cmp::Reverse(segment.size));
     let of_segment = |segment: &SysvSegment| UnattachedSegment {
         id: segment.shmid,
@@ -82,8 +83,9 @@ fn of_pool(
     let of_size = servers
         .iter()
         .filter(|server| server.request.pool_state.huge_page_size == Some(size));
-    let held = |server: &Server<'_>| server.request.current_start().own();
-    let held: Pages = of_size.map(held).sum();
+    let held: Pages = of_size
+        .map(|server| server.request.current_start().own())
+        .sum();
     let others = pool.in_use().unwrap_or_default().saturating_sub(held);
     let promised_here = promised_to_root.get(&size).filter(|_| sees_all).copied();
     let unexplained = others

@@ -53,14 +53,14 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
         );
     }
     let mut of_instances = Vec::new();
-    for instance in survey.instances.iter() {
+    for instance in &survey.instances {
         let in_hint = Some(instance.status.verdict().1.name());
         let only = Some(instance)
             .filter(|_| is_made_at_boot(survey, sizings))
             .and_then(|one| manual::use_large_pages(one.landed_in(), &one.status.facts.requested));
         for recommendation in rows::of_findings(&instance.status).into_iter().chain(only) {
-            let is_of_host = matches!(recommendation.area, Area::Kernel | Area::Boot);
-            let key = (!is_of_host).then(|| instance.id.key());
+            let key = (!matches!(recommendation.area, Area::Kernel | Area::Boot))
+                .then(|| instance.id.key());
             let is_in_hint = recommendation.finding.is_some() && recommendation.finding == in_hint;
             of_instances.push(HostRecommendation {
                 instance: key.as_ref().map(|key| key.name.clone()),
@@ -85,11 +85,10 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
         }
     }
     let host = &survey.host;
-    if let (true, Some(now), Some(kernel)) = (
-        has_oracle(survey),
-        host.transparent_hugepage.as_deref(),
-        host.kernel.release.as_deref(),
-    ) {
+    if has_oracle(survey)
+        && let Some(now) = &host.transparent_hugepage
+        && let Some(kernel) = &host.kernel.release
+    {
         all.extend(manual::transparent_hugepage(kernel, now).map(of_host));
     }
     all.extend(of_shmem(survey).map(of_host));
@@ -229,13 +228,13 @@ fn of_pool(survey: &Survey, sizing: &Sizing) -> Option<HostRecommendation> {
     let row = sizing.row(pool, is_default, severity, &holder)?;
     let command = row
         .command
-        .as_ref()
+        .as_deref()
         .filter(|_| given_fewer(survey).is_some());
     Some(HostRecommendation {
         instance: None,
         key: None,
         recommendation: Recommendation {
-            command: command.and_then(|one| pool::retried(one)).or(row.command),
+            command: command.and_then(pool::retried).or(row.command),
             ..row
         },
         is_in_hint,

@@ -101,11 +101,12 @@ impl HostVerdict {
     }
 }
 
-/// Its name, and its pod: of many pods all servers have the same directory.
+/// Its name, and its pod or container: in many of them all servers have the same directory.
 fn name(instance: &Instance) -> String {
-    match &instance.id.pod {
-        Some(pod) => format!("{} in {pod}", instance.id.name),
-        None => instance.id.name.clone(),
+    let id = &instance.id;
+    match id.pod.as_ref().or(id.runtime.as_ref()) {
+        Some(place) => format!("{} in {place}", id.name),
+        None => id.name.clone(),
     }
 }
 

@@ -67,12 +67,12 @@ pub(crate) fn of_processes(
     processes: Vec<ProcessGlance>,
 ) -> Vec<(Owner, Vec<ProcessGlance>)> {
     let is_alone = is_alone(root);
+    let nobody = nobody(root).uid;
     let mut users: BTreeMap<(String, u32), (Vec<u32>, Vec<ProcessGlance>)> = BTreeMap::new();
     for process in processes {
         let found = process.users.as_ref();
         let found = found.filter(|found| !is_alone && found.effective != 0);
-        let another = if is_alone { geteuid().as_raw() } else { NOBODY };
-        let uid = found.map_or(another, |found| found.effective);
+        let uid = found.map_or(nobody, |found| found.effective);
         let place = (!is_alone).then(|| container(root, process.pid)).flatten();
         let place = place.map(|(_, name)| name).unwrap_or_default();
         let (groups, all) = users.entry((place, uid)).or_default();

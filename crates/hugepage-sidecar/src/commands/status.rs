@@ -20,7 +20,6 @@ use std::collections::BTreeSet;
 use clap::{Args, ValueEnum};
 use hugepage_assess::StatusRow;
 use hugepage_assess::assessment::Severity;
-use hugepage_assess::pools::PoolColumns;
 use hugepage_facts::{PoolHolder, Strangers, escape};
 use hugepage_host::host_advice::HostRecommendation;
 use hugepage_host::{HostVerdict, SERVICE_ACCOUNTS, Survey};
@@ -196,11 +195,11 @@ fn print_details<'a>(
     } else {
         &pieces
     };
-    let of_pod = row
-        .pod
-        .as_ref()
-        .map_or(String::new(), |pod| format!(" in {}", escape::line(pod)));
-    print_wrapped(&format!("{}{of_pod}: {pieces}", label(row)), 0, 2);
+    let place = row.pod.as_ref().or(row.container.as_ref());
+    let place = place.map_or(String::new(), |place| {
+        format!(" in {}", escape::line(place))
+    });
+    print_wrapped(&format!("{}{place}: {pieces}", label(row)), 0, 2);
     let status = &row.status;
     if status.verdict != Severity::Ok {
         print_wrapped(&format!("{}: {}", status.verdict, status.message), 2, 4);
@@ -293,6 +292,11 @@ fn print_pools(pools: &[PoolOutput]) {
     });
     for row in with_nodes {
         let pool = &row.pool;
+        // The kernel counts these for the host alone.
+        let or_nothing = match pool.node {
+            Some(_) => or_empty,
+            None => or_unknown,
+        };
         rows.add_row([
             pool.node.map_or_else(
                 || pool.page_size.to_string(),
@@ -300,9 +304,9 @@ fn print_pools(pools: &[PoolOutput]) {
             ),
             pool.nr_hugepages.to_string(),
             pool.free_hugepages.to_string(),
-            of_pool(pool, pool.resv_hugepages),
+            or_nothing(pool.resv_hugepages),
             or_unknown(pool.surplus_hugepages),
-            of_pool(pool, pool.available_hugepages),
+            or_nothing(pool.available_hugepages),
             or_empty(row.held_by_instances),
             or_empty(row.held_by_others),
             or_empty(row.recommended_nr_hugepages),
@@ -337,15 +341,6 @@ fn print_holder(holder: &PoolHolder) {
         holder.processes
     );
     print_wrapped(&what, 0, 2);
-}
-
-/// A number that the kernel counts for the host alone: empty for a node, `?` if it is unknown.
-fn of_pool(pool: &PoolColumns, pages: Option<Pages>) -> String {
-    if pool.node.is_some() {
-        or_empty(pages)
-    } else {
-        or_unknown(pages)
-    }
 }
 
 fn or_empty(pages: Option<Pages>) -> String {

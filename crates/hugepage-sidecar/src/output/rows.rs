@@ -131,6 +131,7 @@ columns! {
             .map(|(page_size, bytes)| PageSizeShare { page_size, bytes }).collect(),
         crash_outlook: Option<Outlook> = instance.status.crash_outlook(),
         pod: Option<String> = instance.id.pod.clone(),
+        container: Option<String> = instance.id.runtime.clone(),
     }
 }
 
