@@ -79,11 +79,15 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn add(&mut self, process: &'a ProcessGlance) {
         let seen = process::read(self.accounts.root, process.pid, "cmdline", Seen::parse);
-        let added = match seen.ok().flatten().flatten() {
-            Some(seen) => self.add_seen(process, seen),
-            None if process.may_be_in_server() => return self.unnamed.push(process),
-            None => Err(None),
-        };
+        match seen.ok().flatten().flatten() {
+            None if process.may_be_in_server() => self.unnamed.push(process),
+            seen => self.add_as(process, seen),
+        }
+    }
+
+    /// Adds a process as what it was seen to be.
+    fn add_as(&mut self, process: &'a ProcessGlance, seen: Option<Seen>) {
+        let added = seen.map_or(Err(None), |seen| self.add_seen(process, seen));
         self.found
             .others
             .extend(added.err().map(|why| (process.pid, why)));
@@ -143,12 +147,7 @@ impl<'a> Pass<'a> {
                 .then(|| process::read(self.accounts.root, process.pid, "cmdline", arguments))
                 .and_then(Result::ok)
                 .flatten();
-            let added = found.map_or(Err(None), |found| {
-                self.add_seen(process, Seen::Postmaster(found))
-            });
-            self.found
-                .others
-                .extend(added.err().map(|why| (process.pid, why)));
+            self.add_as(process, found.map(Seen::Postmaster));
         }
         self.found.servers.sort_by_key(|found| found.pid);
         let Self {

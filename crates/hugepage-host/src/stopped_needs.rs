@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hugepage_assess::model::HugePages;
+use hugepage_assess::model::{HugePages, Requested};
 use hugepage_facts::{
     ClusterFacts, ClusterFiles, ClusterFound, InstanceKey, Remembered, Snapshot, StartAnswer,
     UnreadList,
@@ -157,15 +157,17 @@ fn as_its_worker_saw(
 
 /// Whether the next start asks for huge pages, so that a program can say how many.
 pub(super) fn asks_for_pages(files: &ClusterFiles) -> bool {
-    let settings = files.configured.with(&[]);
-    let requested = requested_by_settings(&settings, &mut Notes::default());
+    let requested = requested(files);
     requested.huge_pages != HugePages::Off && !requested.never_in_huge_pages()
+}
+
+fn requested(files: &ClusterFiles) -> Requested {
+    requested_by_settings(&files.configured.with(&[]), &mut Notes::default())
 }
 
 /// The size of the pages that it asks for, and what it needs of them.
 fn wants(files: &ClusterFiles, default: Option<PageSize>) -> (Option<PageSize>, Wants) {
-    let settings = files.configured.with(&[]);
-    let requested = requested_by_settings(&settings, &mut Notes::default());
+    let requested = requested(files);
     let size = requested.huge_page_size;
     let wants = match (size.or(default), &files.answer) {
         _ if let Some(why) = unclear(files) => Wants::Unknown(why),

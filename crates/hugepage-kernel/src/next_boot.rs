@@ -105,11 +105,12 @@ impl NextBoot {
         let mut all = Bytes(0);
         let is_beyond = |(size, (pages, _)): &(&PageSize, &(Pages, String))| {
             all = all.saturating_add(size.times(*pages));
-            memory.is_some_and(|memory| all >= memory)
+            memory.is_some_and(|memory| all >= memory.percent(95))
         };
         if let Some((size, (pages, file))) = set.iter().find(is_beyond) {
-            let why =
-                format!("{file} sets {pages} pages of {size}, which the memory does not hold");
+            let why = format!(
+                "{file} sets {pages} pages of {size}, which the memory does not hold beside programs"
+            );
             (sources, told) = (Err(why), None);
         }
         said.extend(
@@ -157,10 +158,9 @@ impl NextBoot {
         // What the boot itself took away again.
         for look in looks.filter(BootLook::is_of_boot) {
             for (size, pages) in self.seen.iter_mut().flat_map(|seen| &mut seen.pools) {
-                *pages = look
-                    .pools
-                    .get(size)
-                    .map_or(*pages, |later| (*pages).min(*later));
+                if let Some(later) = look.pools.get(size) {
+                    *pages = (*pages).min(*later);
+                }
             }
         }
     }

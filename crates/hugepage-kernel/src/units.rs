@@ -117,11 +117,8 @@ impl PageSize {
     }
 
     /// A page size from the kernel's kB, `None` for zero or more than 64 bits hold.
-    pub const fn from_kib(kib: u64) -> Option<Self> {
-        match kib.checked_mul(KIB) {
-            Some(bytes) => Self::new(bytes),
-            None => None,
-        }
+    pub fn from_kib(kib: u64) -> Option<Self> {
+        kib.checked_mul(KIB).and_then(Self::new)
     }
 
     /// The base page size of this machine (4 kB on x86-64, up to 64 kB elsewhere), from sysconf(3).

@@ -68,13 +68,9 @@ fn memory(root: &Root) -> Result<Vec<HostFact>, ReadError> {
         let bytes = Bytes::from_kib(value.split_ascii_whitespace().next()?.parse().ok()?);
         let shown = fact(name, bytes.0.to_string(), Some("bytes"), MEMINFO.to_owned());
         let is_of_container = is_of_lxcfs && !meminfo::is_hosts_under_lxcfs(name);
-        Some(if is_of_container {
-            HostFact {
-                setting: None,
-                ..shown
-            }
-        } else {
-            shown
+        Some(HostFact {
+            setting: shown.setting.filter(|_| !is_of_container),
+            ..shown
         })
     };
     Ok(MEMORY.iter().filter_map(line).collect())

@@ -102,7 +102,7 @@ fn nothing_sets_it() {
     );
     assert_eq!([host.pool(2), host.pool(1024)], [UNSEEN, UNSEEN]);
     fs::remove_dir_all(host.path("run/systemd/system")).unwrap();
-    host.write("etc/sysctl.d/99.conf", "vm.nr_hugepages = 4\n");
+    host.write("etc/sysctl.conf", "vm.swappiness = 1\n");
     let without = PoolAtBoot::Unseen { has_systemd: false };
     assert_eq!(host.pool(2), without);
 }
@@ -402,19 +402,28 @@ fn what_root_says() {
 #[test]
 fn more_than_the_memory_holds() {
     let host = Host::new();
-    let why = |file, what| format!("{file} sets {what}, which the memory does not hold");
+    let why =
+        |file, what| format!("{file} sets {what}, which the memory does not hold beside programs");
     host.write("etc/sysctl.d/1.conf", "vm.nr_hugepages = 4096\n");
     assert_eq!(
         host.why(),
         why("/etc/sysctl.d/1.conf", "4096 pages of 2 MB")
     );
+    // Programs need a part, too.
+    host.write("etc/sysctl.d/1.conf", "vm.nr_hugepages = 3892\n");
+    assert_eq!(
+        host.why(),
+        why("/etc/sysctl.d/1.conf", "3892 pages of 2 MB")
+    );
+    host.write("etc/sysctl.d/1.conf", "vm.nr_hugepages = 3891\n");
+    assert_eq!(host.pool(2), set(3891, "/etc/sysctl.d/1.conf"));
     // Each of two pools by itself fits.
     host.write("etc/sysctl.d/1.conf", "vm.nr_hugepages = 2048\n");
     let line = "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 4\n";
     host.write(TMPFILES.trim_start_matches('/'), line);
     assert_eq!(host.why(), why(TMPFILES, "4 pages of 1 GB"));
     // Root's word stands for the file's.
-    host.write(TOLD.trim_start_matches('/'), "2047 tuned\n");
+    host.write(TOLD.trim_start_matches('/'), "1800 tuned\n");
     assert_eq!(host.pool(1024), set(4, TMPFILES));
     host.write(TOLD.trim_start_matches('/'), "4096 tuned\n");
     assert_eq!(host.why(), why(TOLD, "4096 pages of 2 MB"));
@@ -434,19 +443,24 @@ fn systemd_sysctl_is_masked_or_changed() {
     }
 }
 
-/// Beside a count of the command line, which without systemd something sets later, or not.
+/// Something reads them, or not: without systemd that is another program.
 #[test]
-fn sysctl_conf_without_systemd() {
+fn sysctl_d_without_systemd() {
     let host = Host::new();
     fs::remove_dir_all(host.path("run/systemd/system")).unwrap();
     host.write("proc/cmdline", "hugepages=70\n");
     host.write("etc/sysctl.conf", "vm.swappiness = 1\n");
     assert_eq!(host.pool(2), set(70, COMMAND_LINE));
     host.write("etc/sysctl.conf", "vm.nr_hugepages = 7\n");
-    assert_eq!(
-        host.why(),
-        "whether a boot without systemd reads /etc/sysctl.conf is not known"
-    );
+    for line in ["hugepages=70\n", "ro\n"] {
+        host.write("proc/cmdline", line);
+        let why = "whether a boot without systemd reads /etc/sysctl.conf is not known";
+        assert_eq!(host.why(), why, "{line}");
+    }
+    host.write("etc/sysctl.conf", "");
+    host.write("etc/sysctl.d/90-db.conf", "vm.nr_hugepages = 70\n");
+    let why = "whether a boot without systemd reads /etc/sysctl.d/90-db.conf is not known";
+    assert_eq!(host.why(), why);
 }
 
 #[test]

@@ -228,10 +228,8 @@ pub fn own_pid(root: &Root) -> Result<i32, ReadError> {
 /// A process can end between open and read, which then fails with ESRCH.
 pub fn unless_gone<T>(result: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
     match result {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_not_found() => Ok(None),
         Err(ReadError::Io { source, .. }) if source.raw_os_error() == Some(libc::ESRCH) => Ok(None),
-        Err(error) => Err(error),
+        result => if_there(result),
     }
 }
 

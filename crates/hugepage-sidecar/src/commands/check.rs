@@ -100,8 +100,8 @@ fn performance_data(survey: &Survey, sizings: &[Sizing]) -> String {
         .map(|instance| Some(instance.status.missing?.0))
         .sum();
     values.extend(missing.map(|missing| format!("pages_missing={missing}")));
-    let meminfo = survey.host.meminfo.iter();
-    let tables = meminfo.filter_map(|meminfo| meminfo.page_tables);
+    let meminfo = survey.host.meminfo.as_ref();
+    let tables = meminfo.and_then(|meminfo| meminfo.page_tables);
     values.extend(tables.map(|tables| format!("page_tables_host={}B", tables.0)));
     for row in pools::of_host(&survey.host.pools) {
         let size = row.pool.page_size.cgroup_name();

@@ -114,16 +114,7 @@ fn print(out: &HostOutput, survey: &Survey, verdict: &HostVerdict) {
     say!();
     if !out.instances.is_empty() {
         let mut rows = table(
-            &[
-                "INSTANCE",
-                "LANDED",
-                "MEMORY",
-                "NEEDED",
-                "HELD",
-                "MISSING",
-                "PAGE TABLES",
-                "MEMLOCK",
-            ],
+            "INSTANCE,LANDED,MEMORY,NEEDED,HELD,MISSING,PAGE TABLES,MEMLOCK",
             2,
         );
         for row in &out.instances {
@@ -268,17 +259,7 @@ fn print_recommendation(one: &HostRecommendation, indent: usize) {
 /// The pools of the host; below each its shares on the NUMA nodes, if there are several.
 fn print_pools(pools: &[PoolOutput]) {
     let mut rows = table(
-        &[
-            "PAGE SIZE",
-            "NR",
-            "FREE",
-            "RESV",
-            "SURPLUS",
-            "AVAILABLE",
-            "INSTANCES",
-            "OTHERS",
-            "RECOMMENDED",
-        ],
+        "PAGE SIZE,NR,FREE,RESV,SURPLUS,AVAILABLE,INSTANCES,OTHERS,RECOMMENDED",
         0,
     );
     let nodes: BTreeSet<_> = pools.iter().filter_map(|row| row.pool.node).collect();

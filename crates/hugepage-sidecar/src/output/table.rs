@@ -9,11 +9,11 @@ use super::{escape, say};
 const DEFAULT_WIDTH: u16 = 80;
 
 /// A table without borders; columns from `numbers_from` on are aligned to the right. Print it by `trim_fmt()`.
-pub fn table(header: &[&str], numbers_from: usize) -> Table {
+pub fn table(header: &str, numbers_from: usize) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
-        .set_header(header)
+        .set_header(header.split(','))
         .set_content_arrangement(ContentArrangement::Dynamic);
     let width = table
         .width()

@@ -198,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    const SIZE: PageSize = PageSize::from_kib(2048).unwrap();
+    const SIZE: PageSize = PageSize::new(2 << 20).unwrap();
 
     fn sized(needs: &[(&str, u64, u64)], used: u64, now: u64, strangers: u64) -> Sizing {
         let needs = needs.iter().map(|(name, pages, held)| PoolNeed {

@@ -224,7 +224,7 @@ fn print_recommended(pool: &PoolSizing) {
 
 /// What each server needs and has.
 fn print_needs(pool: &PoolSizing) {
-    let mut rows = table(&["  INSTANCE", "STATE", "NEEDED", "HELD"], 2);
+    let mut rows = table("  INSTANCE,STATE,NEEDED,HELD", 2);
     for need in &pool.needs {
         rows.add_row([
             format!("  {}", escape::line(&need.name)),
@@ -264,10 +264,7 @@ fn print_sessions(sessions: &SessionsOutput) {
         sessions.sessions
     );
     print_wrapped(&title, 0, 2);
-    let mut rows = table(
-        &["  INSTANCE", "SHARED", "OWN", "4 KB PAGES", "HUGE PAGES"],
-        1,
-    );
+    let mut rows = table("  INSTANCE,SHARED,OWN,4 KB PAGES,HUGE PAGES", 1);
     for row in &sessions.instances {
         rows.add_row([
             format!("  {}", escape::line(&row.instance)),
