@@ -34,16 +34,12 @@ impl RunningLimits<'_> {
             Advisories::known().affects("shm_memlock", self.kernel.release.as_deref()?),
             self.memlock?,
         ) {
-            (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock {
+            // It is not in the group, so if it is let, it is by memlock.
+            (counts, Rlimit::At(limit)) if counts.unwrap_or(is_let) => Some(LockLimit::Memlock {
                 limit,
                 others: Bytes(0),
             }),
-            // It is not in the group, so memlock let it.
-            (None, Rlimit::At(limit)) if is_let => Some(LockLimit::Memlock {
-                limit,
-                others: Bytes(0),
-            }),
-            (Some(true), Rlimit::Unlimited) => None,
+            (Some(true), _) => None,
             _ if is_let => None,
             (Some(false), _) => Some(LockLimit::ShmGroup { gid }),
             (None, limit) => Some(LockLimit::Either {

@@ -79,8 +79,7 @@ impl HostOfStarts<'_> {
                 Some(LockLimit::ShmGroup { gid: owner?.gid })
             }
             (Some(true), Some(Rlimit::Unlimited)) => refused,
-            (Some(true), Some(Rlimit::At(limit))) => Some(LockLimit::Memlock { limit, others }),
-            (None, Some(Rlimit::At(limit))) if was_let => {
+            (counts, Some(Rlimit::At(limit))) if counts.unwrap_or(was_let) => {
                 Some(LockLimit::Memlock { limit, others })
             }
             (None, Some(limit)) if !was_let => Some(LockLimit::Either {
@@ -138,11 +137,6 @@ impl StoppedOracle {
         if let Wants::Unknown(why) = &wants {
             notes.add(why.clone());
         }
-        let NextRequest {
-            use_large_pages,
-            memory_target,
-            ..
-        } = request;
         Self {
             kind: facts.kind,
             name: facts.name.clone(),
@@ -155,8 +149,8 @@ impl StoppedOracle {
                 StoppedState::Stopped
             },
             wants,
-            use_large_pages,
-            memory_target,
+            use_large_pages: request.use_large_pages,
+            memory_target: request.memory_target,
             dev_shm: host.dev_shm,
             forecast,
             pool_state,
