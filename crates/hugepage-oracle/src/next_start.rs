@@ -90,11 +90,11 @@ pub fn next_start(
         .is_some_and(|segment| segment.in_huge_pages > Bytes(0));
     let landed = current.landing();
     // A part of the segments may be small enough for memlock.
-    let missing = current.segment.and_then(|segment| {
+    let not_huge = current.segment.filter(|_| landed != Landing::Hugetlb);
+    let missing = not_huge.and_then(|segment| {
         let is_cause = |limit: &LockLimit| !is_let || limit.refuses(segment.to_reserve);
         limits.lacks(is_let).filter(is_cause)
     });
-    let missing = missing.filter(|_| landed != Landing::Hugetlb);
     let logged = || refusal(settings.start.as_ref()?, current.segment?.to_reserve);
     let is_short = matches!(landed, Landing::Base | Landing::Mixed);
     let lock_limit = missing.or_else(|| logged().filter(|_| is_short));

@@ -179,7 +179,7 @@ impl<'a> NextRequest<'a> {
                 }
             }
             None => Wants::Unknown(format!(
-                "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for {home}"
+                "neither SGA_MAX_SIZE or SGA_TARGET in a parameter file nor a start with the same pools in an alert log was found for {home}"
             )),
         }
     }

@@ -243,8 +243,8 @@ fn read(
     let instance = search.instance;
     let settings = on_disk(search, &InstanceFiles::own(root), |_| true, &mut notes);
     let account = account(root, owner, instance.kind);
-    let group = running_number(root, "vm.hugetlb_shm_group");
-    let group = group.and_then(|gid| u32::try_from(gid).ok());
+    let group =
+        running_number(root, "vm.hugetlb_shm_group").and_then(|gid| u32::try_from(gid).ok());
     let is_in_shm_group = group
         .zip(account.as_ref())
         .and_then(|(gid, account)| accounts::is_member(root, account.uid, gid));

@@ -67,10 +67,14 @@ impl HostOfStarts<'_> {
         let (owner, is_member) = (facts.account.as_ref(), facts.is_in_shm_group);
         let others = owner.map_or(Bytes(0), |owner| (self.held)(owner.uid));
         let release = self.kernel.release.as_deref()?;
-        let counts_memlock = Advisories::known().affects("shm_memlock", release);
         let start = facts.settings.start.as_ref();
         let logged = start.and_then(|start| start.memlock);
         let refused = start.and_then(|start| refusal(start, size));
+        // EPERM with a sufficient memlock limit: the kernel has the change of 5.18.
+        let has_changed = refused == Some(LockLimit::Unexplained) && start?.os_error == Some(1);
+        let counts_memlock = Advisories::known()
+            .affects("shm_memlock", release)
+            .or(has_changed.then_some(false));
         // The kernel let the owner have huge pages.
         let was_let = others > Bytes(0) || start.and_then(landed) == Some(Landing::Hugetlb);
         match (counts_memlock, logged) {

@@ -167,6 +167,36 @@ fn a_refusal_in_the_table_of_the_last_start() {
     }
 }
 
+/// A kernel that may have the change of 5.18 has it, if it refused an owner whose memlock limit was sufficient (EPERM).
+#[test]
+fn eperm_shows_which_kernel_it_is() {
+    let eperm = "ORA-27125: unable to create shared memory segment\nLinux-x86_64 Error: 1: Operation not permitted";
+    let other = "ORA-27125: unable to create shared memory segment\nLinux-x86_64 Error: 22: Invalid argument";
+    for (error, memlock, outlook) in [
+        (eperm, "UNLIMITED", Outlook::Fails),
+        (eperm, "128G", Outlook::Fails),
+        (eperm, "64K", Outlook::Unknown),
+        (other, "UNLIMITED", Outlook::Unknown),
+    ] {
+        let host = host(KERNELS[4], "ONLY");
+        let start = LoggedStart {
+            ago: 600,
+            pmon: None,
+            memlock,
+            table: vec![("2048K", Some(2100), 2049, 0)],
+            errors: vec![error],
+            ..LoggedStart::default()
+        };
+        host.log("orcl", "orcl", &host.start(&start));
+        let survey = host.survey();
+        let down = stopped(&survey, "orcl");
+        assert_eq!(down.outlook(), outlook, "{memlock} {}", down.message());
+        let hint = down.hint(&[sizing(&survey)]).unwrap_or_default();
+        let has_group = hint.contains("vm.hugetlb_shm_group=54321");
+        assert_eq!(has_group, outlook == Outlook::Fails, "{memlock}: {hint}");
+    }
+}
+
 /// The log decides about the last start: what it does not explain may stop the next one, too.
 #[test]
 fn errors_that_the_next_start_may_have() {

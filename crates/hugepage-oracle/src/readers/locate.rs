@@ -33,22 +33,19 @@ impl Search<'_> {
     /// The alert log; of several, the one that was written last. `None` if there is none or none is visible. A directory that cannot
     /// be listed is a note.
     pub fn alert_log(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
-        let sid = &self.instance.sid;
-        if let Some(log) = self
+        let opened = self
             .opened_home()
-            .and_then(|home| log_in(files, &home, sid))
-        {
-            return Some(log.1);
-        }
-        self.destinations(files, notes)
-            .iter()
-            .find_map(|destination| self.log_below(files, destination, notes))
+            .and_then(|home| Some(log_in(files, &home, &self.instance.sid)?.1));
+        opened.or_else(|| {
+            self.destinations(files, notes)
+                .iter()
+                .find_map(|destination| self.log_below(files, destination, notes))
+        })
     }
 
     /// Where its diagnostic files may be, the most likely first.
     fn destinations(&self, files: &InstanceFiles, notes: &mut Notes) -> Vec<String> {
-        let named = self.diagnostic_dest.map(str::to_owned);
-        let mut all = Vec::from_iter(named);
+        let mut all = Vec::from_iter(self.diagnostic_dest.map(str::to_owned));
         if let Some(home) = self.home {
             all.extend(bases(files, home, notes));
             // Without ORACLE_BASE (Database Reference, DIAGNOSTIC_DEST).
@@ -135,16 +132,11 @@ impl Search<'_> {
             .keep(if_there(files.list(&directory)))
             .flatten()
             .unwrap_or_default();
-        let databases = databases
+        let logs = databases
             .iter()
             .take(MAX_DATABASES)
-            .map(|name| format!("{directory}/{name}"));
-        Some(
-            databases
-                .filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid))
-                .max()?
-                .1,
-        )
+            .filter_map(|name| log_in(files, &format!("{directory}/{name}/{sid}"), sid));
+        Some(logs.max()?.1)
     }
 
     /// The SID on this host of the database that oratab has under this name. In a cluster that is the name with the
