@@ -34,16 +34,12 @@ impl RunningLimits<'_> {
             Advisories::known().affects("shm_memlock", self.kernel.release.as_deref()?),
             self.memlock?,
         ) {
-            (Some(true), Rlimit::At(limit)) => Some(LockLimit::Memlock {
+            // It is not in the group, so if it is let, it is by memlock.
+            (counts, Rlimit::At(limit)) if counts.unwrap_or(is_let) => Some(LockLimit::Memlock {
                 limit,
                 others: Bytes(0),
             }),
-            // It is not in the group, so memlock let it.
-            (None, Rlimit::At(limit)) if is_let => Some(LockLimit::Memlock {
-                limit,
-                others: Bytes(0),
-            }),
-            (Some(true), Rlimit::Unlimited) => None,
+            (Some(true), _) => None,
             _ if is_let => None,
             (Some(false), _) => Some(LockLimit::ShmGroup { gid }),
             (None, limit) => Some(LockLimit::Either {
@@ -94,11 +90,11 @@ pub fn next_start(
         .is_some_and(|segment| segment.in_huge_pages > Bytes(0));
     let landed = current.landing();
     // A part of the segments may be small enough for memlock.
-    let missing = current.segment.and_then(|segment| {
+    let not_huge = current.segment.filter(|_| landed != Landing::Hugetlb);
+    let missing = not_huge.and_then(|segment| {
         let is_cause = |limit: &LockLimit| !is_let || limit.refuses(segment.to_reserve);
         limits.lacks(is_let).filter(is_cause)
     });
-    let missing = missing.filter(|_| landed != Landing::Hugetlb);
     let logged = || refusal(settings.start.as_ref()?, current.segment?.to_reserve);
     let is_short = matches!(landed, Landing::Base | Landing::Mixed);
     let lock_limit = missing.or_else(|| logged().filter(|_| is_short));

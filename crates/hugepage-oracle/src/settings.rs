@@ -46,7 +46,7 @@ pub(crate) fn on_disk(
     let found = path.as_ref().and_then(|path| read(path, notes));
     let is_unread = path.is_some() && found.is_none();
     let named = |name: &str| found.as_ref()?.get(name);
-    let (log, start) = Search {
+    let (logs, start) = Search {
         diagnostic_dest: named("diagnostic_dest"),
         ..*search
     }
@@ -57,6 +57,7 @@ pub(crate) fn on_disk(
         .as_ref()
         .and_then(|start| start.parameter_file.clone());
     let is_asm = |path: &str| path.starts_with('+');
+    let was_in_asm = logged.as_deref().is_some_and(is_asm);
     let is_in_asm = match &found {
         Some(_) => named("spfile").is_some_and(is_asm),
         // Without a file or a log, Grid Infrastructure knows the spfile.
@@ -65,8 +66,9 @@ pub(crate) fn on_disk(
             .map_or(path.is_none() && files.root().exists(GRID_REGISTRY), is_asm),
     };
     let parameters = match (is_in_asm, found) {
-        (true, _) => start.as_ref().zip(log.as_ref()).and_then(|(start, log)| {
-            let changed = notes.keep(alert_log::changed_since_start(files, log))?;
+        (true, _) => start.as_ref().zip(logs.as_ref()).and_then(|(start, logs)| {
+            let mut changes = logs.iter().map(|log| alert_log::changed_since_start(files, log));
+            let changed = notes.keep(changes.find_map(Result::transpose).transpose())?;
             if let Some(name) = &changed {
                 notes.add(format!(
                     "ALTER SYSTEM has changed {name} since the start, so what the next start asks for is unknown"
@@ -74,6 +76,12 @@ pub(crate) fn on_disk(
             }
             changed.is_none().then(|| start.parameters.clone())
         }),
+        (false, Some(_)) if was_in_asm => {
+            notes.add(
+                "its last start read an spfile in ASM, which the parameter file of its home does not name, so what the next start asks for is unknown",
+            );
+            None
+        }
         (false, Some(found)) => Some(found),
         // srvctl and STARTUP SPFILE= name a file that no home has.
         (false, None) => logged
@@ -88,8 +96,8 @@ pub(crate) fn on_disk(
     OracleSettings {
         parameters,
         start,
-        log,
-        is_unread: is_unread || is_in_asm,
+        log: logs.and_then(|mut logs| logs.pop()),
+        is_unread: is_unread || is_in_asm || was_in_asm,
     }
 }
 
@@ -171,7 +179,7 @@ impl<'a> NextRequest<'a> {
                 }
             }
             None => Wants::Unknown(format!(
-                "neither a parameter file with SGA_MAX_SIZE or SGA_TARGET nor an alert log with the size was found for {home}"
+                "neither SGA_MAX_SIZE or SGA_TARGET in a parameter file nor a start with the same pools in an alert log was found for {home}"
             )),
         }
     }
@@ -190,7 +198,9 @@ impl<'a> NextRequest<'a> {
         let is_same = if start.parameters.is_empty() {
             self.sga.is_none_or(|sga| are_of(expected, sga, size))
         } else {
+            let pools = Some(parameters::pools(&start.parameters));
             parameters::sga_max_size(&start.parameters) == self.sga
+                && (self.sga.is_some() || self.parameters.map(parameters::pools) == pools)
         };
         is_same.then_some(expected)
     }

@@ -29,10 +29,9 @@ pub fn may_be_sga(mapping: &Mapping, devices: &Devices, base: Option<PageSize>) 
 /// segment of one page; else such files belong to the Managed Global Area, which may be larger than the SGA.
 pub fn keep_sga(mappings: &mut Vec<Mapping>) -> bool {
     let in_shm = |mapping: &&Mapping| mapping.path.starts_with(SHM_FILES);
-    let files = mappings.iter().filter(in_shm);
-    let files: Bytes = files.map(Mapping::size).sum();
-    let segments = mappings.iter().filter(|mapping| !in_shm(mapping));
-    let segments: Bytes = segments.map(Mapping::size).sum();
+    let files: Bytes = mappings.iter().filter(in_shm).map(Mapping::size).sum();
+    let all: Bytes = mappings.iter().map(Mapping::size).sum();
+    let segments = all.saturating_sub(files);
     let are_sga = files > segments && segments < MIN_SGA;
     if !are_sga {
         mappings.retain(|mapping| !in_shm(&mapping));

@@ -116,9 +116,9 @@ pub fn unlisted(
     mut known: impl Iterator<Item = OracleKind>,
 ) -> Option<StoppedDatabase> {
     let is_unlisted = has_registry && known.all(|kind| kind != OracleKind::Database);
-    let why = "Grid Infrastructure may have databases that are not in /etc/oratab".to_owned();
+    let why = "Grid Infrastructure may have databases that are not in /etc/oratab";
     is_unlisted
-        .then(|| StoppedDatabase::named("oracle", "of srvctl".to_owned(), Wants::Unknown(why)))
+        .then(|| StoppedDatabase::named("oracle", "of srvctl".into(), Wants::Unknown(why.into())))
 }
 
 /// A running instance, by its SID and its user.
@@ -151,22 +151,22 @@ pub fn stopped(
     let files = &InstanceFiles::own(root);
     let mut found: Vec<(usize, StoppedFacts)> = Vec::new();
     let listed = oratab::read(root, notes);
-    let entries = listed.iter().cloned().enumerate();
+    let entries = listed.iter().enumerate();
     for (number, entry) in entries.filter(|(_, entry)| home.is_none_or(|home| entry.home == *home))
     {
         let mut of_entry = Notes::default();
         // The owner of a home's program is that of its instances.
-        let owner = files.owner(&format!("{}/bin/oracle", entry.home)).ok();
-        match is_mine(owner) {
-            Claim::Mine => {}
+        let program = format!("{}/bin/oracle", entry.home);
+        let owner = files.owner(&program).ok();
+        let why = match is_mine(owner) {
+            Claim::Mine if files.is_absent(&program) => "its home has no bin/oracle",
+            Claim::Mine => "",
             Claim::OfAnother => continue,
-            Claim::OfNobody => {
-                notes.add(format!(
-                    "{} of oratab is not counted: the owner of its program is no service account",
-                    entry.sid
-                ));
-                continue;
-            }
+            Claim::OfNobody => "the owner of its program is no service account",
+        };
+        if !why.is_empty() {
+            notes.add(format!("{} of oratab is not counted: {why}", entry.sid));
+            continue;
         }
         // Whoever calls itself so and is another user has another home; the owners in a tree are none of the host's.
         let is_owner = |one: &&Named<'_>| {
@@ -175,13 +175,12 @@ pub fn stopped(
         if running
             .iter()
             .filter(is_owner)
-            .any(|one| stands_for(&listed, files, one, &entry))
+            .any(|one| stands_for(&listed, files, one, entry))
         {
             continue;
         }
-        let listed = OracleInstance::new(&entry.sid);
         let search = Search {
-            instance: &listed,
+            instance: &OracleInstance::new(&entry.sid),
             home: Some(&entry.home),
             diagnostic_dest: None,
             pmon: None,
@@ -198,7 +197,7 @@ pub fn stopped(
             instance: &OracleInstance::new(&sid),
             ..search
         };
-        let facts = read(root, &search, &entry, owner, of_entry);
+        let facts = read(root, &search, entry, owner, of_entry);
         found.push((number, facts));
     }
     found
@@ -244,8 +243,8 @@ fn read(
     let instance = search.instance;
     let settings = on_disk(search, &InstanceFiles::own(root), |_| true, &mut notes);
     let account = account(root, owner, instance.kind);
-    let group = running_number(root, "vm.hugetlb_shm_group");
-    let group = group.and_then(|gid| u32::try_from(gid).ok());
+    let group =
+        running_number(root, "vm.hugetlb_shm_group").and_then(|gid| u32::try_from(gid).ok());
     let is_in_shm_group = group
         .zip(account.as_ref())
         .and_then(|(gid, account)| accounts::is_member(root, account.uid, gid));

@@ -67,10 +67,14 @@ impl HostOfStarts<'_> {
         let (owner, is_member) = (facts.account.as_ref(), facts.is_in_shm_group);
         let others = owner.map_or(Bytes(0), |owner| (self.held)(owner.uid));
         let release = self.kernel.release.as_deref()?;
-        let counts_memlock = Advisories::known().affects("shm_memlock", release);
         let start = facts.settings.start.as_ref();
         let logged = start.and_then(|start| start.memlock);
         let refused = start.and_then(|start| refusal(start, size));
+        // EPERM with a sufficient memlock limit: the kernel has the change of 5.18.
+        let has_changed = refused == Some(LockLimit::Unexplained) && start?.os_error == Some(1);
+        let counts_memlock = Advisories::known()
+            .affects("shm_memlock", release)
+            .or(has_changed.then_some(false));
         // The kernel let the owner have huge pages.
         let was_let = others > Bytes(0) || start.and_then(landed) == Some(Landing::Hugetlb);
         match (counts_memlock, logged) {
@@ -79,8 +83,7 @@ impl HostOfStarts<'_> {
                 Some(LockLimit::ShmGroup { gid: owner?.gid })
             }
             (Some(true), Some(Rlimit::Unlimited)) => refused,
-            (Some(true), Some(Rlimit::At(limit))) => Some(LockLimit::Memlock { limit, others }),
-            (None, Some(Rlimit::At(limit))) if was_let => {
+            (counts, Some(Rlimit::At(limit))) if counts.unwrap_or(was_let) => {
                 Some(LockLimit::Memlock { limit, others })
             }
             (None, Some(limit)) if !was_let => Some(LockLimit::Either {
@@ -138,11 +141,6 @@ impl StoppedOracle {
         if let Wants::Unknown(why) = &wants {
             notes.add(why.clone());
         }
-        let NextRequest {
-            use_large_pages,
-            memory_target,
-            ..
-        } = request;
         Self {
             kind: facts.kind,
             name: facts.name.clone(),
@@ -155,8 +153,8 @@ impl StoppedOracle {
                 StoppedState::Stopped
             },
             wants,
-            use_large_pages,
-            memory_target,
+            use_large_pages: request.use_large_pages,
+            memory_target: request.memory_target,
             dev_shm: host.dev_shm,
             forecast,
             pool_state,

@@ -365,6 +365,64 @@ fn rotated_logs_and_other_destinations() {
     }
 }
 
+/// `ALTER SYSTEM` stands in any of the logs since the start.
+#[test]
+fn a_change_behind_a_rotated_start() {
+    const CHANGE: &str = "ALTER SYSTEM SET sga_max_size='24G' SCOPE=SPFILE SID='*';\n";
+    for (at, pending) in [
+        (None, Pending::Unchanged),
+        (Some(0), Pending::Unknown),
+        (Some(1), Pending::Unknown),
+    ] {
+        let spfile = Some("+DATA/ORCL/spfileorcl.ora");
+        let host = host(KERNELS[3], spfile, "", None);
+        let log = "/u01/app/oracle/diag/rdbms/orcl/orcl/trace/alert_orcl.log";
+        let start = std::fs::read_to_string(host.path(log)).unwrap();
+        let line = format!("{}\nThread 1 advanced to log sequence 7\n", host.at(60));
+        for (number, suffix) in ["", ".1", ".2"].into_iter().enumerate() {
+            let change = if at == Some(number) { CHANGE } else { "" };
+            let text = if number == 2 { &start } else { &line };
+            let path = format!("{log}{suffix}");
+            host.write(&path, &format!("{text}{change}"));
+            let written =
+                std::time::UNIX_EPOCH + NOW - std::time::Duration::from_secs(60 * number as u64);
+            let file = std::fs::File::options().append(true).open(host.path(&path));
+            file.unwrap().set_modified(written).unwrap();
+        }
+        let survey = host.survey();
+        let status = &running(&survey, "orcl").status;
+        assert_eq!(status.facts.pending, pending, "{at:?}");
+    }
+}
+
+/// srvctl starts it with the spfile in ASM, and `sqlplus` with the file of the home.
+#[test]
+fn a_file_of_the_home_beside_an_spfile_in_asm() {
+    for (spfile, pending) in [
+        (None, Pending::Unchanged),
+        (Some("+DATA/ORCL/spfileorcl.ora"), Pending::Unknown),
+    ] {
+        let host = host(KERNELS[3], spfile, "", None);
+        host.write(
+            &format!("{DB_HOME}/dbs/spfileorcl.ora"),
+            "*.sga_max_size=8G\n*.sga_target=8G\n*.use_large_pages='TRUE'\n",
+        );
+        let survey = host.survey();
+        let instance = running(&survey, "orcl");
+        assert_eq!(instance.status.facts.pending, pending);
+        let is_noted = instance
+            .notes
+            .iter()
+            .any(|note| note.contains("read an spfile in ASM"));
+        assert_eq!(
+            is_noted,
+            pending == Pending::Unknown,
+            "{:?}",
+            instance.notes
+        );
+    }
+}
+
 /// AUTO asks the kernel for what the pool lacks: no promise, and no start that fails, unless the host is too small.
 #[test]
 fn auto_depends_on_the_kernel() {

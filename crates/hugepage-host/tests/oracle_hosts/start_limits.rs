@@ -167,6 +167,36 @@ fn a_refusal_in_the_table_of_the_last_start() {
     }
 }
 
+/// A kernel that may have the change of 5.18 has it, if it refused an owner whose memlock limit was sufficient (EPERM).
+#[test]
+fn eperm_shows_which_kernel_it_is() {
+    let eperm = "ORA-27125: unable to create shared memory segment\nLinux-x86_64 Error: 1: Operation not permitted";
+    let other = "ORA-27125: unable to create shared memory segment\nLinux-x86_64 Error: 22: Invalid argument";
+    for (error, memlock, outlook) in [
+        (eperm, "UNLIMITED", Outlook::Fails),
+        (eperm, "128G", Outlook::Fails),
+        (eperm, "64K", Outlook::Unknown),
+        (other, "UNLIMITED", Outlook::Unknown),
+    ] {
+        let host = host(KERNELS[4], "ONLY");
+        let start = LoggedStart {
+            ago: 600,
+            pmon: None,
+            memlock,
+            table: vec![("2048K", Some(2100), 2049, 0)],
+            errors: vec![error],
+            ..LoggedStart::default()
+        };
+        host.log("orcl", "orcl", &host.start(&start));
+        let survey = host.survey();
+        let down = stopped(&survey, "orcl");
+        assert_eq!(down.outlook(), outlook, "{memlock} {}", down.message());
+        let hint = down.hint(&[sizing(&survey)]).unwrap_or_default();
+        let has_group = hint.contains("vm.hugetlb_shm_group=54321");
+        assert_eq!(has_group, outlook == Outlook::Fails, "{memlock}: {hint}");
+    }
+}
+
 /// The log decides about the last start: what it does not explain may stop the next one, too.
 #[test]
 fn errors_that_the_next_start_may_have() {
@@ -174,6 +204,8 @@ fn errors_that_the_next_start_may_have() {
         "ORA-27302: failure occurred at: skgpspawn3",
         "USER (ospid: 512): terminating the instance due to ORA error",
         "ORA-27102: out of memory",
+        "System cannot support SGA size of 9536 MB.",
+        "ORA-00823: Specified value of sga_target greater than sga_max_size",
     ];
     let explained = [
         "ERROR: Failed to get available system pages to allocate memory",
@@ -190,6 +222,7 @@ fn errors_that_the_next_start_may_have() {
             let down = stopped(&survey, "orcl");
             let said = down.message();
             assert!(said.starts_with("The last start failed ("), "{said}");
+            assert!(!said.contains("PMON did not start"), "{said}");
             assert_eq!(down.outlook(), outlook, "{said}");
         }
     }
@@ -266,6 +299,9 @@ fn parameters_whose_meaning_is_not_computed() {
         ("memory_size = 48G", "", Some("MEMORY_SIZE")),
         ("memory_size = 48G", "*.memory_size=48G", None),
         ("", "*.memory_size=0", None),
+        // ORA-00823.
+        ("", "*.sga_target=4100M", Some("SGA_TARGET is larger")),
+        ("", "*.sga_target=4G", None),
     ] {
         let host = host(KERNELS[3], "ONLY");
         let start = LoggedStart {
@@ -305,6 +341,38 @@ fn parameters_whose_meaning_is_not_computed() {
         host.write(&format!("{GRID_HOME}/dbs/init+ASM.ora"), &text);
         let survey = host.survey();
         assert_eq!(stopped(&survey, "+ASM").outlook(), outlook, "{line}");
+    }
+}
+
+/// Without SGA_TARGET and SGA_MAX_SIZE the pools are the SGA, so EXPECTED_PAGES hold as long as the pools do.
+#[test]
+fn pools_alone_size_an_sga() {
+    for (next, outlook) in [
+        ("3G", Outlook::Hugetlb),
+        ("3072M", Outlook::Hugetlb),
+        ("12G", Outlook::Unknown),
+        ("2G", Outlook::Unknown),
+    ] {
+        let host = host(KERNELS[3], "ONLY");
+        let pools = |cache| {
+            [
+                format!("db_cache_size = {cache}"),
+                "shared_pool_size = 1000M".to_owned(),
+            ]
+        };
+        let start = LoggedStart {
+            parameters: pools("3G").to_vec(),
+            table: vec![("2048K", Some(2100), 2049, 2049)],
+            ..LoggedStart::default()
+        };
+        host.log("orcl", "orcl", &host.start(&start));
+        let text = format!(
+            "use_large_pages=ONLY\nsga_target=0\n{}\n",
+            pools(next).join("\n")
+        );
+        host.write(&format!("{DB_HOME}/dbs/initorcl.ora"), &text);
+        let survey = host.survey();
+        assert_eq!(stopped(&survey, "orcl").outlook(), outlook, "{next}");
     }
 }
 
@@ -405,6 +473,14 @@ fn the_number_of_the_error() {
         ),
         (
             "ORA-27102: out of memory\nLinux-x86_64 Error: 12: Cannot allocate memory",
+            "See the error in the alert log.",
+        ),
+        (
+            "ORA-27125: unable to create shared memory segment\nLinux-x86_64 Error: 1: Operation not permitted",
+            "Start the instance: the host now has what it lacked.",
+        ),
+        (
+            "ORA-27125: unable to create shared memory segment\nLinux-x86_64 Error: 22: Invalid argument",
             "See the error in the alert log.",
         ),
         (

@@ -403,3 +403,58 @@ fn names_alone_make_no_cluster() {
         );
     }
 }
+
+/// A home that was removed leaves its line in oratab, and agents have lines that are no instances.
+#[test]
+fn a_home_without_its_program_is_not_counted() {
+    let host = OracleHost::new(KERNELS[1], 32, (4200, 4200));
+    host.home(DB_HOME);
+    host.write(
+        "/etc/oratab",
+        &format!("orcl:{DB_HOME}:Y\nold:/u01/app/oracle/product/11.2.0/db_1:Y\nagent:/u01/app/oracle/agent:N\n"),
+    );
+    host.write("/u01/app/oracle/agent/bin/emctl", "");
+    host.write(
+        &format!("{DB_HOME}/dbs/initorcl.ora"),
+        "*.sga_max_size=4G\n",
+    );
+    let start = host.start(&LoggedStart {
+        parameters: parameters("4G", "ONLY"),
+        table: vec![("2048K", Some(4200), 2049, 2049)],
+        ..LoggedStart::default()
+    });
+    host.log("orcl", "orcl", &start);
+    host.log("old", "old", &start);
+    let survey = host.survey();
+    assert_eq!(stopped(&survey, "orcl").outlook(), Outlook::Hugetlb);
+    assert_eq!(survey.stopped.len(), 1);
+    for name in ["old", "agent"] {
+        let note = format!("{name} of oratab is not counted: its home has no bin/oracle");
+        assert!(survey.notes.contains(&note), "{:?}", survey.notes);
+    }
+}
+
+/// Errors behind the last start that a rotated log has are those of an instance that ran.
+#[test]
+fn errors_of_an_instance_that_ran() {
+    for error in [
+        "ORA-04031: unable to allocate 4160 bytes of shared memory",
+        "ORA-27300: OS system dependent operation:fork failed with status: 11",
+        "PMON (ospid: 712): terminating the instance due to ORA error 472",
+    ] {
+        let host = OracleHost::new(KERNELS[1], 32, (4200, 4200));
+        host.home(DB_HOME);
+        host.write("/etc/oratab", &format!("orcl:{DB_HOME}:N\n"));
+        host.write(
+            &format!("{DB_HOME}/dbs/initorcl.ora"),
+            "*.sga_max_size=4G\n",
+        );
+        host.log("orcl", "orcl", &format!("{}\n{error}\n", host.at(600)));
+        let survey = host.survey();
+        assert_eq!(
+            stopped(&survey, "orcl").state,
+            StoppedState::Stopped,
+            "{error}"
+        );
+    }
+}

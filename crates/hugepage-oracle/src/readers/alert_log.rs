@@ -38,8 +38,9 @@ pub fn last_start_in(
         // What is at its beginning is not the last one.
         return Ok(None);
     }
-    let from = start.unwrap_or_default();
-    let from = from.saturating_sub(BYTES_BEFORE_START as u64);
+    let from = start
+        .unwrap_or_default()
+        .saturating_sub(BYTES_BEFORE_START as u64);
     let mut bytes = Vec::new();
     read_at(log, from, BYTES_BEFORE_START + MAX_START_BYTES, &mut bytes)?;
     Ok(start_in(&bytes, from > 0))
@@ -128,18 +129,15 @@ fn changed_since_start_in(
     log.seek(SeekFrom::Start(start))?;
     let mut log = BufReader::with_capacity(BLOCK_BYTES, log.take(limit::ALERT_LOG));
     let mut line = Vec::new();
-    let mut next = || -> io::Result<Option<String>> {
+    loop {
         line.clear();
         let mut part = log.by_ref().take(MAX_LINE_BYTES as u64);
-        let count = part.read_until(b'\n', &mut line)?;
-        Ok((count > 0).then(|| String::from_utf8_lossy(&line).into_owned()))
-    };
-    while let Some(line) = next()? {
-        if let Some(name) = changed(&line) {
-            return Ok(Some(name));
+        let is_end = part.read_until(b'\n', &mut line)? == 0;
+        let name = changed(&String::from_utf8_lossy(&line));
+        if is_end || name.is_some() {
+            return Ok(name);
         }
     }
-    Ok(None)
 }
 
 /// The parameter of `ALTER SYSTEM SET sga_max_size='16G' SCOPE=SPFILE SID='*';` or `ALTER SYSTEM RESET memory_target SCOPE=SPFILE;`, as

@@ -1,6 +1,5 @@
 //! Where an instance keeps its alert log and its parameters. Only Oracle's own directories are searched, to a fixed depth.
 
-use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use hugepage_facts::{LastStart, OracleKind};
@@ -34,22 +33,19 @@ impl Search<'_> {
     /// The alert log; of several, the one that was written last. `None` if there is none or none is visible. A directory that cannot
     /// be listed is a note.
     pub fn alert_log(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
-        let sid = &self.instance.sid;
-        if let Some(log) = self
+        let opened = self
             .opened_home()
-            .and_then(|home| log_in(files, &home, sid))
-        {
-            return Some(log.1);
-        }
-        self.destinations(files, notes)
-            .iter()
-            .find_map(|destination| self.log_below(files, destination, notes))
+            .and_then(|home| Some(log_in(files, &home, &self.instance.sid)?.1));
+        opened.or_else(|| {
+            self.destinations(files, notes)
+                .iter()
+                .find_map(|destination| self.log_below(files, destination, notes))
+        })
     }
 
     /// Where its diagnostic files may be, the most likely first.
     fn destinations(&self, files: &InstanceFiles, notes: &mut Notes) -> Vec<String> {
-        let named = self.diagnostic_dest.map(str::to_owned);
-        let mut all = Vec::from_iter(named);
+        let mut all = Vec::from_iter(self.diagnostic_dest.map(str::to_owned));
         if let Some(home) = self.home {
             all.extend(bases(files, home, notes));
             // Without ORACLE_BASE (Database Reference, DIAGNOSTIC_DEST).
@@ -58,43 +54,45 @@ impl Search<'_> {
         all
     }
 
-    /// The last start in its alert log, and the path of that log. If it was cut, a rotated log still has the start. What cannot be read
-    /// is a note.
+    /// The last start in its alert log, and the paths of that log and of the rotated ones back to the start, which a log that was cut has
+    /// not. What cannot be read is a note.
     pub fn last_start(
         &self,
         files: &InstanceFiles,
         notes: &mut Notes,
-    ) -> Option<(String, LastStart)> {
-        let log = self.alert_log(files, notes)?;
-        let start = notes.keep(last_start(files, &log)).flatten();
-        if start.as_ref().is_some_and(|start| start.mode.is_some()) {
-            return Some((log, start?));
+    ) -> Option<(Vec<String>, LastStart)> {
+        let mut logs = vec![self.alert_log(files, notes)?];
+        let mut start = notes.keep(last_start(files, &logs[0])).flatten();
+        let is_whole = |start: &LastStart| start.mode.is_some();
+        if !start.as_ref().is_some_and(is_whole) {
+            for log in rotated(files, &logs[0]) {
+                let older = notes.keep(last_start(files, &log)).flatten();
+                logs.push(log);
+                if older.as_ref().is_some_and(is_whole) {
+                    start = older;
+                    break;
+                }
+            }
         }
-        let complete = rotated(files, &log).into_iter().find_map(|other| {
-            let start = notes.keep(last_start(files, &other)).flatten()?;
-            start.mode.is_some().then_some((other, start))
-        });
-        complete.or_else(|| Some((log, start?)))
+        Some((logs, start?))
     }
 
     /// The spfile or init.ora that a start without PFILE reads.
     pub fn parameter_file(&self, files: &InstanceFiles, notes: &mut Notes) -> Option<String> {
         let home = self.home?;
         let sid = &self.instance.sid;
-        let names = [
-            format!("spfile{sid}.ora"),
-            "spfile.ora".to_owned(),
-            format!("init{sid}.ora"),
-        ];
-        // A read-only home keeps them in ORACLE_BASE (since 18c).
-        let directories = [home.to_owned()]
-            .into_iter()
-            .chain(bases(files, home, notes));
-        let paths =
-            directories.flat_map(|base| names.clone().map(|name| format!("{base}/dbs/{name}")));
-        paths
-            .into_iter()
-            .find(|path| files.root().modified(path).is_some())
+        // A read-only home keeps them in ORACLE_BASE (since 18c), whatever was left in its dbs.
+        let mut directories = bases(files, home, notes);
+        directories.push(home.to_owned());
+        let names = |base| {
+            [
+                format!("{base}/dbs/spfile{sid}.ora"),
+                format!("{base}/dbs/spfile.ora"),
+                format!("{base}/dbs/init{sid}.ora"),
+            ]
+        };
+        let mut paths = directories.into_iter().flat_map(names);
+        paths.find(|path| files.root().modified(path).is_some())
     }
 
     /// The ADR home by the files that PMON has open.
@@ -134,16 +132,11 @@ impl Search<'_> {
             .keep(if_there(files.list(&directory)))
             .flatten()
             .unwrap_or_default();
-        let databases = databases
+        let logs = databases
             .iter()
             .take(MAX_DATABASES)
-            .map(|name| format!("{directory}/{name}"));
-        Some(
-            databases
-                .filter_map(|database| log_in(files, &format!("{database}/{sid}"), sid))
-                .max()?
-                .1,
-        )
+            .filter_map(|name| log_in(files, &format!("{directory}/{name}/{sid}"), sid));
+        Some(logs.max()?.1)
     }
 
     /// The SID on this host of the database that oratab has under this name. In a cluster that is the name with the
@@ -199,9 +192,10 @@ fn rotated(files: &InstanceFiles, log: &str) -> Vec<String> {
     let mut rotated: Vec<_> = paths
         .filter_map(|path| Some((files.root().modified(&path)?, path)))
         .collect();
-    rotated.sort_by(|one, other| other.cmp(one));
+    rotated.sort();
     rotated
         .into_iter()
+        .rev()
         .take(MAX_ROTATED_LOGS)
         .map(|(_, path)| path)
         .collect()
@@ -247,7 +241,6 @@ pub fn bases(files: &InstanceFiles, home: &str, notes: &mut Notes) -> Vec<String
             .map(|name| format!("{above}/{name}"));
         bases.extend(beside.filter(|base| files.root().exists(&format!("{base}/diag"))));
     }
-    let mut seen = BTreeSet::new();
-    bases.retain(|base| base.starts_with('/') && seen.insert(base.clone()));
+    bases.retain(|base| base.starts_with('/'));
     bases
 }

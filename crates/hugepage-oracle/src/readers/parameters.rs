@@ -85,14 +85,22 @@ pub fn unclear(all: &Parameters, sga: Option<Bytes>) -> Option<String> {
             "the value of {name} in its parameters is not understood"
         ));
     }
-    let pools = all
-        .0
-        .iter()
-        .filter(|one| is_pool(&one.name))
-        .filter_map(|one| whole_size(&one.value));
-    let is_larger =
-        memory_target(all).is_none() && sga.is_some_and(|sga| pools.sum::<Bytes>() > sga);
-    is_larger.then(|| "its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into())
+    let why = if all.set("sga_max_size").is_some() && size(all, "sga_max_size") < sga_max_size(all)
+    {
+        // ORA-00823.
+        "its SGA_TARGET is larger than its SGA_MAX_SIZE"
+    } else if sga.is_some_and(|sga| pools(all) > sga) {
+        "its pools are larger than its SGA_MAX_SIZE and SGA_TARGET"
+    } else {
+        return None;
+    };
+    memory_target(all).is_none().then(|| why.into())
+}
+
+/// The sum of the sizes of the parts of the SGA.
+pub fn pools(all: &Parameters) -> Bytes {
+    let pools = all.0.iter().filter(|one| is_pool(&one.name));
+    pools.filter_map(|one| whole_size(&one.value)).sum()
 }
 
 /// Adds a line of an alert log's list; false if the line is something else.
@@ -184,14 +192,10 @@ fn add_file(
 
 /// The parameters for this instance. Its own come after those for all instances, so that they override them.
 fn of_instance(all: Parameters, sid: &str) -> Parameters {
-    let (own, others): (Vec<_>, Vec<_>) = all
-        .0
-        .into_iter()
-        .partition(|parameter| parameter.sid == sid);
-    let for_all = others
-        .into_iter()
-        .filter(|parameter| matches!(parameter.sid.as_str(), "" | "*"));
-    Parameters(for_all.chain(own).collect())
+    let mut all = all.0;
+    all.retain(|one| [sid, "", "*"].contains(&&*one.sid));
+    all.sort_by_key(|one| one.sid == sid);
+    Parameters(all)
 }
 
 /// The text of an init.ora or of an spfile; `None` if behind its end assignments stand, which may be remains.

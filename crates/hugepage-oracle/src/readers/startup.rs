@@ -24,12 +24,11 @@ pub fn landed(start: &LastStart) -> Option<Landing> {
     })
 }
 
-/// Whether PMON did not start, of a start whose beginning the log has, or which has errors; or whether the instance ended before it
-/// had a database.
+/// Whether PMON did not start, or whether the instance ended before it had a database. Without the beginning of a start the errors of a
+/// log may be those of an instance that ran.
 pub fn failed(start: &LastStart) -> bool {
     let is_end = |error: &String| error.contains(END);
-    start.errors.last().is_some_and(is_end)
-        || start.pmon.is_none() && (start.mode.is_some() || !start.errors.is_empty())
+    start.mode.is_some() && (start.pmon.is_none() || start.errors.last().is_some_and(is_end))
 }
 
 /// Whether an error is that huge pages, System V memory (ENOSPC) or /dev/shm were missing, or that the kernel refused pages to the
@@ -37,14 +36,13 @@ pub fn failed(start: &LastStart) -> bool {
 pub fn lacked_memory(start: &LastStart) -> bool {
     let is_of_pages = |error: &String| {
         let error = error.to_ascii_lowercase();
-        ["large pages", "system pages"]
-            .iter()
-            .any(|words| error.contains(words))
+        error.contains("large pages") || error.contains("system pages")
     };
-    [27137, 27106, 27125]
-        .into_iter()
-        .any(|code| start.has_error(code))
-        || start.has_error(27102) && start.os_error == Some(28)
+    let has = |code| start.has_error(code);
+    has(27137)
+        || has(27106)
+        || has(27125) && matches!(start.os_error, None | Some(1))
+        || (has(27125) || has(27102)) && start.os_error == Some(28)
         || start.dev_shm.is_some()
         || start.errors.iter().any(is_of_pages)
 }

@@ -140,8 +140,7 @@ impl StartupParser {
     fn ends(&mut self, line: &str) {
         self.os_error(line);
         let lower = line.to_ascii_lowercase();
-        let is_in_use = ["alter d", "shutting down"];
-        if is_in_use.iter().any(|word| lower.contains(word)) {
+        if lower.contains("alter d") || lower.contains("shutting down") {
             self.section = Section::Over;
         } else if line.contains(END) {
             self.start.errors = mem::take(&mut self.later);
@@ -187,14 +186,18 @@ impl StartupParser {
 
     /// Reads the text after `ERROR:`, on the same or on the next line; true if the line belonged to it.
     fn error(&mut self, message: &str) -> bool {
-        const MEMORY: [&str; 4] = [
-            "large_pages",
-            "large pages",
-            "system pages",
-            "shared global",
-        ];
         let lower = message.to_ascii_lowercase();
-        if !MEMORY.iter().any(|word| lower.contains(word)) || lower.starts_with("ora-") {
+        let is_of_memory = |words| lower.contains(words);
+        if lower.starts_with("ora-")
+            || ![
+                "large_pages",
+                "large pages",
+                "system pages",
+                "shared global",
+            ]
+            .into_iter()
+            .any(is_of_memory)
+        {
             return false;
         }
         if let Some((_, value)) = lower.split_once("use_large_pages = ") {
@@ -216,12 +219,8 @@ impl StartupParser {
     fn identity(&mut self, line: &str) {
         let version = || {
             let behind = |marker| line.split_once(marker).map(|(_, rest)| rest);
-            let release = if line.starts_with("Oracle ") {
-                behind(" Release ")
-            } else {
-                None
-            };
-            release
+            behind(" Release ")
+                .filter(|_| line.starts_with("Oracle "))
                 .or_else(|| line.strip_prefix("Version "))
                 .or_else(|| behind("ORACLE RDBMS Version: "))
         };
@@ -257,9 +256,10 @@ impl StartupParser {
         let code = line.strip_prefix("ORA-").and_then(number::<u32>);
         // Targets that don't fit, a shared pool too small, and the operating system's refusals of shared memory.
         if line.contains(END)
+            || line.starts_with("System cannot support SGA")
             || matches!(
                 code,
-                Some(821 | 838 | 839 | 843..=849 | 4031 | 27100..=27159 | 27300..=27302)
+                Some(821 | 823 | 838 | 839 | 843..=849 | 4031 | 27100..=27159 | 27300..=27302)
             )
         {
             self.add_error(line);
