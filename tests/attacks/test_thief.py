@@ -149,7 +149,7 @@ def test_whose_maps_take_too_long(new_cluster, pool, tmp_path):
                                    extra_groups=[], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout.readline() == "ready\n"
         server.start()
-        for _ in range(5):
+        for _ in range(3):
             answer = sidecar.run("apply", "--recommended", "--yes")
             assert (answer.status, borrowed.persistent()) == (OK, 200), answer
     finally:
