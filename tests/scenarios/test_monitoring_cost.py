@@ -14,7 +14,7 @@ SESSIONS = 100
 OF_BACKENDS = "hugepage_page_tables"
 
 
-def test_a_scrape_opens_as_much_with_many_sessions_as_with_few(new_cluster, root):
+def test_a_scrape_opens_no_more_with_many_sessions_than_with_few(new_cluster, root):
     """Page tables are one file of each process; bench has the milliseconds."""
     server = create_extension(new_cluster(max_connections=SESSIONS + 20, autovacuum=False).start())
     queries = yaml.safe_load((MONITORING / "exporters/postgres_exporter.yaml").read_text())
@@ -34,4 +34,6 @@ def test_a_scrape_opens_as_much_with_many_sessions_as_with_few(new_cluster, root
     sessions = [server.connect() for _ in range(SESSIONS)]
     many = opened()
     assert many.pop(OF_BACKENDS) >= few.pop(OF_BACKENDS) + len(sessions)
-    assert many == few and sum(few.values()) > 0
+    # Soon after a start a file may still be read each time, as it could change again within the same time of the file.
+    assert many.keys() == few.keys() and sum(few.values()) > 0
+    assert not {name: (few[name], number) for name, number in many.items() if number > few[name]}
