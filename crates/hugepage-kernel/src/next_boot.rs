@@ -157,10 +157,9 @@ impl NextBoot {
         // What the boot itself took away again.
         for look in looks.filter(BootLook::is_of_boot) {
             for (size, pages) in self.seen.iter_mut().flat_map(|seen| &mut seen.pools) {
-                *pages = look
-                    .pools
-                    .get(size)
-                    .map_or(*pages, |later| (*pages).min(*later));
+                if let Some(later) = look.pools.get(size) {
+                    *pages = (*pages).min(*later);
+                }
             }
         }
     }

@@ -63,9 +63,7 @@ impl RootFiles<'_> {
             }
             pools.extend(sysctl.map(|set| (default, set)));
             pools.extend(self.of_apply()?);
-        } else if !pools.is_empty()
-            && let Some((_, file)) = self.sysctl(SYSCTL)?
-        {
+        } else if let Some((_, file)) = self.sysctl(SYSCTL)? {
             return Err(format!(
                 "whether a boot without systemd reads {file} is not known"
             ));
@@ -82,8 +80,7 @@ impl RootFiles<'_> {
     fn sysctl(&mut self, directories: &str) -> Result<Option<(Pages, String)>, String> {
         let mut lines = BTreeMap::new();
         let mut count = None;
-        for path in self.sysctl_files(directories)? {
-            let mut path = path;
+        for mut path in self.sysctl_files(directories)? {
             let mut found = self.read(&path)?;
             if let Some(RootEntry::Link(target)) = &found
                 && (target == SYSCTL_CONF

@@ -102,7 +102,7 @@ fn nothing_sets_it() {
     );
     assert_eq!([host.pool(2), host.pool(1024)], [UNSEEN, UNSEEN]);
     fs::remove_dir_all(host.path("run/systemd/system")).unwrap();
-    host.write("etc/sysctl.d/99.conf", "vm.nr_hugepages = 4\n");
+    host.write("etc/sysctl.conf", "vm.swappiness = 1\n");
     let without = PoolAtBoot::Unseen { has_systemd: false };
     assert_eq!(host.pool(2), without);
 }
@@ -434,19 +434,24 @@ fn systemd_sysctl_is_masked_or_changed() {
     }
 }
 
-/// Beside a count of the command line, which without systemd something sets later, or not.
+/// Something reads them, or not: without systemd that is another program.
 #[test]
-fn sysctl_conf_without_systemd() {
+fn sysctl_d_without_systemd() {
     let host = Host::new();
     fs::remove_dir_all(host.path("run/systemd/system")).unwrap();
     host.write("proc/cmdline", "hugepages=70\n");
     host.write("etc/sysctl.conf", "vm.swappiness = 1\n");
     assert_eq!(host.pool(2), set(70, COMMAND_LINE));
     host.write("etc/sysctl.conf", "vm.nr_hugepages = 7\n");
-    assert_eq!(
-        host.why(),
-        "whether a boot without systemd reads /etc/sysctl.conf is not known"
-    );
+    for line in ["hugepages=70\n", "ro\n"] {
+        host.write("proc/cmdline", line);
+        let why = "whether a boot without systemd reads /etc/sysctl.conf is not known";
+        assert_eq!(host.why(), why, "{line}");
+    }
+    host.write("etc/sysctl.conf", "");
+    host.write("etc/sysctl.d/90-db.conf", "vm.nr_hugepages = 70\n");
+    let why = "whether a boot without systemd reads /etc/sysctl.d/90-db.conf is not known";
+    assert_eq!(host.why(), why);
 }
 
 #[test]
