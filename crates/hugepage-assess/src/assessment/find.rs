@@ -2,7 +2,7 @@
 
 use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::next_boot::PoolAtBoot;
-use hugepage_kernel::{Bytes, Pages};
+use hugepage_kernel::{Bytes, CgroupLimits, Pages};
 
 use crate::assessment::{AtBoot, Finding, Outlook, Severity, Status};
 use crate::model::{HugePages, NodePools};
@@ -108,12 +108,16 @@ impl Status {
         let (facts, share) = (&self.facts, self.share?);
         // Whoever has a page, it is not unused, nor is it while another server lacks what does not fit.
         let not_unused = facts.strangers.pages.saturating_add(facts.others_beyond);
-        let needed = self.needed_by_all()?.saturating_add(not_unused);
+        let size = facts.pool_state.huge_page_size?;
+        let limits = facts.pool_state.limits.as_ref();
+        // A node without the pages that the manifest of its pod asks for does not get this pod again.
+        let of_pod = size.pages_to_hold(limits.and_then(CgroupLimits::of_pod).unwrap_or_default());
+        let needed = self.by_others?.saturating_add(of_pod);
+        let needed = self.needed_by_all()?.max(needed).saturating_add(not_unused);
         // Pages of nodes that the server may not use are there for others.
         let nodes = facts.pool_state.nodes.as_ref();
         let of_nodes = nodes.and_then(NodePools::persistent);
         let persistent = of_nodes.unwrap_or(share.persistent);
-        let size = facts.pool_state.huge_page_size?;
         let idle = size.times(persistent.saturating_sub(needed));
         let meminfo = &facts.meminfo;
         let is_wasted = persistent > Pages(0)

@@ -5,7 +5,7 @@ use hugepage_assess::advice::plan::{Plan, Step};
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
 use hugepage_assess::model::{Demand, Facts, HugePages, PagesOfStrangers, Pending, PoolFact};
 use hugepage_facts::{Cause, Landing, PageTables, PoolHolder};
-use hugepage_kernel::cgroups::cgroup::CgroupLimits;
+use hugepage_kernel::cgroups::cgroup::{CgroupLimit, CgroupLimits};
 use hugepage_kernel::memory::pool::Pool;
 use hugepage_kernel::{Bytes, Pages};
 
@@ -146,6 +146,46 @@ fn surplus_pages_of_another() {
             " and restart the server."
         ))
     );
+}
+
+/// A node without the pages that the manifest of its pod asks for does not get this pod again.
+#[test]
+fn a_pool_for_the_limit_of_a_pod() {
+    let limited = |path: &str, pages: u64| {
+        let limit = CgroupLimit {
+            path: path.to_owned(),
+            ..limit(pages * 2 * MIB, GIB)
+        };
+        let server = Server {
+            pool: known(pool(2048, 1536, 0)),
+            limits: Some(CgroupLimits {
+                reservation: vec![limit],
+                ..CgroupLimits::default()
+            }),
+            ..Server::default()
+        };
+        server.status()
+    };
+    for (path, pages, needed) in [
+        ("hugepages-2Mi", 512, Some(512)),
+        ("hugepages-2Mi", 1024, Some(1024)),
+        ("hugepages-2Mi", 2000, None),
+        (
+            "/sys/fs/cgroup/system.slice/hugetlb.2MB.max",
+            1025,
+            Some(512),
+        ),
+    ] {
+        let status = limited(path, pages);
+        let hint = advice::hint(&status).unwrap_or_default();
+        let command = needed.map(|pages| format!("vm.nr_hugepages={pages}\""));
+        assert_eq!(
+            status.severity_of("pool_wasted") > Severity::Ok,
+            needed.is_some(),
+            "{path}: {pages}"
+        );
+        assert!(hint.contains(&command.unwrap_or_default()), "{hint}");
+    }
 }
 
 /// Row 20: the extension sees no other server.

@@ -10,7 +10,7 @@ use hugepage_assess::advice::pool;
 use hugepage_assess::advice::recommendation::{Area, Effect};
 use hugepage_assess::assessment::Severity;
 use hugepage_facts::{InstanceKey, Landing};
-use hugepage_kernel::{PageSize, PoolAtBoot};
+use hugepage_kernel::{KernelRelease, PageSize, PoolAtBoot};
 use hugepage_oracle::manual;
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::{Misfit, Sizing};
@@ -98,7 +98,7 @@ pub fn recommendations(survey: &Survey, sizings: &[Sizing]) -> Vec<HostRecommend
 }
 
 /// What aligns the memory of a server that lacks huge pages, so that `collapse` can work after its next start: now, and at each boot. None
-/// where other programs would get huge pages as well, and with them more memory.
+/// where other programs would get huge pages as well, and with them more memory, or where the kernel cannot collapse.
 fn of_shmem(survey: &Survey) -> impl Iterator<Item = Recommendation> {
     const FILE: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
     let host = &survey.host;
@@ -108,6 +108,13 @@ fn of_shmem(survey: &Survey) -> impl Iterator<Item = Recommendation> {
     let is_of_use = host.shmem_enabled.as_deref() == Some("never")
         && !has_oracle(survey)
         && !host.others.runs_guests
+        && host.kernel.base_page_size == PageSize::from_kib(4)
+        && host
+            .kernel
+            .release
+            .as_deref()
+            .and_then(KernelRelease::parse)
+            .is_none_or(|release| !release.is_before(6, 1, 0))
         && survey.instances.iter().any(lacks);
     let row = |area, reason, command, takes_effect| Recommendation {
         current: Some("never".to_owned()),
@@ -172,9 +179,8 @@ pub fn notes(survey: &Survey, sizings: &[Sizing]) -> Vec<String> {
         let meminfo = host.meminfo.as_ref()?;
         meminfo.is_much(idle).then(|| {
             let (size, beside) = (sizing.page_size, meminfo.beside(idle));
-            let beside = beside.trim_end_matches('.');
-            let end = if beside.is_empty() { "" } else { "." };
-            format!("{idle} of the pool of {size} pages is unused, and no server that is seen here needs it{end}{beside}")
+            let note = format!("{idle} of the pool of {size} pages is unused, and no server that is seen here needs it.{beside}");
+            note.trim_end_matches('.').to_owned()
         })
     };
     sizings.iter().filter_map(idle).collect()

@@ -124,6 +124,13 @@ impl CgroupLimits {
             .chain(&self.reservation)
             .min_by_key(|limit| limit.room_without(Bytes(0)))
     }
+
+    /// What the manifest of its pod asks for.
+    pub fn of_pod(&self) -> Option<Bytes> {
+        self.tightest()
+            .filter(|limit| !limit.path.starts_with('/'))
+            .map(|limit| limit.limit)
+    }
 }
 
 impl Hierarchy {
