@@ -105,12 +105,11 @@ impl NextBoot {
         let mut all = Bytes(0);
         let is_beyond = |(size, (pages, _)): &(&PageSize, &(Pages, String))| {
             all = all.saturating_add(size.times(*pages));
-            memory.is_some_and(|memory| all >= memory.percent(95))
+            memory.is_some_and(|memory| all >= memory)
         };
         if let Some((size, (pages, file))) = set.iter().find(is_beyond) {
-            let why = format!(
-                "{file} sets {pages} pages of {size}, which the memory does not hold beside programs"
-            );
+            let why =
+                format!("{file} sets {pages} pages of {size}, which the memory does not hold");
             (sources, told) = (Err(why), None);
         }
         said.extend(
