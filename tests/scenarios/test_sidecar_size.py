@@ -299,6 +299,7 @@ def oracle_down(directory: Path, base: Path) -> list[str | Path]:
     }.items():
         home = base / "product" / "19" / sid
         (home / "bin").mkdir(parents=True)
+        (home / "bin/oracle").touch()
         entries.append(f"{sid}:{home}:N\n")
         for name, text in files.items():
             (home / name).parent.mkdir(exist_ok=True)

@@ -205,7 +205,6 @@ fn errors_that_the_next_start_may_have() {
         "USER (ospid: 512): terminating the instance due to ORA error",
         "ORA-27102: out of memory",
         "System cannot support SGA size of 9536 MB.",
-        "ORA-00823: Specified value of sga_target greater than sga_max_size",
     ];
     let explained = [
         "ERROR: Failed to get available system pages to allocate memory",
@@ -299,9 +298,6 @@ fn parameters_whose_meaning_is_not_computed() {
         ("memory_size = 48G", "", Some("MEMORY_SIZE")),
         ("memory_size = 48G", "*.memory_size=48G", None),
         ("", "*.memory_size=0", None),
-        // ORA-00823.
-        ("", "*.sga_target=4100M", Some("SGA_TARGET is larger")),
-        ("", "*.sga_target=4G", None),
     ] {
         let host = host(KERNELS[3], "ONLY");
         let start = LoggedStart {

@@ -85,16 +85,8 @@ pub fn unclear(all: &Parameters, sga: Option<Bytes>) -> Option<String> {
             "the value of {name} in its parameters is not understood"
         ));
     }
-    let why = if all.set("sga_max_size").is_some() && size(all, "sga_max_size") < sga_max_size(all)
-    {
-        // ORA-00823.
-        "its SGA_TARGET is larger than its SGA_MAX_SIZE"
-    } else if sga.is_some_and(|sga| pools(all) > sga) {
-        "its pools are larger than its SGA_MAX_SIZE and SGA_TARGET"
-    } else {
-        return None;
-    };
-    memory_target(all).is_none().then(|| why.into())
+    let is_larger = memory_target(all).is_none() && sga.is_some_and(|sga| pools(all) > sga);
+    is_larger.then(|| "its pools are larger than its SGA_MAX_SIZE and SGA_TARGET".into())
 }
 
 /// The sum of the sizes of the parts of the SGA.

@@ -259,7 +259,7 @@ impl StartupParser {
             || line.starts_with("System cannot support SGA")
             || matches!(
                 code,
-                Some(821 | 823 | 838 | 839 | 843..=849 | 4031 | 27100..=27159 | 27300..=27302)
+                Some(821 | 838 | 839 | 843..=849 | 4031 | 27100..=27159 | 27300..=27302)
             )
         {
             self.add_error(line);
