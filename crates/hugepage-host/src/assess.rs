@@ -122,7 +122,7 @@ impl Server<'_> {
             requested_may_differ: request.requested_may_differ,
             requested_is_assumed: request.requested_is_assumed,
             has_other_pools: request.has_other_pools,
-            huge_pages_is_option: is_option(&self.facts.id, "huge_pages"),
+            huge_pages_is_option: huge_pages_is_option(&self.facts.id),
             memlock_setting: memlock_setting(&self.facts.id),
             largest_holder: host.holders.first().cloned(),
             strangers,
@@ -179,10 +179,10 @@ fn requested_with_past(
     )
 }
 
-/// Whether its command line sets `name`.
-fn is_option(id: &ServerIdentity, name: &str) -> bool {
+/// Whether its command line sets `huge_pages`.
+fn huge_pages_is_option(id: &ServerIdentity) -> bool {
     matches!(&id.product, ServerProduct::PostgreSql(server)
-        if server.settings.configured.options.iter().any(|(option, _)| option == name))
+        if server.settings.configured.options.iter().any(|(name, _)| name == "huge_pages"))
 }
 
 /// What sets its limit on locked memory, by its control group; `None` for what a session started.

@@ -91,6 +91,8 @@ fn container_of(path: &str) -> Option<(Container, String)> {
 /// service that may make groups owns its own.
 fn of_directory(root: &Root, path: &str) -> Option<(Container, String)> {
     let (directory, name) = match path.split_once("/libpod-payload-") {
+        // What is above this control group namespace is not below these directories.
+        _ if path.starts_with("/..") => return None,
         Some((service, _)) => (format!("/sys/fs/cgroup{service}"), service),
         None if path.matches('/').count() == 2 => (format!("{TASKS}{path}"), path),
         None => return None,
@@ -293,6 +295,7 @@ mod tests {
             (format!("{TASKS}/default/db"), 0o710),
             // As if others than root could make them.
             (format!("{TASKS}/default/open"), 0o777),
+            (format!("{TASKS}/../cri"), 0o755),
             (format!("{unit}/db.service"), 0o755),
             (format!("{unit}/open.service"), 0o777),
         ] {
@@ -305,6 +308,9 @@ mod tests {
             ("/default/db", Some("/default/db")),
             ("/default/open", None),
             ("/default/gone", None),
+            // Seen from a control group namespace below.
+            ("/../cri", None),
+            ("/../libpod-payload-77aa", None),
             ("/default", None),
             ("/", None),
             // A group that the container itself may have made.

@@ -38,8 +38,10 @@ pub fn of_findings(status: &Status) -> Vec<Recommendation> {
         };
         // If the server has to be made smaller first, a pool for it does not help the present one. Below a limit of a cgroup that is
         // too low, huge pages kill a server: its setting is for when the limit is raised, also for whoever takes one row alone.
-        let raises = |step: &Step| matches!(step, Step::RaiseLimit { .. });
-        let raises_limit = plan.steps.iter().any(raises);
+        let raises_limit = plan
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::RaiseLimit { .. }));
         let steps = plan.steps.iter().filter(|step| match step {
             Step::SetPool { .. } => !plan.reduces(),
             step => !(raises_limit && step.is_setting()),
