@@ -34,13 +34,13 @@ class Trace:
 
 
 @contextmanager
-def traced(pid: int, calls: str, inject: str | None = None, follow: bool = False) -> Iterator[Trace]:
+def traced(pid: int, calls: str, inject: str | None = None, follow: bool = False, path: Path | None = None) -> Iterator[Trace]:
     """Trace these system calls of a process until the block ends; `inject` is an argument of strace -e inject=.
 
-    `follow`: of the processes that it starts, too.
+    `follow`: of the processes that it starts, too. `path`: only calls that access this file.
     """
     with tempfile.NamedTemporaryFile(prefix="pg_hugepages-strace-") as output:
-        injection = ["-e", f"inject={inject}"] if inject else []
+        injection = [*(["-P", str(path)] if path else []), *(["-e", f"inject={inject}"] if inject else [])]
         strace = subprocess.Popen(["strace", "-q", "-y", *(["-f"] if follow else []), "-p", str(pid), "-o", output.name, "-e", f"trace={calls}", *injection],
                                   stderr=subprocess.DEVNULL)
         try:

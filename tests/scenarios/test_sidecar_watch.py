@@ -21,6 +21,7 @@ from harness.preloaded import PRELOADED, await_worker
 from harness.processes import run, status_bytes
 from harness.sidecar import CRITICAL, OK, UNKNOWN, USAGE, WARNING
 from harness.status import create_extension
+from harness.strace import traced
 from harness.units import GB, KB, MB
 
 pytestmark = [pytest.mark.any_major, pytest.mark.own_servers, pytest.mark.files_answer]
@@ -37,6 +38,10 @@ class Watch:
         self.errors = directory / "stderr"
         self._process = sidecar.start("watch", "--interval", "200ms", "--state-dir", self.state, "--json", self.json,
                                       *options, stderr=open(self.errors, "a"))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def messages(self, name: str | Path = "") -> list[tuple[str, str]]:
         """Level and text of each message about one instance; without a name those about the sidecar itself."""
@@ -173,13 +178,29 @@ def test_a_crash_restart(server, tmp_path):
         assert server.crash() and server.postmaster == postmaster
         until("the loss", lambda: len(watch.messages(server.data)) == 4)
         watch.wait_for_surveys()
-        records = watch.history(server.data, "postgresql")
+        # A survey may see the server before the crash, and the pool after it.
+        records = [record for record in watch.history(server.data, "postgresql")
+                   if not re.fullmatch(r"nr_hugepages from \d+ to \d+", record["detail"] or "")]
         assert [(record["event"], record["landed_in"], record["generation"]) for record in records] == [
             ("start", "hugetlb", 1), ("crash_restart", "hugetlb", 2), ("change", "hugetlb", 2),
             ("crash_restart", "base", 3)]
         assert len({record["postmaster_start"] for record in records}) == 1
         level, text = watch.messages(server.data)[-1]
         assert level == "WARNING" and "regressed: it" in text
+
+
+def test_a_crash_restart_within_a_survey(server, tmp_path):
+    """Why pages were lost is told by the pool as it is after the loss."""
+    server, borrowed = server
+    with watching(tmp_path) as watch:
+        borrowed.resize(0)
+        until("the warning", lambda: len(watch.messages(server.data)) == 2)
+        # It reads this file after the pool and before the servers, and is there most of the time.
+        with traced(watch.pid, "openat", inject="openat:delay_exit=700000", path=Path("/proc/sys/kernel/shmall")):
+            watch.wait_for_surveys(1)
+            assert server.crash()
+            until("the loss", lambda: len(watch.messages(server.data)) == 3)
+        assert watch.history(server.data, "postgresql")[-1]["cause"] == "pool_empty"
 
 
 @pytest.mark.whole_host

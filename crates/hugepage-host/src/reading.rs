@@ -9,6 +9,7 @@ use hugepage_kernel::proc::{namespace, process};
 use hugepage_kernel::source::failures;
 use hugepage_kernel::{NextBoot, Notes, Root};
 use hugepage_oracle::stopped::dev_shm;
+use hugepage_server::pools;
 use rustix::process::geteuid;
 
 use crate::AskStart;
@@ -31,7 +32,7 @@ pub const IN_CONTAINER: &str =
 pub fn read(root: &Root, service_accounts: &[String], ask: Option<&AskStart<'_>>) -> Snapshot {
     failures::forget();
     let mut notes = Notes::default();
-    let host = InspectContext::read(root, service_accounts, ask, &mut notes);
+    let mut host = InspectContext::read(root, service_accounts, ask, &mut notes);
     let taken_at = root.now();
     let processes_are_hidden = process::hides_others(root);
     if processes_are_hidden {
@@ -43,6 +44,8 @@ pub fn read(root: &Root, service_accounts: &[String], ask: Option<&AskStart<'_>>
         owner::unread(&owner::own(), None, why).add_to(&mut unread);
     }
     let servers = servers(&host, &mut glances, &mut unread);
+    // A server may have come since, and was given pages, or none, by the pool as it is now.
+    host.pools = pools::rows(root, host.hierarchy.as_ref(), &mut notes);
     let owners = host.accounts.owners();
     let stopped = stopped_oracle(root, &servers, &owners, &mut unread, &mut notes);
     // What root's processes are promised comes first: who has many mappings can keep an answer on holders from coming.
