@@ -25,14 +25,14 @@ PYTEST = """<testsuites><testsuite name="pytest">
 </testsuite></testsuites>"""
 
 
-def tally(directory: Path, **reports: tuple[str | None, int]) -> "subprocess.CompletedProcess[str]":
+def tally(directory: Path, *options: str, **reports: tuple[str | None, int]) -> "subprocess.CompletedProcess[str]":
     """What the script says of reports: NAME_SUFFIX=(text, exit status)."""
     for name, (text, status) in reports.items():
         report = directory / name.replace("_", ".")
         if text is not None:
             report.write_text(text)
         (directory / f"{report.name}.status").write_text(f"{status}\n")
-    return subprocess.run([REPOSITORY / "scripts/tally", directory], text=True, capture_output=True)
+    return subprocess.run([REPOSITORY / "scripts/tally", *options, directory], text=True, capture_output=True)
 
 
 def test_the_slowest_are_named(tmp_path):
@@ -61,3 +61,16 @@ def test_both_are_added_up_and_skips_say_what_they_mean(tmp_path):
 def test_the_exit_status(tmp_path, reports, status, last):
     outcome = tally(tmp_path, **reports)
     assert (outcome.returncode, outcome.stdout.splitlines()[-1]) == (status, last)
+
+
+@pytest.mark.parametrize(("reports", "status", "printed"), [
+    ({"host_xml": (PYTEST, 1)}, 0, "tests/scenarios/test_views.py::test_two\ntests/scenarios/test_views.py::test_three\n"),
+    ({"host_xml": (PYTEST, 1), "beside_xml": (PYTEST, 1)}, 1, ""),
+    ({"host_xml": (PYTEST, 1), "cargo_log": (CARGO, 101)}, 1, ""),
+    ({"host_xml": (PYTEST, 1), "lanes": (None, 1)}, 1, ""),
+    ({"cargo_log": ("test a ... ok\n", 0)}, 1, ""),
+    ({}, 1, ""),
+], ids=["few", "many", "a unit test", "the host is not as before", "none", "no run"])
+def test_only_a_few_scenarios_are_tried_again(tmp_path, reports, status, printed):
+    outcome = tally(tmp_path, "--again", **reports)
+    assert (outcome.returncode, outcome.stdout) == (status, printed), outcome
