@@ -58,8 +58,7 @@ static OWN: u8 = 0;
 /// file is gone; by its name the server would search for the file each time. Before PostgreSQL 17 a long path has no room.
 pub fn name_for_workers() -> String {
     let path = file_of((&raw const OWN).cast());
-    let fits = path.len() < pg_sys::BGW_MAXLEN as usize && !path.contains('\u{fffd}');
-    if fits {
+    if path.len() < pg_sys::BGW_MAXLEN as usize && path.is_ascii() {
         path
     } else {
         "pg_hugepages".to_owned()

@@ -186,7 +186,7 @@ fn answer(is_session: bool) {
             return;
         };
         turn::leave(|left| left.answer = Some(SharedAnswer::of(key, &asked)));
-        if overrides == Overrides::default() {
+        if overrides == Overrides::default() && key != 0 {
             shared::set_answer(key, &asked);
         }
     } else if settings::ask_server_program() {

@@ -1,5 +1,7 @@
 """The asker that the worker starts: once for a change, for all views, and never in the way of the worker or of the server's end."""
 
+import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -7,8 +9,9 @@ import psycopg2
 import pytest
 
 from harness.asker import askers, programs
-from harness.cluster import Cluster
+from harness.cluster import Cluster, Install
 from harness.library import library
+from harness.own_programs import own_programs
 from harness.poll import until
 from harness.preloaded import PRELOADED, WATCHED, await_answer, await_worker, worker
 from harness.processes import alive
@@ -69,6 +72,19 @@ def test_worker_after_a_stuck_library(new_cluster, root):
     assert row["restart_outlook"] == "unknown" and "a restart is pending for shared_preload_libraries" in own_notes(row)[0]
     until("the asker to end", lambda: not askers(server))
     assert worker(server) == pid
+
+
+@pytest.mark.any_major
+@pytest.mark.parametrize("settings", [{}, PRELOADED], ids=["loaded", "preloaded"])
+def test_a_server_at_a_path_beyond_ascii(new_cluster, settings):
+    """The postmaster makes question marks of such a path of the asker's library (bgworker.c), which is found all the same."""
+    with tempfile.TemporaryDirectory(prefix="größe-") as place:
+        os.chmod(place, 0o755)
+        server = new_cluster(install=own_programs(Install.find(), Path(place)), huge_pages=False, **settings)
+        create_extension(server.start())
+        [row] = server.sql("SELECT * FROM hugepage_preflight()")
+        assert row["will_start"] is True, row
+        server.stop("immediate")
 
 
 def seen(server: Cluster, seconds: float) -> set[int]:

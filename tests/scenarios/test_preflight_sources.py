@@ -166,6 +166,23 @@ def test_standby_with_less_than_its_primary(new_cluster, name, value, least):
     standby.start()
 
 
+def test_a_primary_that_is_to_start_as_a_standby(new_cluster):
+    """The answer of its program is older than the file that makes it one."""
+    server = create_extension(new_cluster(max_connections=30, **PRELOADED).start())
+    server.conf(max_connections=20)
+    server.reload()
+    await_answer(server)
+    checked_status(server, restart_outlook="base")
+    signal = server.data / "standby.signal"
+    signal.touch()
+    own(signal, server)
+    checked_status(server, verdict="critical", restart_outlook="fails")
+    assert preflight(server)["will_start"] is False
+    server.stop()
+    with pytest.raises(StartFailed, match="max_connections = 20 is a lower setting"):
+        server.start()
+
+
 def test_standby_whose_primary_has_raised_a_setting(new_cluster):
     """It goes on with its recovery paused, until a crash ends it; a restart with as much does not."""
     primary = create_extension(new_cluster(max_connections=20).start())
