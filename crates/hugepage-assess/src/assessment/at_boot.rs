@@ -55,9 +55,8 @@ impl Status {
             None | Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken)
         );
         match () {
-            () if boot.server_lacks() && self.may_get_more(boot) => Outlook::Unknown,
-            () if boot.server_lacks() => lacks,
-            // Who starts first gets them.
+            () if boot.server_lacks() && !self.may_get_more(boot) => lacks,
+            // Who starts first gets them, or the kernel adds some.
             () if boot.pages < boot.needed
                 || self.facts.others_beyond > Pages(0)
                 || is_limited
@@ -71,10 +70,8 @@ impl Status {
 
     /// Whether a start may get what the pool then lacks: as surplus pages, or because Oracle asks the kernel.
     pub fn may_get_more(&self, boot: &AtBoot) -> bool {
-        let pool = self.facts.pool();
-        let surplus = pool.map_or(Pages(u64::MAX), |pool| {
-            pool.overcommit.unwrap_or(Pages(u64::MAX))
-        });
+        let overcommit = self.facts.pool().and_then(|pool| pool.overcommit);
+        let surplus = overcommit.unwrap_or(Pages(u64::MAX));
         boot.pages.saturating_add(surplus) >= boot.by_server
             || self.facts.requested_next().asks_kernel()
     }
