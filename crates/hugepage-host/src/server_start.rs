@@ -184,9 +184,9 @@ impl Finder<'_> {
         }
     }
 
-    /// The node pools of the server; `None` if the host has one node, or the pool has no pages.
+    /// The node pools of the server; `None` if the host has one node, or the pool has no pages and the server may use all nodes.
     fn nodes(self, pool: &PoolFact) -> Option<NodePools> {
-        let pool = pool.known().filter(|pool| pool.nr > Pages(0))?;
+        let pool = pool.known()?;
         let of_size = |row: &&pools::PoolRow| row.pool.page_size == pool.page_size;
         let share = |row: &pools::PoolRow| {
             Some(NodePool {
@@ -196,12 +196,13 @@ impl Finder<'_> {
             })
         };
         let rows = self.host.pools.iter().filter(of_size);
-        let pools: Vec<_> = rows.filter_map(share).collect();
-        (pools.len() > 1).then(|| NodePools {
-            pools,
+        let nodes = NodePools {
+            pools: rows.filter_map(share).collect(),
             allowed: self.server.allowed_nodes.clone(),
             policy: MemoryPolicy::Unknown,
-        })
+        };
+        let may_matter = pool.nr > Pages(0) && nodes.pools.len() > 1;
+        (may_matter || nodes.is_restricted()).then_some(nodes)
     }
 
     /// Whether pools of another size than `size` have pages, or may get some, for a server that can ask for them.

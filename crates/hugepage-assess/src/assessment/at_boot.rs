@@ -49,24 +49,19 @@ impl Status {
 
     /// `lacks`: what a pool without enough pages comes to.
     fn outlook_of(&self, boot: &AtBoot, lacks: Outlook) -> Outlook {
-        let pool = self.facts.pool();
-        let memory = self.facts.meminfo.mem_total;
-        let fits = memory
-            .zip(pool)
-            .is_some_and(|(memory, pool)| pool.page_size.times(boot.pages) < memory);
         // What limits the use of the pool now limits it then, too.
         let is_limited = !matches!(
             self.forecast.cause,
             None | Some(Cause::PoolEmpty | Cause::PoolTooSmall | Cause::PoolTaken)
         );
         match () {
-            () if boot.server_lacks() && self.may_get_more(boot) => Outlook::Unknown,
-            () if boot.server_lacks() => lacks,
-            // Who starts first gets them.
-            () if boot.pages < boot.needed || self.facts.others_beyond > Pages(0) => {
-                Outlook::Unknown
-            }
-            () if !fits || is_limited || self.forecast.outlook == Outlook::Unknown => {
+            () if boot.server_lacks() && !self.may_get_more(boot) => lacks,
+            // Who starts first gets them, or the kernel adds some.
+            () if boot.pages < boot.needed
+                || self.facts.others_beyond > Pages(0)
+                || is_limited
+                || self.forecast.outlook == Outlook::Unknown =>
+            {
                 Outlook::Unknown
             }
             () => Outlook::Hugetlb,
@@ -75,10 +70,8 @@ impl Status {
 
     /// Whether a start may get what the pool then lacks: as surplus pages, or because Oracle asks the kernel.
     pub fn may_get_more(&self, boot: &AtBoot) -> bool {
-        let pool = self.facts.pool();
-        let surplus = pool.map_or(Pages(u64::MAX), |pool| {
-            pool.overcommit.unwrap_or(Pages(u64::MAX))
-        });
+        let overcommit = self.facts.pool().and_then(|pool| pool.overcommit);
+        let surplus = overcommit.unwrap_or(Pages(u64::MAX));
         boot.pages.saturating_add(surplus) >= boot.by_server
             || self.facts.requested_next().asks_kernel()
     }
@@ -95,23 +88,28 @@ impl Status {
             PoolAtBoot::Unknown(_) | PoolAtBoot::OfHost => return None,
         };
         let requested = self.facts.requested_next();
-        let size = self.facts.pool_state.huge_page_size;
-        let (next_size, next_needed) = match self.facts.pending {
+        let pool_state = &self.facts.pool_state;
+        let next = match self.facts.pending {
             // As it runs, as long as what is on disk is unknown.
-            Pending::Unknown => (size, self.crash.needed),
-            _ => (self.forecast.huge_page_size, self.forecast.needed),
+            Pending::Unknown => &self.crash,
+            _ => &self.forecast,
         };
-        let is_of_pool = next_size == size;
-        if requested.huge_pages == HugePages::Off || requested.never_in_huge_pages() || !is_of_pool
+        if requested.huge_pages == HugePages::Off
+            || requested.never_in_huge_pages()
+            || next.huge_page_size != pool_state.huge_page_size
         {
             return None;
         }
-        let by_server = next_needed?;
+        let by_server = next.needed?;
         let needed = self.by_others?.saturating_add(by_server);
         let (is_known, smaller) = match next_boot {
             PoolAtBoot::Unseen { .. } => (false, None),
             // It counts anew what it does not know yet.
             PoolAtBoot::Made { smaller, .. } => (pages >= needed, smaller.clone()),
+            // The kernel spreads them over all nodes.
+            PoolAtBoot::Set(..) if pages >= by_server => {
+                (pool_state.on_nodes(pages) >= by_server, None)
+            }
             _ => (true, None),
         };
         Some(AtBoot {

@@ -115,9 +115,12 @@ impl Status {
         let needed = self.by_others?.saturating_add(of_pod);
         let needed = self.needed_by_all()?.max(needed).saturating_add(not_unused);
         // Pages of nodes that the server may not use are there for others.
-        let nodes = facts.pool_state.nodes.as_ref();
-        let of_nodes = nodes.and_then(NodePools::persistent);
-        let persistent = of_nodes.unwrap_or(share.persistent);
+        let persistent = facts
+            .pool_state
+            .nodes
+            .as_ref()
+            .and_then(NodePools::persistent)
+            .unwrap_or(share.persistent);
         let idle = size.times(persistent.saturating_sub(needed));
         let meminfo = &facts.meminfo;
         let is_wasted = persistent > Pages(0)
@@ -154,18 +157,9 @@ impl Status {
 
     fn boot_unknown(&self) -> Rated {
         let severity = match self.facts.next_boot.as_ref().filter(|_| self.is_kept())? {
-            PoolAtBoot::Unseen { has_systemd } => {
-                let boot = self.at_boot().filter(|boot| boot.needed > Pages(0))?;
-                if *has_systemd {
-                    self.severity_at_boot(&boot)
-                } else {
-                    Severity::Notice
-                }
-            }
+            PoolAtBoot::Unseen { has_systemd: true } => self.severity_at_boot(&self.at_boot()?),
             PoolAtBoot::Unknown(_) => Severity::Notice,
-            PoolAtBoot::Made { .. } if self.at_boot().is_some_and(|boot| !boot.is_known) => {
-                Severity::Notice
-            }
+            _ if self.at_boot().is_some_and(|boot| !boot.is_known) => Severity::Notice,
             _ => return None,
         };
         Some((severity, Finding::BootUnknown))

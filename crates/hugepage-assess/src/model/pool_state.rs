@@ -4,7 +4,7 @@ use hugepage_facts::Cause;
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
-use hugepage_kernel::{Bytes, PageSize};
+use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use crate::model::BaseLimit;
 
@@ -17,7 +17,7 @@ pub struct PoolState {
     pub pool: PoolFact,
     /// cgroup limits on that size.
     pub limits: Option<CgroupLimits>,
-    /// The pool by NUMA nodes; `None` if no node can matter: there is one, or the pool has no pages.
+    /// The pool by NUMA nodes; `None` if no node can matter: there is one, or the pool has no pages for a server that may use all.
     pub nodes: Option<NodePools>,
     /// The permission for System V segments in huge pages that the server lacks; `None` if none is missing, or it is unknown.
     pub lock_limit: Option<LockLimit>,
@@ -35,6 +35,13 @@ impl PoolState {
     /// Whether the server is known to be kept from a NUMA node.
     pub fn is_kept_from_nodes(&self) -> bool {
         self.nodes.as_ref().is_some_and(NodePools::is_restricted)
+    }
+
+    /// How many of `pages` that are spread over all NUMA nodes the server may use.
+    pub fn on_nodes(&self, pages: Pages) -> Pages {
+        self.nodes.as_ref().map_or(pages, |nodes| {
+            Pages(pages.0.saturating_mul(nodes.usable().len() as u64) / nodes.pools.len() as u64)
+        })
     }
 
     /// What the start finds where other instances of the user hold that much memory. Kernels that count memlock count

@@ -1,11 +1,12 @@
 //! NUMA nodes: the kernel counts the free pages of allowed nodes alone when it reserves huge pages.
 
 use hugepage_assess::advice;
-use hugepage_assess::assessment::{Outlook, Severity};
+use hugepage_assess::assessment::{Outlook, Severity, Status};
 use hugepage_assess::model::{HugePages, NodePools};
 use hugepage_facts::{Cause, Landing};
 use hugepage_kernel::mapping::memory_policy::MemoryPolicy;
 use hugepage_kernel::memory::pool::{NodePool, Pool};
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, Pages};
 
 use super::{GIB, Server, known, pool};
@@ -281,5 +282,66 @@ fn the_hint_names_the_nodes_and_no_command() {
             .unwrap()
             .persistent(),
         None
+    );
+}
+
+/// The kernel spreads what a file sets over all nodes, though the server may use the first alone.
+#[test]
+fn a_boot_spreads_the_pages() {
+    let status = |huge_pages, allowed: &[u32], boot| {
+        let mut facts = Server {
+            huge_pages,
+            pool: known(pool(612, 100, 0)),
+            nodes: nodes(&[(512, 0), (100, 100)], Some(allowed), MemoryPolicy::Any),
+            ..Server::default()
+        }
+        .facts();
+        facts.next_boot = Some(boot);
+        Status::assess(facts)
+    };
+    let set = |pages| PoolAtBoot::Set(Pages(pages), "/etc/sysctl.conf".to_owned());
+    for (what, allowed, boot, outlook, finding) in [
+        (
+            "half of them",
+            &[0][..],
+            set(612),
+            Outlook::Unknown,
+            "boot_unknown",
+        ),
+        (
+            "half of them suffice",
+            &[0],
+            set(1024),
+            Outlook::Hugetlb,
+            "",
+        ),
+        (
+            "too few of all",
+            &[0],
+            set(300),
+            Outlook::Base,
+            "boot_loses",
+        ),
+        ("all nodes", &[0, 1], set(612), Outlook::Hugetlb, ""),
+        (
+            "nothing sets them",
+            &[0],
+            PoolAtBoot::Unset,
+            Outlook::Base,
+            "boot_loses",
+        ),
+    ] {
+        let status = status(HugePages::Try, allowed, boot);
+        assert_eq!(status.boot_outlook(), Some(outlook), "{what}");
+        let found = status.findings.first().map_or("", |found| found.1.name());
+        assert_eq!(found, finding, "{what}");
+        let hint = advice::hint(&status);
+        assert!(hint.is_none_or(|hint| !hint.contains("sysctl")), "{what}");
+    }
+    let message = advice::message(&status(HugePages::On, &[0], set(612)));
+    assert_eq!(
+        message,
+        "Shared memory (1 GB) is in 512 huge pages of 2 MB, but what the next boot gives is unknown: /etc/sysctl.conf sets 612 \
+         pages of 2 MB, spread over all NUMA nodes."
     );
 }

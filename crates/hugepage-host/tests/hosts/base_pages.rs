@@ -86,3 +86,27 @@ fn who_does_not_fit_harms_nobody() {
     ];
     assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
 }
+
+/// A pool without pages has nodes, too: more pages of the host would be spread over the one that the server may not use.
+#[test]
+fn an_empty_pool_of_two_nodes() {
+    let memory = "MemTotal: 20971520 kB\nMemAvailable: 16777216 kB\nShmem: 0 kB\n";
+    let tree = host(memory, &[(7, "7f0080000000")]);
+    for node in [0, 1] {
+        for name in ["nr_hugepages", "free_hugepages", "surplus_hugepages"] {
+            let pool = "hugepages/hugepages-2048kB";
+            let path = format!("sys/devices/system/node/node{node}/{pool}/{name}");
+            write(tree.path(), &path, "0\n");
+        }
+    }
+    for (allowed, begins) in [
+        ("0-1", "Run \"sysctl -w vm.nr_hugepages=1024\""),
+        ("1", "Before its next start give the NUMA nodes"),
+    ] {
+        let text = format!("PPid:\t1\nMems_allowed_list:\t{allowed}\n");
+        write(tree.path(), "proc/7/status", &text);
+        let survey = survey(&Root::at(tree.path()), 20);
+        let hint = hint(&survey.instances[0].status).unwrap();
+        assert!(hint.starts_with(begins), "{allowed}: {hint}");
+    }
+}

@@ -182,7 +182,7 @@ impl StatusText<'_> {
             _ if matches!(facts.pending, Pending::Refused(_)) => {
                 "Correct the configuration on disk as the message says.".to_owned()
             }
-            (_, Some(cause)) if cause == Cause::NodeLimit || is_of_pool(cause) && has_few_nodes => format!(
+            _ if has_few_nodes && cause.is_none_or(|cause| cause == Cause::NodeLimit || is_of_pool(cause)) => format!(
                 "Before its next start give the NUMA nodes that the {} may use more huge pages (/sys/devices/system/node), or let it \
                  use more nodes (cpuset.mems, numactl).",
                 terms.server

@@ -211,7 +211,14 @@ impl StatusText<'_> {
     pub fn at_boot(&self) -> String {
         let size = self.page_size();
         let set = match self.facts.next_boot.as_ref() {
-            Some(PoolAtBoot::Set(pages, file)) => format!("{file} sets {pages} pages of {size}"),
+            Some(PoolAtBoot::Set(pages, file)) => {
+                let on_nodes = if self.facts.pool_state.is_kept_from_nodes() {
+                    ", spread over all NUMA nodes"
+                } else {
+                    ""
+                };
+                format!("{file} sets {pages} pages of {size}{on_nodes}")
+            }
             Some(PoolAtBoot::Remembered(pages)) => {
                 format!("the last boot left {pages} pages of {size}")
             }

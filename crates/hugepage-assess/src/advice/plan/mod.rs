@@ -213,7 +213,7 @@ impl Plan {
     }
 
     fn of_boot(status: &Status) -> Option<Self> {
-        if status.does_not_fit() {
+        if status.does_not_fit() || status.facts.pool_state.is_kept_from_nodes() {
             return None;
         }
         let (boot, size) = (status.at_boot()?, status.facts.pool_state.huge_page_size?);

@@ -1,5 +1,6 @@
 //! The pages that the servers of a host need, running or stopped, and the output of `size` as it is in JSON.
 
+use hugepage_assess::assessment::Start;
 use hugepage_assess::assessment::page_tables::tables;
 use hugepage_assess::columns;
 use hugepage_assess::model::Pending;
@@ -48,9 +49,7 @@ impl HostSizing {
             notes,
         }
     }
-}
 
-impl HostSizing {
     /// Whom the numbers count, and how others are told: what nobody has seen or told is not known.
     pub fn counted(&self) -> String {
         let unknown = |one: &&StoppedDatabase| one.wants.pages().is_none();
@@ -128,11 +127,28 @@ impl SizeOutput {
             sizings,
             ..
         } = host;
+        let mut said = Notes::default();
+        // An empty pool hides them: a start gets 4 kB pages.
+        for one in &survey.instances {
+            for excess in one
+                .status
+                .facts
+                .start_next()
+                .iter()
+                .flat_map(Start::excesses)
+            {
+                said.add(format!(
+                    "before the pool has these pages, raise {} of {}, which allows {}: a start that gets more may be killed",
+                    excess.path,
+                    one.id.key(),
+                    excess.limit
+                ));
+            }
+        }
         let of_instances = survey.instances.iter().flat_map(|instance| &instance.notes);
         let of_stopped = survey.stopped.iter().flat_map(|stopped| &stopped.notes);
         let notes = host.notes.iter().chain(&survey.notes);
         let not_counted = not_counted(survey, down);
-        let mut said = Notes::default();
         // Why a need is unknown is said where it is not counted.
         let is_reason = |note: &str| not_counted.iter().any(|one| one.reason.contains(note));
         notes
