@@ -27,6 +27,15 @@ def test_membind_to_a_node_without_pages(new_cluster, node_pool, check_both):
     assert main_mapping(server.postmaster).landed_in == "hugetlb" and set(nodes_of(server.postmaster)) == {0}
 
 
+def test_membind_and_an_empty_pool(new_cluster, node_pool, check_both):
+    """Pages of the host would be spread over the node that it may not use."""
+    server = new_cluster()
+    node_pool({0: 0, 1: 0})
+    create_extension(server.start(through=BOUND))
+    row = check_both(server, landed_in="base", restart_outlook="base")
+    assert row["hint"].startswith("Before its next start give the NUMA nodes"), row["hint"]
+
+
 def test_membind_to_the_node_with_the_pages(new_cluster, node_pool, check_both):
     server = new_cluster()
     node_pool({0: server.pages_needed(2 * MB), 1: 0})

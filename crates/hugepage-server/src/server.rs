@@ -137,19 +137,21 @@ pub fn pool_of_size(
     of_default.map_or(PoolFact::Unknown, PoolFact::Known)
 }
 
-/// The node pools of the process `pid`, or of `self`; `None` if the host has one node, or the pool has no pages.
+/// The node pools of the process `pid`, or of `self`; `None` if the host has one node, or the pool has no pages and the process may use
+/// all nodes.
 fn nodes_of_process(
     root: &Root,
     pool: &PoolFact,
     pid: &str,
     notes: &mut Notes,
 ) -> Option<NodePools> {
-    let pool = pool.known().filter(|pool| pool.nr > Pages(0))?;
+    let pool = pool.known()?;
     if pool::has_single_node(root) || notes.keep(pool::nodes(root))?.len() < 2 {
         return None;
     }
     let pools = notes.keep(pool::node_pools(root, pool.page_size))?;
-    (pools.len() > 1).then(|| nodes_with_allowed(root, pools, pid, notes))
+    let nodes = (pools.len() > 1).then(|| nodes_with_allowed(root, pools, pid, notes))?;
+    (pool.nr > Pages(0) || nodes.is_restricted()).then_some(nodes)
 }
 
 /// The shares of a pool, with the nodes that the process `pid` may use.
