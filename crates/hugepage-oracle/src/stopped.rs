@@ -159,12 +159,12 @@ pub fn stopped(
         let program = format!("{}/bin/oracle", entry.home);
         let owner = files.owner(&program).ok();
         let why = match is_mine(owner) {
-            Claim::Mine if files.is_absent(&program) => "its home has no bin/oracle",
-            Claim::Mine => "",
+            Claim::Mine if files.is_absent(&program) => Some("its home has no bin/oracle"),
+            Claim::Mine => None,
             Claim::OfAnother => continue,
-            Claim::OfNobody => "the owner of its program is no service account",
+            Claim::OfNobody => Some("the owner of its program is no service account"),
         };
-        if !why.is_empty() {
+        if let Some(why) = why {
             notes.add(format!("{} of oratab is not counted: {why}", entry.sid));
             continue;
         }
