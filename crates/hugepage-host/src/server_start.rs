@@ -17,7 +17,9 @@ use hugepage_oracle::running;
 
 use crate::next_start::StartFiles;
 use crate::postgresql::{changed_since, has_configuration};
-use crate::postgresql_settings::{max_connections, option_with_effect, requested_by_settings};
+use crate::postgresql_settings::{
+    invalid, max_connections, option_with_effect, requested_by_settings,
+};
 use crate::segment::segment_of;
 
 /// The first major with `huge_page_size`.
@@ -206,19 +208,21 @@ impl Finder<'_> {
             data,
             configured: &settings.configured,
         });
-        let pending = self.pending(facts, settings, change, files.as_ref(), notes);
+        let configured = &settings.configured;
+        let invalid = change.and_then(|_| invalid(configured));
+        let pending = match configured.missing.clone().or(invalid) {
+            Some(error) => Pending::Refused(error),
+            None => self.pending(facts, settings, change, files.as_ref(), notes),
+        };
         facts.crash_recovery = match files {
             Some(files) => files.crash_recovery(change.is_some()),
             None if has_configuration(settings) => CrashRecovery::Possible,
             None => CrashRecovery::Unknown("its data directory could not be read".to_owned()),
         };
-        let missing = settings.configured.missing.clone();
         // With unchanged files a restart compares the same settings.
-        facts.pending = match (&facts.crash_recovery, missing) {
-            (CrashRecovery::Refused(error), _) => Pending::Refused(error.clone()),
-            _ if change.is_some() => pending,
-            (CrashRecovery::Unknown(_), _) => Pending::Unknown,
-            (_, Some(error)) => Pending::Refused(error),
+        facts.pending = match &facts.crash_recovery {
+            CrashRecovery::Refused(error) => Pending::Refused(error.clone()),
+            CrashRecovery::Unknown(_) if change.is_none() => Pending::Unknown,
             _ => pending,
         };
     }

@@ -54,7 +54,7 @@ pub struct StoppedOracle {
     pub home: String,
     /// The owner of its program; `None` if that is not visible.
     pub owner: Option<u32>,
-    /// Whether oratab has it start at boot (`Y` or `W`).
+    /// Whether it starts at boot: by oratab (`Y` or `W`), or Grid Infrastructure starts it.
     pub starts_at_boot: bool,
     /// Whether it was stopped, or its last start failed.
     pub state: StoppedState,
@@ -255,7 +255,9 @@ fn read(
         owner,
         account,
         is_in_shm_group,
-        starts_at_boot: entry.starts_at_boot,
+        // Grid Infrastructure starts its own, whatever oratab has.
+        starts_at_boot: entry.starts_at_boot
+            || instance.kind != OracleKind::Database && has_grid_registry(root),
         settings,
         notes: notes.into_vec(),
     }
