@@ -785,7 +785,9 @@ fn watch_on_a_tree() {
 #[test]
 fn check_says_why_the_state_is_unknown() {
     let host = Host::with_server(HUGE, "on", 0);
-    fs::remove_file(host.0.path().join("proc/7/smaps")).unwrap();
+    let maps = host.0.path().join("proc/7/maps");
+    fs::remove_file(&maps).unwrap();
+    fs::create_dir(maps).unwrap();
     let status = json(&host.run(&["status", "--format", "json"]));
     let why = status["instances"][0]["notes"][0].as_str().unwrap();
     let check = host.run(&["check"]);
