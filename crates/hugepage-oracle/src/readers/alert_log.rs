@@ -153,12 +153,14 @@ fn changed(line: &str, sid: &str) -> Option<String> {
     let (_, assignment) = line.strip_prefix("ALTER SYSTEM ")?.split_once(' ')?;
     let name = assignment.split([' ', '=']).next()?.trim_matches('"');
     let name = name.to_ascii_lowercase();
-    let is_stored = ["SPFILE", "BOTH"].map(|scope| line.contains(&format!(" SCOPE={scope}")));
-    let whose = line
-        .rsplit_once(" SID='")
+    // A comment comes before the scope, and the instance behind it.
+    let (_, scope) = line.rsplit_once(" SCOPE=")?;
+    let is_stored = scope.starts_with("SPFILE") || scope.starts_with("BOTH");
+    let whose = scope
+        .split_once(" SID='")
         .and_then(|(_, of)| of.split('\'').next());
     let is_its = whose.is_none_or(|of| of == "*" || of.eq_ignore_ascii_case(sid));
-    (is_its && is_stored.contains(&true) && is_of_memory(&name)).then_some(name)
+    (is_its && is_stored && is_of_memory(&name)).then_some(name)
 }
 
 #[cfg(test)]
@@ -198,6 +200,10 @@ mod tests {
                 None,
             ),
             ("ALTER SYSTEM SET open_cursors=400 SCOPE=BOTH;", None),
+            (
+                "ALTER SYSTEM SET sga_target=4G COMMENT='not SID='orcl2'' SCOPE=SPFILE;",
+                Some("sga_target"),
+            ),
             ("ALTER SYSTEM SWITCH LOGFILE", None),
             ("ALTER SYSTEM SET", None),
         ] {
