@@ -118,7 +118,7 @@ def in_a_container(pretend, place) -> str:
     GROUP.mkdir()
     pretend("unshare", "/usr/bin/unshare", "-Ur", "bash", "-c", f'exec -a postgres {sys.executable} -c "$0" {17 * GB} postgres', MEMORY,
             group=GROUP, name="postgres")
-    return f"is in a container with users of its own, as uid {USER}"
+    return f"is in a system container, whose users are not the host's, as uid {USER}"
 
 
 @pytest.mark.parametrize("attack", [as_www_data, setuid_program_as_pmon, mount_over_the_home, in_a_container])

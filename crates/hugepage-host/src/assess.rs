@@ -68,8 +68,7 @@ impl Instance {
 
     /// What it needs of the pool of its page size.
     pub fn need(&self) -> PoolNeed {
-        let facts = &self.status.facts;
-        need(self.id.key(), &facts.current_start(), &facts.pending)
+        need(self.id.key(), &self.status.facts)
     }
 }
 
@@ -78,8 +77,7 @@ impl Server<'_> {
     pub(super) fn assess(&self, compared: &Comparison<'_>) -> Instance {
         let mut of_past = Notes::default();
         let status = Status::assess(self.facts(compared, &mut of_past));
-        let mut notes = Notes::default();
-        notes.extend(&self.request.notes);
+        let mut notes = self.notes.clone();
         notes.extend(status.notes_on_outlook());
         notes.extend(&self.facts.notes_on_past);
         notes.extend(of_past.into_vec());
@@ -93,13 +91,12 @@ impl Server<'_> {
 
     fn facts(&self, compared: &Comparison<'_>, notes: &mut Notes) -> Facts {
         let host = compared.host;
-        let request = &self.request;
         let held_by_user = compared.held_by_user(self);
-        let pool_state = request.pool_state.clone().beside(held_by_user);
-        let pending = request.pending.clone().beside(held_by_user);
+        let alone = self.alone.clone();
+        let pool_state = alone.pool_state.beside(held_by_user);
         let (requested, pending) = requested_with_past(
-            &request.current_start(),
-            pending,
+            &self.alone.current_start(),
+            alone.pending.beside(held_by_user),
             &pool_state,
             &self.facts.past,
             notes,
@@ -113,15 +110,12 @@ impl Server<'_> {
             .cloned()
             .unwrap_or_default();
         Facts {
+            requested,
             pending,
             others_lack: lack,
             others_beyond: beyond.unwrap_or_default(),
             others_may_ask_for_more: compared.may_ask_for_more_than(self),
             past: self.facts.past.clone(),
-            crash_recovery: request.crash_recovery.clone(),
-            requested_may_differ: request.requested_may_differ,
-            requested_is_assumed: request.requested_is_assumed,
-            has_other_pools: request.has_other_pools,
             huge_pages_is_option: huge_pages_is_option(&self.facts.id),
             memlock_setting: memlock_setting(&self.facts.id),
             largest_holder: host.holders.first().cloned(),
@@ -129,13 +123,8 @@ impl Server<'_> {
             next_boot: pool_state
                 .huge_page_size
                 .map(|size| host.next_boot.pool(size)),
-            ..Facts::new(
-                requested,
-                request.segment.clone(),
-                pool_state,
-                host.meminfo.clone(),
-                compared.reserve_percent,
-            )
+            pool_state,
+            ..alone
         }
     }
 }

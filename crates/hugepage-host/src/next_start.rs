@@ -83,9 +83,6 @@ impl StartFiles<'_> {
         default: Option<PageSize>,
         pool_state: impl FnOnce(&Requested) -> PoolState,
     ) -> Result<Pending, String> {
-        if let Some(error) = &self.configured.missing {
-            return Ok(Pending::Refused(error.clone()));
-        }
         let shared_memory = match answer {
             StartAnswer::Starts(size) => *size,
             StartAnswer::Refuses(error) => return Ok(Pending::Refused(error.clone())),

@@ -41,7 +41,7 @@ impl<'a> Comparison<'a> {
         let all: Vec<_> = snapshot
             .servers
             .iter()
-            .map(|facts| Server::new(host, facts))
+            .map(|facts| Server::new(host, facts, reserve_percent))
             .collect();
         Self {
             host,
@@ -71,7 +71,7 @@ impl<'a> Comparison<'a> {
     /// Whether another server may ask for more next than is known.
     pub(super) fn may_ask_for_more_than(&self, one: &Server<'_>) -> bool {
         self.others_than(one)
-            .any(|other| other.request.pending == Pending::Unknown)
+            .any(|other| other.alone.pending == Pending::Unknown)
     }
 
     /// The pages of `size` that the others than `one` lack, of what fits and beyond it; `None` if the need of one is unknown.
@@ -98,7 +98,7 @@ impl<'a> Comparison<'a> {
         let of_size = self
             .all
             .iter()
-            .filter(|other| other.request.pool_state.huge_page_size == size);
+            .filter(|other| other.alone.pool_state.huge_page_size == size);
         let mut needs: Vec<_> = of_size.map(Server::need).collect();
         if size == self.host.default_page_size() {
             if self

@@ -46,6 +46,14 @@ pub fn option_with_effect(configured: &Configured) -> Option<&str> {
     names.find(|name| parts::has_effect(name) && value(&all, name) != value(&alone, name))
 }
 
+/// The server's error on a value of `huge_pages` that it does not have; `None` if there is none, or the value is not certain.
+pub fn invalid(configured: &Configured) -> Option<String> {
+    let value = *configured.effective().get("huge_pages")?;
+    let error = || format!("invalid value for parameter \"huge_pages\": \"{value}\"");
+    let is_certain = configured.unclear.is_none() && HugePages::parse(value).is_none();
+    is_certain.then(error)
+}
+
 /// What effective settings ask for, and the server's defaults for those that it does not have.
 pub fn requested_by_settings(settings: &BTreeMap<&str, &str>, notes: &mut Notes) -> Requested {
     let huge_pages = understood(

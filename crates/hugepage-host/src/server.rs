@@ -1,37 +1,40 @@
 //! One running server, what was decided of it alone, and what it needs of its pool.
 
-use hugepage_assess::model::{CurrentStart, Pending, Segment};
+use hugepage_assess::model::{Facts, Pending, Segment};
 use hugepage_facts::{HostFacts, InstanceKey, ServerFacts};
-use hugepage_kernel::Bytes;
+use hugepage_kernel::{Bytes, Notes};
 use hugepage_sizing::PoolNeed;
 
-use crate::server_start::ServerRequest;
+use crate::server_start::alone;
 
 /// A server, and what was decided of it alone.
 pub(super) struct Server<'a> {
     pub(super) facts: &'a ServerFacts,
-    pub(super) request: ServerRequest,
+    /// What an assessment knows of it as if it were alone.
+    pub(super) alone: Facts,
+    /// What could not be read of it, and what of it is not known by that.
+    pub(super) notes: Notes,
 }
 
 impl<'a> Server<'a> {
-    pub(super) fn new(host: &HostFacts, facts: &'a ServerFacts) -> Self {
-        let request = ServerRequest::new(host, facts);
-        Self { facts, request }
+    pub(super) fn new(host: &HostFacts, facts: &'a ServerFacts, reserve_percent: u32) -> Self {
+        let mut notes = Notes::default();
+        let alone = alone(host, facts, reserve_percent, &mut notes);
+        Self {
+            facts,
+            alone,
+            notes,
+        }
     }
 
     pub(super) fn need(&self) -> PoolNeed {
-        let request = &self.request;
-        need(
-            self.facts.id.key(),
-            &request.current_start(),
-            &request.pending,
-        )
+        need(self.facts.id.key(), &self.alone)
     }
 
     /// The memory in System V segments of huge pages.
     pub(super) fn held(&self) -> Bytes {
         let segment = self
-            .request
+            .alone
             .segment
             .as_ref()
             .filter(|_| self.facts.id.oracle().is_some());
@@ -40,10 +43,11 @@ impl<'a> Server<'a> {
 }
 
 /// What a running server needs of its pool.
-pub(super) fn need(key: InstanceKey, current: &CurrentStart<'_>, pending: &Pending) -> PoolNeed {
+pub(super) fn need(key: InstanceKey, facts: &Facts) -> PoolNeed {
+    let current = facts.current_start();
     let held = current.own();
     let with = |pending: &Pending| held.saturating_add(current.lack(pending));
-    let pages = with(pending);
+    let pages = with(&facts.pending);
     PoolNeed {
         pages,
         running: with(&Pending::Unchanged),

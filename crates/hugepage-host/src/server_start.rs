@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use hugepage_assess::assessment::base_limits;
 use hugepage_assess::model::{
-    CrashRecovery, CurrentStart, Demand, HugePages, NodePools, Pending, PoolFact, PoolState,
-    Requested, Segment,
+    CrashRecovery, Demand, Facts, HugePages, NodePools, Pending, PoolFact, PoolState, Requested,
+    Segment,
 };
 use hugepage_facts::{
     HostFacts, Landing, PostgreSqlSettings, RunningOracle, ServerFacts, ServerProduct, pools,
@@ -17,124 +17,96 @@ use hugepage_oracle::running;
 
 use crate::next_start::StartFiles;
 use crate::postgresql::{changed_since, has_configuration};
-use crate::postgresql_settings::{max_connections, option_with_effect, requested_by_settings};
+use crate::postgresql_settings::{
+    invalid, max_connections, option_with_effect, requested_by_settings,
+};
 use crate::segment::segment_of;
 
 /// The first major with `huge_page_size`.
 const FIRST_WITH_PAGE_SIZE: u32 = 14;
 
-/// What a server asked for and has, and what its next start asks for.
-#[derive(Clone, Debug)]
-pub(super) struct ServerRequest {
-    pub(super) requested: Requested,
-    /// Whether the files with `requested` have changed since the start.
-    pub(super) requested_may_differ: bool,
-    /// Whether `requested` are the server's defaults, because no files were seen.
-    pub(super) requested_is_assumed: bool,
-    pub(super) segment: Option<Segment>,
-    pub(super) pool_state: PoolState,
-    pub(super) has_other_pools: bool,
-    pub(super) pending: Pending,
-    pub(super) crash_recovery: CrashRecovery,
-    /// What could not be read of the server, and what of it is not known by that.
-    pub(super) notes: Vec<String>,
+/// What `server` asked for and has, and asks for at its next start, as if it were alone. What could not be read of it, and what of it is
+/// not known by that, is a note.
+pub(super) fn alone(
+    host: &HostFacts,
+    server: &ServerFacts,
+    reserve_percent: u32,
+    notes: &mut Notes,
+) -> Facts {
+    notes.extend(&server.notes);
+    let requested = match &server.id.product {
+        ServerProduct::PostgreSql(its) => requested_at_start(&its.settings),
+        ServerProduct::Oracle(its) => running::requested(its, notes),
+    };
+    let segment = segment_of(host, server, &requested, notes);
+    let in_use = segment
+        .as_ref()
+        .filter(|segment| segment.in_huge_pages > Bytes(0));
+    let size = in_use
+        .and_then(|segment| segment.page_size)
+        .or(requested.huge_page_size)
+        .or(host.default_page_size());
+    let of_server = Finder { host, server };
+    let pool_state = of_server.pool_state(size, &requested, segment.as_ref(), notes);
+    let meminfo = host.meminfo.clone();
+    let mut facts = Facts::new(requested, segment, pool_state, meminfo, reserve_percent);
+    facts.has_other_pools = of_server.has_other_pools(size);
+    match &server.id.product {
+        ServerProduct::PostgreSql(its) => of_server.postgresql(&mut facts, &its.settings, notes),
+        ServerProduct::Oracle(its) => of_server.oracle(&mut facts, its, notes),
+    }
+    facts
 }
 
-impl ServerRequest {
-    /// What `server` asked for, and asks for at its next start.
-    pub(super) fn new(host: &HostFacts, server: &ServerFacts) -> Self {
-        let mut notes = Notes::default();
-        notes.extend(&server.notes);
-        let requested = match &server.id.product {
-            ServerProduct::PostgreSql(its) => requested_at_start(&its.settings),
-            ServerProduct::Oracle(its) => running::requested(its, &mut notes),
+/// Keeps what the server was certainly started with, and what its files ask for if that is another. `has_changed`: the files, since
+/// then.
+fn correct_start(facts: &mut Facts, settings: &PostgreSqlSettings, has_changed: bool) {
+    let has_configuration = has_configuration(settings);
+    facts.requested_may_differ = has_changed || !has_configuration;
+    facts.requested_is_assumed = !has_configuration || !settings.can_see;
+    let is_off = facts.requested.huge_pages == HugePages::Off;
+    let landing = facts.landing();
+    match landing {
+        Landing::Hugetlb if has_changed => facts.requested.sysv = false,
+        // With "on" it would not have started.
+        Landing::Base if has_changed && facts.requested.huge_pages == HugePages::On => {
+            facts.requested.huge_pages = HugePages::Try;
+        }
+        _ => {}
+    }
+    if !has_configuration {
+        facts.pending = Pending::Unknown;
+    } else if landing == Landing::Hugetlb
+        && is_off
+        && let Some(segment) = &facts.segment
+    {
+        // A server in huge pages was not started with "off": that is for the next start, and a crash keeps what it has.
+        let demand = Demand {
+            requested: facts.requested,
+            max_connections: max_connections(&settings.configured.effective()),
+            shared_memory: segment.size,
         };
-        let segment = segment_of(host, server, &requested, &mut notes);
-        let in_use = segment
-            .as_ref()
-            .filter(|segment| segment.in_huge_pages > Bytes(0));
-        let size = in_use
-            .and_then(|segment| segment.page_size)
-            .or(requested.huge_page_size)
-            .or(host.default_page_size());
-        let of_server = Finder { host, server };
-        let pool_state = of_server.pool_state(size, &requested, segment.as_ref(), &mut notes);
-        let mut request = Self {
-            requested,
-            requested_may_differ: false,
-            requested_is_assumed: false,
-            pool_state,
-            has_other_pools: of_server.has_other_pools(size),
-            segment,
-            pending: Pending::Unchanged,
-            crash_recovery: CrashRecovery::default(),
-            notes: Vec::new(),
-        };
-        match &server.id.product {
-            ServerProduct::PostgreSql(its) => {
-                of_server.postgresql(&mut request, &its.settings, &mut notes);
-            }
-            ServerProduct::Oracle(its) => of_server.oracle(&mut request, its, &mut notes),
-        }
-        request.notes = notes.into_vec();
-        request
+        facts.pending = Pending::Changed(demand, facts.pool_state.clone());
+        facts.requested.huge_pages = HugePages::Try;
     }
+}
 
-    /// What the next start is compared with.
-    pub(super) fn current_start(&self) -> CurrentStart<'_> {
-        CurrentStart {
-            requested: self.requested,
-            segment: self.segment.as_ref(),
-            pool_state: &self.pool_state,
-        }
-    }
-
-    /// Keeps what the server was certainly started with, and what its files ask for if that is another. `has_changed`: the files, since
-    /// then.
-    fn correct_start(&mut self, settings: &PostgreSqlSettings, has_changed: bool) {
-        let has_configuration = has_configuration(settings);
-        self.requested_may_differ = has_changed || !has_configuration;
-        self.requested_is_assumed = !has_configuration || !settings.can_see;
-        let is_off = self.requested.huge_pages == HugePages::Off;
-        let landing = self.current_start().landing();
-        match landing {
-            Landing::Hugetlb if has_changed => self.requested.sysv = false,
-            // With "on" it would not have started.
-            Landing::Base if has_changed && self.requested.huge_pages == HugePages::On => {
-                self.requested.huge_pages = HugePages::Try;
-            }
-            _ => {}
-        }
-        if !has_configuration {
-            self.pending = Pending::Unknown;
-        } else if landing == Landing::Hugetlb
-            && is_off
-            && let Some(segment) = &self.segment
-        {
-            // A server in huge pages was not started with "off": that is for the next start, and a crash keeps what it has.
-            let demand = Demand {
-                requested: self.requested,
-                max_connections: max_connections(&settings.configured.effective()),
-                shared_memory: segment.size,
-            };
-            self.pending = Pending::Changed(demand, self.pool_state.clone());
-            self.requested.huge_pages = HugePages::Try;
-        }
-    }
-
-    /// Whether what is on disk can't be what it was started with.
-    fn is_of_other_files(&self, settings: &PostgreSqlSettings, default: Option<PageSize>) -> bool {
-        let size = self.requested.huge_page_size.or(default);
-        let files = &settings.configured.files;
-        let has_less = |its: &Segment| {
-            its.size < self.requested.shared_buffers && files.contains_key("shared_buffers")
-        };
-        let is_other =
-            |its: PageSize| Some(its) != size && self.current_start().landing() == Landing::Hugetlb;
-        self.segment
-            .as_ref()
-            .is_some_and(|its| has_less(its) || its.page_size.is_some_and(is_other))
-    }
+/// Whether what is on disk can't be what it was started with.
+fn is_of_other_files(
+    facts: &Facts,
+    settings: &PostgreSqlSettings,
+    default: Option<PageSize>,
+) -> bool {
+    let size = facts.requested.huge_page_size.or(default);
+    let files = &settings.configured.files;
+    let has_less = |its: &Segment| {
+        its.size < facts.requested.shared_buffers && files.contains_key("shared_buffers")
+    };
+    let is_other = |its: PageSize| Some(its) != size && facts.landing() == Landing::Hugetlb;
+    facts
+        .segment
+        .as_ref()
+        .is_some_and(|its| has_less(its) || its.page_size.is_some_and(is_other))
 }
 
 /// What the settings ask for, but io_uring as it is seen: that runs, whatever the files say by now.
@@ -215,26 +187,21 @@ impl Finder<'_> {
                 .any(|row| Some(row.pool.page_size) != size && row.pool.may_serve())
     }
 
-    /// `request`: what was seen, as if the files were what the instance was started with.
-    fn oracle(self, request: &mut ServerRequest, oracle: &RunningOracle, notes: &mut Notes) {
+    /// `facts`: what was seen, as if the files were what the instance was started with.
+    fn oracle(self, facts: &mut Facts, oracle: &RunningOracle, notes: &mut Notes) {
         let limits = RunningLimits {
             kernel: &self.host.kernel,
             rights: oracle.lock_rights.as_ref(),
             memlock: self.server.memory.memlock,
         };
-        (request.pool_state.lock_limit, request.pending) =
-            next_start(&oracle.settings, &request.current_start(), &limits, notes);
+        (facts.pool_state.lock_limit, facts.pending) =
+            next_start(&oracle.settings, &facts.current_start(), &limits, notes);
     }
 
-    /// `request`: what was seen, as if the files were what the server was started with.
-    fn postgresql(
-        self,
-        request: &mut ServerRequest,
-        settings: &PostgreSqlSettings,
-        notes: &mut Notes,
-    ) {
+    /// `facts`: what was seen, as if the files were what the server was started with.
+    fn postgresql(self, facts: &mut Facts, settings: &PostgreSqlSettings, notes: &mut Notes) {
         let change = changed_since(settings, self.server.id.started);
-        request.correct_start(settings, change.is_some());
+        correct_start(facts, settings, change.is_some());
         let version = self.server.id.version.as_deref();
         let files = version.zip(settings.data.as_ref());
         let files = files.map(|(version, data)| StartFiles {
@@ -242,19 +209,21 @@ impl Finder<'_> {
             data,
             configured: &settings.configured,
         });
-        let pending = self.pending(request, settings, change, files.as_ref(), notes);
-        request.crash_recovery = match files {
+        let configured = &settings.configured;
+        let invalid = change.and_then(|_| invalid(configured));
+        let pending = match configured.missing.clone().or(invalid) {
+            Some(error) => Pending::Refused(error),
+            None => self.pending(facts, settings, change, files.as_ref(), notes),
+        };
+        facts.crash_recovery = match files {
             Some(files) => files.crash_recovery(change.is_some()),
             None if has_configuration(settings) => CrashRecovery::Possible,
             None => CrashRecovery::Unknown("its data directory could not be read".to_owned()),
         };
-        let missing = settings.configured.missing.clone();
         // With unchanged files a restart compares the same settings.
-        request.pending = match (&request.crash_recovery, missing) {
-            (CrashRecovery::Refused(error), _) => Pending::Refused(error.clone()),
-            _ if change.is_some() => pending,
-            (CrashRecovery::Unknown(_), _) => Pending::Unknown,
-            (_, Some(error)) => Pending::Refused(error),
+        facts.pending = match &facts.crash_recovery {
+            CrashRecovery::Refused(error) => Pending::Refused(error.clone()),
+            CrashRecovery::Unknown(_) if change.is_none() => Pending::Unknown,
             _ => pending,
         };
     }
@@ -262,7 +231,7 @@ impl Finder<'_> {
     /// What the next start asks for by the files and the command line of the server.
     fn pending(
         self,
-        request: &ServerRequest,
+        facts: &Facts,
         settings: &PostgreSqlSettings,
         change: Option<&PathBuf>,
         files: Option<&StartFiles<'_>>,
@@ -272,18 +241,18 @@ impl Finder<'_> {
         let default = self.host.default_page_size();
         let pending = match change {
             // Also with "off" on disk: the server may refuse its files.
-            Some(path) if request.pending != Pending::Unknown => {
-                self.changed(request, settings, path, files, notes)
+            Some(path) if facts.pending != Pending::Unknown => {
+                self.changed(facts, settings, path, files, notes)
             }
-            None if request.pending == Pending::Unchanged
-                && request.is_of_other_files(settings, default) =>
+            None if facts.pending == Pending::Unchanged
+                && is_of_other_files(facts, settings, default) =>
             {
                 notes.add(format!(
                     "process {pid} was started with another configuration than that on disk"
                 ));
                 Pending::Unknown
             }
-            _ => request.pending.clone(),
+            _ => facts.pending.clone(),
         };
         if pending == Pending::Unknown {
             return pending;
@@ -297,14 +266,14 @@ impl Finder<'_> {
     /// What files ask for that have changed since the start, by what the program of the server said.
     fn changed(
         self,
-        request: &ServerRequest,
+        facts: &Facts,
         settings: &PostgreSqlSettings,
         path: &Path,
         files: Option<&StartFiles<'_>>,
         notes: &mut Notes,
     ) -> Pending {
         let default = self.host.default_page_size();
-        let current = request.current_start();
+        let current = facts.current_start();
         let pool_state = |requested: &Requested| {
             let size = requested.huge_page_size.or(default);
             self.pool_state(size, requested, current.segment, notes)

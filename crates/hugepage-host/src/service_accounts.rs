@@ -58,7 +58,7 @@ impl<'a> ServiceAccounts<'a> {
             Some((Container::System, _)) => {
                 let uid = first(&|uid| self.is_listed(&uid.to_string()))?;
                 return Some(format!(
-                    "is in a container with users of its own, as uid {uid}"
+                    "is in a system container, whose users are not the host's, as uid {uid}"
                 ));
             }
             None => {}
@@ -263,7 +263,8 @@ mod tests {
 
     #[test]
     fn containers_that_count() {
-        let of_system = |uid| format!("is in a container with users of its own, as uid {uid}");
+        let of_system =
+            |uid| format!("is in a system container, whose users are not the host's, as uid {uid}");
         for (cgroup, uid, user_namespace, why) in [
             ("0::/system.slice/docker-0123abcd.scope\n", 54322, "1", None),
             (

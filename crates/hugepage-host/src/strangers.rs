@@ -19,7 +19,7 @@ pub(super) fn strangers(
 ) -> BTreeMap<PageSize, PagesOfStrangers> {
     // What cannot be seen may be a service account's. What was not read in time may be anybody's, who would raise the need by that.
     let mut all = servers.iter();
-    let sees_all = host.shows_all && all.all(|server| server.request.segment.is_some());
+    let sees_all = host.shows_all && all.all(|server| server.alone.segment.is_some());
     let unattached = unattached(host, sees_all);
     let of_size = |pool: &Pool| {
         let is_default = host.default_page_size() == Some(pool.page_size);
@@ -82,9 +82,9 @@ fn of_pool(
     let size = pool.page_size;
     let of_size = servers
         .iter()
-        .filter(|server| server.request.pool_state.huge_page_size == Some(size));
+        .filter(|server| server.alone.pool_state.huge_page_size == Some(size));
     let held: Pages = of_size
-        .map(|server| server.request.current_start().own())
+        .map(|server| server.alone.current_start().own())
         .sum();
     let others = pool.in_use().unwrap_or_default().saturating_sub(held);
     let promised_here = promised_to_root.get(&size).filter(|_| sees_all).copied();

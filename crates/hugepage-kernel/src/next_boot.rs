@@ -26,6 +26,8 @@ pub const APPLIED: &str = "/run/hugepage-sidecar.applied";
 
 /// The files that are opened in all.
 const MAX_FILES: usize = 200;
+/// The hundredths of memory that pools can have at most: the rest is what the kernel and the first programs of a boot need.
+const MAX_PERCENT: u32 = 95;
 /// The last second of a boot at which the pools are as the boot made them.
 const LAST_SECOND: u64 = 300;
 
@@ -101,7 +103,7 @@ impl NextBoot {
             told.iter()
                 .map(|(size, pages, _)| (*size, (*pages, TOLD.to_owned()))),
         );
-        let memory = meminfo.and_then(|meminfo| meminfo.mem_total);
+        let memory = meminfo.and_then(|meminfo| Some(meminfo.mem_total?.percent(MAX_PERCENT)));
         let mut all = Bytes(0);
         let is_beyond = |(size, (pages, _)): &(&PageSize, &(Pages, String))| {
             all = all.saturating_add(size.times(*pages));

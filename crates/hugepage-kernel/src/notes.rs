@@ -8,7 +8,7 @@ const MAX_NOTE_BYTES: usize = 1000;
 const MAX_BYTES: usize = 16 << 10;
 
 /// Notes for users, one sentence each, without repetitions, and of a bounded length in all.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Notes {
     kept: Vec<String>,
     bytes: usize,

@@ -67,7 +67,8 @@ pub(crate) fn on_disk(
     };
     let parameters = match (is_in_asm, found) {
         (true, _) => start.as_ref().zip(logs.as_ref()).and_then(|(start, logs)| {
-            let mut changes = logs.iter().map(|log| alert_log::changed_since_start(files, log));
+            let changes = |log: &String| alert_log::changed_since_start(files, log, sid);
+            let mut changes = logs.iter().map(changes);
             let changed = notes.keep(changes.find_map(Result::transpose).transpose())?;
             if let Some(name) = &changed {
                 notes.add(format!(

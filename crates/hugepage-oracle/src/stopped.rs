@@ -54,7 +54,7 @@ pub struct StoppedOracle {
     pub home: String,
     /// The owner of its program; `None` if that is not visible.
     pub owner: Option<u32>,
-    /// Whether oratab has it start at boot (`Y` or `W`).
+    /// Whether it starts at boot: by oratab (`Y` or `W`), or Grid Infrastructure starts it.
     pub starts_at_boot: bool,
     /// Whether it was stopped, or its last start failed.
     pub state: StoppedState,
@@ -159,12 +159,12 @@ pub fn stopped(
         let program = format!("{}/bin/oracle", entry.home);
         let owner = files.owner(&program).ok();
         let why = match is_mine(owner) {
-            Claim::Mine if files.is_absent(&program) => "its home has no bin/oracle",
-            Claim::Mine => "",
+            Claim::Mine if files.is_absent(&program) => Some("its home has no bin/oracle"),
+            Claim::Mine => None,
             Claim::OfAnother => continue,
-            Claim::OfNobody => "the owner of its program is no service account",
+            Claim::OfNobody => Some("the owner of its program is no service account"),
         };
-        if !why.is_empty() {
+        if let Some(why) = why {
             notes.add(format!("{} of oratab is not counted: {why}", entry.sid));
             continue;
         }
@@ -255,7 +255,9 @@ fn read(
         owner,
         account,
         is_in_shm_group,
-        starts_at_boot: entry.starts_at_boot,
+        // Grid Infrastructure starts its own, whatever oratab has.
+        starts_at_boot: entry.starts_at_boot
+            || instance.kind != OracleKind::Database && has_grid_registry(root),
         settings,
         notes: notes.into_vec(),
     }

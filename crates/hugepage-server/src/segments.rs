@@ -85,7 +85,7 @@ pub fn usage(
     notes: &mut Notes,
 ) -> Vec<Option<smaps::Usage>> {
     let mappings: Vec<_> = rows.iter().map(|row| row.mapping.clone()).collect();
-    let usage = notes.keep(smaps::of_all(root, &mappings, pulse));
+    let usage = notes.keep(smaps::of_process(root, "self", &mappings, pulse));
     usage.unwrap_or_else(|| vec![None; rows.len()])
 }
 

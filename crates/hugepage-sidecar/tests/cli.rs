@@ -783,6 +783,22 @@ fn watch_on_a_tree() {
 }
 
 #[test]
+fn check_says_why_the_state_is_unknown() {
+    let host = Host::with_server(HUGE, "on", 0);
+    let maps = host.0.path().join("proc/7/maps");
+    fs::remove_file(&maps).unwrap();
+    fs::create_dir(maps).unwrap();
+    let status = json(&host.run(&["status", "--format", "json"]));
+    let why = status["instances"][0]["notes"][0].as_str().unwrap();
+    let check = host.run(&["check"]);
+    assert!(
+        stdout(&check).contains(&format!(" ({why}) |")),
+        "{why}\n{}",
+        stdout(&check)
+    );
+}
+
+#[test]
 fn check_says_that_processes_are_hidden_and_where_to_run_it() {
     let tree = tempfile::tempdir().unwrap();
     fs::create_dir_all(tree.path().join("proc/self/ns")).unwrap();

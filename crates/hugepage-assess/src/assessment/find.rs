@@ -146,7 +146,11 @@ impl Status {
     }
 
     fn boot_loses(&self) -> Rated {
-        let boot = self.at_boot().filter(|_| self.is_kept())?;
+        // A restart may lose it now: with the pool that a file sets, the first start after the next boot loses it as well.
+        let is_told = |boot: &AtBoot| boot.file.is_some() && self.facts.is_in_huge_pages();
+        let boot = self
+            .at_boot()
+            .filter(|boot| self.is_kept() || is_told(boot))?;
         let severity = match boot.smaller {
             Some(_) => Severity::Warning,
             None if boot.is_known && boot.pages < boot.needed => self.severity_at_boot(&boot),

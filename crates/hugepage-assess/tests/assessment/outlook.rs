@@ -1,6 +1,6 @@
 //! Who has what of a pool, what a restart would get of it, and what a host can hold.
 
-use hugepage_assess::assessment::{Outlook, Share};
+use hugepage_assess::assessment::{Outlook, Share, Status};
 use hugepage_assess::model::{
     Demand, HugePages, Pending, PoolFact, PoolState, landing_of, landing_seen,
 };
@@ -8,6 +8,7 @@ use hugepage_facts::{Landing, TransparentPages};
 use hugepage_kernel::cgroups::cgroup::CgroupLimits;
 use hugepage_kernel::mapping::maps;
 use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::next_boot::PoolAtBoot;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::{GIB, KIB, MIB, Server, fault, hidden, known, limit, page_size, pool, reservation};
@@ -17,6 +18,27 @@ fn surplus(pool: Pool, surplus: u64, overcommit: u64) -> Pool {
         surplus: Some(Pages(surplus)),
         overcommit: Some(Pages(overcommit)),
         ..pool
+    }
+}
+
+/// The restart that loses them now is not all: the file that was to set the pool has the same number.
+#[test]
+fn a_pool_that_was_lowered_below_the_server() {
+    for (at_boot, found) in [(100, true), (512, false)] {
+        let mut facts = Server {
+            pool: known(surplus(pool(512, 0, 0), 412, 0)),
+            ..Server::default()
+        }
+        .facts();
+        facts.next_boot = Some(PoolAtBoot::Set(Pages(at_boot), "/etc/a.conf".to_owned()));
+        let status = Status::assess(facts);
+        assert_eq!(status.forecast.outlook, Outlook::Base);
+        let mut findings = status.findings.iter().map(|(_, finding)| finding.name());
+        assert_eq!(
+            findings.any(|name| name == "boot_loses"),
+            found,
+            "{at_boot}"
+        );
     }
 }
 

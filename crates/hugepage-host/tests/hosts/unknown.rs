@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use hugepage_assess::StatusRow;
 use hugepage_assess::advice;
 use hugepage_assess::assessment::{Finding, Outlook, Severity, Status};
-use hugepage_assess::model::{HugePages, RESIZABLE};
+use hugepage_assess::model::{HugePages, Pending, RESIZABLE};
 use hugepage_facts::{Cause, Landing};
 use hugepage_host::host_advice::verdict::HostVerdict;
 use hugepage_host::{Instance, Survey, survey};
@@ -27,7 +27,7 @@ impl Host {
         let host = Self(tempfile::tempdir().unwrap());
         host.write("proc/meminfo", MEMINFO);
         host.write("proc/uptime", "1000.00 4000.00\n");
-        host.write("etc/hugepage-sidecar/next-boot", "8000 us\n");
+        host.write("etc/hugepage-sidecar/next-boot", "7000 us\n");
         host.write("proc/sys/kernel/osrelease", "6.12.0\n");
         host.write("proc/self/mountinfo", MOUNTS);
         host.write("proc/self/cgroup", "0::/\n");
@@ -164,6 +164,25 @@ fn a_configuration_that_was_written_since() {
             .notes
             .iter()
             .any(|note| note.contains("\" has changed since the server")),
+        "{:?}",
+        server.notes
+    );
+}
+
+/// No program has to be asked whether the server takes it.
+#[test]
+fn an_invalid_value_that_was_written_since() {
+    let host = Host::with_server("-D\0/data\0");
+    host.write("data/postgresql.conf", "huge_pages = maybe\n");
+    fs::File::open(host.0.path().join("data/postgresql.conf"))
+        .unwrap()
+        .set_modified(SystemTime::now())
+        .unwrap();
+    let server = host.server();
+    let error = "invalid value for parameter \"huge_pages\": \"maybe\"";
+    assert_eq!(
+        (server.status.forecast.outlook, &server.status.facts.pending),
+        (Outlook::Fails, &Pending::Refused(error.to_owned())),
         "{:?}",
         server.notes
     );

@@ -124,7 +124,7 @@ impl OracleHost {
             .unwrap()
             .set_modified(SystemTime::UNIX_EPOCH + NOW)
             .unwrap();
-        let told = format!("{} us\n", total / 2048 - 1);
+        let told = format!("{} us\n", total / 2048 / 20 * 19 - 1);
         host.write("/etc/hugepage-sidecar/next-boot", &told);
         host.write("/proc/sys/kernel/hostname", "db01\n");
         host.write("/proc/sys/kernel/osrelease", &format!("{kernel}\n"));

@@ -219,6 +219,10 @@ fn an_spfile_in_asm_by_its_log() {
             Some("lock_sga"),
         ),
         ("ALTER SYSTEM SET sga_target=4G SCOPE=MEMORY;\n", None),
+        (
+            "ALTER SYSTEM SET sga_target='4G' SCOPE=SPFILE SID='orcl2';\n",
+            None,
+        ),
         ("ALTER SYSTEM SET open_cursors=400 SCOPE=BOTH;\n", None),
     ] {
         let host = host(KERNELS[3], ASM, behind, None);

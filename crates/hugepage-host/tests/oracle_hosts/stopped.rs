@@ -21,6 +21,26 @@ fn parameters(sga: &str, setting: &str) -> Vec<String> {
     ]
 }
 
+/// Grid Infrastructure starts its instances, and oratab has `N` for them.
+#[test]
+fn what_grid_infrastructure_starts() {
+    for (registry, starts) in [(false, false), (true, true)] {
+        let host = OracleHost::new(KERNELS[3], 16, (0, 0));
+        host.home(GRID_HOME);
+        host.home(DB_HOME);
+        host.write(
+            "/etc/oratab",
+            &format!("+ASM:{GRID_HOME}:N\nhand:{DB_HOME}:N\n"),
+        );
+        if registry {
+            host.write("/etc/oracle/olr.loc", "");
+        }
+        let survey = host.survey();
+        assert_eq!(stopped(&survey, "+ASM").starts_at_boot, starts);
+        assert!(!stopped(&survey, "hand").starts_at_boot);
+    }
+}
+
 /// 1000 pages run, 1028 are for a database that is down: nobody takes them away.
 #[test]
 fn pages_of_a_stopped_database_are_not_waste() {

@@ -98,6 +98,11 @@ impl CgroupLimit {
     }
 }
 
+/// Whether the name of a limit is that of a resource in the manifest of a pod, and not of a file.
+pub fn is_of_pod(name: &str) -> bool {
+    !name.starts_with('/')
+}
+
 /// What others have of `all`, besides a server that has `own`: if that is more, its pages are charged elsewhere.
 fn without(all: Bytes, own: Bytes) -> Bytes {
     all.saturating_sub(if all < own { Bytes(0) } else { own })
@@ -128,7 +133,7 @@ impl CgroupLimits {
     /// What the manifest of its pod asks for.
     pub fn of_pod(&self) -> Option<Bytes> {
         self.tightest()
-            .filter(|limit| !limit.path.starts_with('/'))
+            .filter(|limit| is_of_pod(&limit.path))
             .map(|limit| limit.limit)
     }
 }

@@ -34,50 +34,22 @@ fn account(line: &str) -> Option<Account> {
     })
 }
 
-/// One line of /etc/group, whose members do not have it as their own group.
-struct Group {
-    name: String,
-    gid: u32,
-    members: Vec<String>,
-}
-
-/// Every group of /etc/group; none if there is no such file.
-fn all_groups(root: &Root) -> Result<Vec<Group>, ReadError> {
-    let group = |line: &str| {
-        let mut fields = line.split(':');
-        let name = fields.next()?.to_owned();
-        let gid = fields.nth(1)?.parse().ok()?;
-        let members = fields.next()?.split(',').filter(|name| !name.is_empty());
-        let members = members.map(str::to_owned).collect();
-        Some(Group { name, gid, members })
-    };
-    Ok(if_there(root.read("/etc/group"))?
-        .unwrap_or_default()
-        .lines()
-        .filter_map(group)
-        .collect())
-}
-
 /// The gids of the groups that the user `uid` is in, by /etc/passwd and /etc/group.
 pub fn groups(root: &Root, uid: u32) -> Result<Vec<u32>, ReadError> {
     let accounts: Vec<_> = accounts(root)?
         .into_iter()
         .filter(|account| account.uid == uid)
         .collect();
-    let has = |group: &Group| {
-        accounts
-            .iter()
-            .any(|account| group.members.contains(&account.name))
+    let is_name = |name: &str| accounts.iter().any(|account| account.name == name);
+    let with_one = |line: &str| {
+        let mut fields = line.split(':');
+        let gid = fields.nth(2)?.parse().ok()?;
+        fields.next()?.split(',').any(is_name).then_some(gid)
     };
-    let others = all_groups(root)?
-        .into_iter()
-        .filter(has)
-        .map(|group| group.gid);
-    Ok(accounts
-        .iter()
-        .map(|account| account.gid)
-        .chain(others)
-        .collect())
+    let text = if_there(root.read("/etc/group"))?.unwrap_or_default();
+    let others = text.lines().filter_map(with_one);
+    let own = accounts.iter().map(|account| account.gid);
+    Ok(own.chain(others).collect())
 }
 
 /// Whether the user `uid` is in the group `gid`; `None` if /etc/group is missing, or a directory service may put it there.
@@ -102,16 +74,6 @@ pub fn is_member(root: &Root, uid: u32, gid: u32) -> Option<bool> {
         .flat_map(str::split_ascii_whitespace)
         .any(is_service);
     (is_all_here && root.exists("/etc/group")).then_some(false)
-}
-
-/// Whether an account is in the group of this name; `None` as of [`is_member`].
-pub fn is_in(root: &Root, account: &Account, group: &str) -> Option<bool> {
-    let found = all_groups(root)
-        .ok()?
-        .into_iter()
-        .find(|found| found.name == group);
-    // A group that is not here may be a directory service's; nobody here has this number.
-    is_member(root, account.uid, found.map_or(u32::MAX, |found| found.gid))
 }
 
 /// `UID_MIN`: accounts below it are the system's.

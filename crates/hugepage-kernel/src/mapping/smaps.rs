@@ -55,17 +55,8 @@ pub fn usage_in(root: &Root, process: &str, mapping: &Mapping) -> Result<Option<
     Ok(of_process(root, process, std::slice::from_ref(mapping), &mut || {})?.remove(0))
 }
 
-/// The usage of several mappings of this process, in their order. `pulse` is called between mappings, so that a caller
+/// The usage of several mappings of `process`, in their order. `pulse` is called between mappings, so that a caller
 /// can check for a cancel request. Reads only up to the last of them.
-pub fn of_all(
-    root: &Root,
-    mappings: &[Mapping],
-    pulse: &mut dyn FnMut(),
-) -> Result<Vec<Option<Usage>>, ReadError> {
-    of_process(root, "self", mappings, pulse)
-}
-
-/// The same of another `process`, by its name below /proc.
 pub fn of_process(
     root: &Root,
     process: &str,

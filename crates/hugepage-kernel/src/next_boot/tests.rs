@@ -408,13 +408,21 @@ fn more_than_the_memory_holds() {
         host.why(),
         why("/etc/sysctl.d/1.conf", "4096 pages of 2 MB")
     );
+    // Programs need memory, too.
+    host.write("etc/sysctl.d/1.conf", "vm.nr_hugepages = 3900\n");
+    assert_eq!(
+        host.why(),
+        why("/etc/sysctl.d/1.conf", "3900 pages of 2 MB")
+    );
+    host.write("etc/sysctl.d/1.conf", "vm.nr_hugepages = 3800\n");
+    assert_eq!(host.pool(2), set(3800, "/etc/sysctl.d/1.conf"));
     // Each of two pools by itself fits.
     host.write("etc/sysctl.d/1.conf", "vm.nr_hugepages = 2048\n");
     let line = "w /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages - - - - 4\n";
     host.write(TMPFILES.trim_start_matches('/'), line);
     assert_eq!(host.why(), why(TMPFILES, "4 pages of 1 GB"));
     // Root's word stands for the file's.
-    host.write(TOLD.trim_start_matches('/'), "2047 tuned\n");
+    host.write(TOLD.trim_start_matches('/'), "1700 tuned\n");
     assert_eq!(host.pool(1024), set(4, TMPFILES));
     host.write(TOLD.trim_start_matches('/'), "4096 tuned\n");
     assert_eq!(host.why(), why(TOLD, "4096 pages of 2 MB"));

@@ -115,15 +115,22 @@ fn read_at(
     Ok(())
 }
 
-/// The first parameter of a start's memory that was changed in the spfile behind the last start in the log at `path`; `Ok(None)` if
-/// none was.
-pub fn changed_since_start(files: &InstanceFiles, path: &str) -> Result<Option<String>, ReadError> {
-    files.search_log(path, &mut { limit::ALERT_LOG }, changed_since_start_in)
+/// The first parameter of a start's memory that was changed in the spfile for the instance `sid` behind the last start in the log at
+/// `path`; `Ok(None)` if none was.
+pub fn changed_since_start(
+    files: &InstanceFiles,
+    path: &str,
+    sid: &str,
+) -> Result<Option<String>, ReadError> {
+    files.search_log(path, &mut { limit::ALERT_LOG }, |log, left| {
+        changed_since_start_in(log, left, sid)
+    })
 }
 
 fn changed_since_start_in(
     log: &mut (impl Read + Seek),
     left: &mut u64,
+    sid: &str,
 ) -> io::Result<Option<String>> {
     let start = find_start(log, left)?.unwrap_or_default();
     log.seek(SeekFrom::Start(start))?;
@@ -133,7 +140,7 @@ fn changed_since_start_in(
         line.clear();
         let mut part = log.by_ref().take(MAX_LINE_BYTES as u64);
         let is_end = part.read_until(b'\n', &mut line)? == 0;
-        let name = changed(&String::from_utf8_lossy(&line));
+        let name = changed(&String::from_utf8_lossy(&line), sid);
         if is_end || name.is_some() {
             return Ok(name);
         }
@@ -141,13 +148,19 @@ fn changed_since_start_in(
 }
 
 /// The parameter of `ALTER SYSTEM SET sga_max_size='16G' SCOPE=SPFILE SID='*';` or `ALTER SYSTEM RESET memory_target SCOPE=SPFILE;`, as
-/// the log has them. `None` for changes of memory alone, and for what decides on no memory of a start.
-fn changed(line: &str) -> Option<String> {
+/// the log has them. `None` for changes of memory alone or for another instance than `sid`, and for what decides on no memory of a start.
+fn changed(line: &str, sid: &str) -> Option<String> {
     let (_, assignment) = line.strip_prefix("ALTER SYSTEM ")?.split_once(' ')?;
     let name = assignment.split([' ', '=']).next()?.trim_matches('"');
     let name = name.to_ascii_lowercase();
-    let is_stored = ["SPFILE", "BOTH"].map(|scope| line.contains(&format!(" SCOPE={scope}")));
-    (is_stored.contains(&true) && is_of_memory(&name)).then_some(name)
+    // A comment comes before the scope, and the instance behind it.
+    let (_, scope) = line.rsplit_once(" SCOPE=")?;
+    let is_stored = scope.starts_with("SPFILE") || scope.starts_with("BOTH");
+    let whose = scope
+        .split_once(" SID='")
+        .and_then(|(_, of)| of.split('\'').next());
+    let is_its = whose.is_none_or(|of| of == "*" || of.eq_ignore_ascii_case(sid));
+    (is_its && is_stored && is_of_memory(&name)).then_some(name)
 }
 
 #[cfg(test)]
@@ -182,11 +195,19 @@ mod tests {
                 Some("db_keep_cache_size"),
             ),
             ("ALTER SYSTEM SET sga_target=4G SCOPE=MEMORY;", None),
+            (
+                "ALTER SYSTEM SET sga_target='4G' SCOPE=SPFILE SID='orcl2';",
+                None,
+            ),
             ("ALTER SYSTEM SET open_cursors=400 SCOPE=BOTH;", None),
+            (
+                "ALTER SYSTEM SET sga_target=4G COMMENT='not SID='orcl2'' SCOPE=SPFILE;",
+                Some("sga_target"),
+            ),
             ("ALTER SYSTEM SWITCH LOGFILE", None),
             ("ALTER SYSTEM SET", None),
         ] {
-            assert_eq!(changed(line).as_deref(), found, "{line}");
+            assert_eq!(changed(line, "ORCL1").as_deref(), found, "{line}");
         }
     }
 
@@ -196,7 +217,7 @@ mod tests {
         let begin = "Starting ORACLE instance (normal)\n";
         let of = |text: &str| {
             let mut log = io::Cursor::new(text.as_bytes());
-            changed_since_start_in(&mut log, &mut { limit::ALERT_LOG }).unwrap()
+            changed_since_start_in(&mut log, &mut { limit::ALERT_LOG }, "orcl").unwrap()
         };
         let (before, after) = (set("sga_target"), set("sga_max_size"));
         assert_eq!(of(&format!("{before}{begin}")), None);

@@ -75,7 +75,12 @@ fn text(survey: &Survey, verdict: HostVerdict, name: Option<&str>) -> String {
                 format!("instance {name} is not running on this host, or does not count")
             };
         }
-        _ if verdict.is_unknown => return verdict.state(),
+        _ if verdict.is_unknown => {
+            let mut instances = survey.instances.iter();
+            let unknown = instances.find(|one| one.landed_in() == Landing::Unknown);
+            let why = unknown.and_then(|one| one.notes.first());
+            return verdict.state() + &why.map_or(String::new(), |why| format!(" ({why})"));
+        }
         _ => {}
     }
     let text = verdict.worst.unwrap_or(verdict.summary);

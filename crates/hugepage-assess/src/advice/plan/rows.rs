@@ -1,6 +1,7 @@
 //! The recommendations for one server as rows: the steps that its findings lead to.
 
 use hugepage_facts::{Cause, PageTables};
+use hugepage_kernel::cgroups::cgroup::is_of_pod;
 use hugepage_kernel::{Bytes, PageSize, Pages};
 
 use super::{Plan, Step};
@@ -21,11 +22,6 @@ pub fn recommendations(status: &Status, page_tables: &PageTables) -> Vec<Recomme
         row.saving = row.saving.or(saving);
     }
     rows
-}
-
-/// Whether the name of a limit is that of a resource in the manifest of a pod, and not of a file.
-pub(super) fn is_of_pod(name: &str) -> bool {
-    !name.starts_with('/')
 }
 
 /// The rows of all findings, the most severe first, and those of one finding in the order of its steps. What two findings lead to

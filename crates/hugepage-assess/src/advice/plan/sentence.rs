@@ -1,8 +1,8 @@
 //! A plan as a sentence, and another on whom its number of pages counts.
 
 use hugepage_kernel::Pages;
+use hugepage_kernel::cgroups::cgroup::is_of_pod;
 
-use super::rows::is_of_pod;
 use super::{Plan, Step, UNLESS};
 use crate::advice::command;
 use crate::advice::message::ProductTerms;

@@ -428,7 +428,7 @@ COMMENT ON COLUMN HUGEPAGE.hp_instance.regression IS 'Whether the last start los
 COMMENT ON COLUMN HUGEPAGE.hp_instance.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.state IS 'State of the instance: running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
-COMMENT ON COLUMN HUGEPAGE.hp_instance.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
+COMMENT ON COLUMN HUGEPAGE.hp_instance.starts_at_boot IS 'Whether oratab or Grid Infrastructure starts the instance at boot; NULL if it is running or a PostgreSQL server.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1).';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_expected IS 'EXPECTED_PAGES of that start.';
 COMMENT ON COLUMN HUGEPAGE.hp_instance.last_start_allocated IS 'ALLOCATED_PAGES of that start.';
@@ -1405,7 +1405,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_status.regression IS 'Whether the last start
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.state IS 'State of the instance: running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_status.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_status.starts_at_boot IS 'Whether oratab or Grid Infrastructure starts the instance at boot; NULL if it is running or a PostgreSQL server.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1).';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_expected IS 'EXPECTED_PAGES of that start.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_status.last_start_allocated IS 'ALLOCATED_PAGES of that start.';
@@ -1549,7 +1549,7 @@ COMMENT ON COLUMN HUGEPAGE.hugepage_instances.regression IS 'Whether the last st
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.regression_utc IS 'When that start was first observed, UTC; NULL if there is no regression.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.regression_detail IS 'What was lost, such as: was in huge pages of 2 MB, is in 4 kB pages; NULL if there is no regression.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.state IS 'State of the instance: running; stopped (Oracle, listed in oratab); failed (the same, and its last start ended with an error about memory).';
-COMMENT ON COLUMN HUGEPAGE.hugepage_instances.starts_at_boot IS 'Whether oratab has the instance start at boot; NULL if it is running or a PostgreSQL server.';
+COMMENT ON COLUMN HUGEPAGE.hugepage_instances.starts_at_boot IS 'Whether oratab or Grid Infrastructure starts the instance at boot; NULL if it is running or a PostgreSQL server.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_available IS 'AVAILABLE_PAGES of huge_page_size in the alert log of the last start (since 12.1).';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_expected IS 'EXPECTED_PAGES of that start.';
 COMMENT ON COLUMN HUGEPAGE.hugepage_instances.last_start_allocated IS 'ALLOCATED_PAGES of that start.';
