@@ -43,13 +43,11 @@ fn of_memory(
             let all = meminfo.with_swap?;
             // Kernels before 5.2 compare with what is free, or can be freed.
             let release = kernel.release.as_deref().and_then(KernelRelease::parse);
-            let granted = if release.is_some_and(|found| found.is_before(5, 2, 0)) {
-                meminfo.mem_available.or(meminfo.mem_free)?
-            } else {
-                all
-            };
+            let is_old = release.is_some_and(|found| found.is_before(5, 2, 0));
+            let free = meminfo.mem_available.or(meminfo.mem_free);
             // A container is never shown more than its host has.
             let most = if meminfo.is_of_lxcfs { ALL } else { all };
+            let granted = if is_old { free? } else { all };
             BaseLimit::new(
                 "MemTotal + SwapTotal (vm.overcommit_memory = 0)",
                 granted,
@@ -59,10 +57,10 @@ fn of_memory(
         1 => BaseLimit::new("vm.overcommit_memory = 1", ALL, ALL),
         _ => {
             let (limit, committed) = meminfo.commit?;
-            let left = limit
-                .saturating_add(segment.map_or(Bytes(0), Segment::in_base_pages))
-                .saturating_sub(committed)
-                .saturating_sub(Bytes::from_kib(kernel.admin_reserve.unwrap_or(0)));
+            let reserve = kernel.admin_reserve.unwrap_or(0);
+            let own = segment.map_or(Bytes(0), Segment::in_base_pages);
+            let left = limit.saturating_add(own).saturating_sub(committed);
+            let left = left.saturating_sub(Bytes::from_kib(reserve));
             BaseLimit::new(
                 "CommitLimit - Committed_AS (vm.overcommit_memory = 2)",
                 left.saturating_sub(COMMIT_MARGIN),

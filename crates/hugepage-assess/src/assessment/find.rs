@@ -115,12 +115,9 @@ impl Status {
         let needed = self.by_others?.saturating_add(of_pod);
         let needed = self.needed_by_all()?.max(needed).saturating_add(not_unused);
         // Pages of nodes that the server may not use are there for others.
-        let persistent = facts
-            .pool_state
-            .nodes
-            .as_ref()
-            .and_then(NodePools::persistent)
-            .unwrap_or(share.persistent);
+        let nodes = facts.pool_state.nodes.as_ref();
+        let of_nodes = nodes.and_then(NodePools::persistent);
+        let persistent = of_nodes.unwrap_or(share.persistent);
         let idle = size.times(persistent.saturating_sub(needed));
         let meminfo = &facts.meminfo;
         let is_wasted = persistent > Pages(0)

@@ -100,28 +100,24 @@ pub fn run(root: &Root, options: &SizeOptions) -> anyhow::Result<Exit> {
         SizeFormat::Table | SizeFormat::Kubernetes => print(&output),
     }
     let survey = &sizing.survey;
-    let is_complete = survey.host.meminfo.is_some()
+    let sees_all = survey.host.meminfo.is_some()
         && !survey.host.processes_are_hidden
         && !survey.host.is_in_container
-        && survey.host.unread.is_empty()
+        && survey.host.unread.is_empty();
+    let is_complete = sees_all
         && output.not_counted.iter().all(|one| one.is_known)
         && output
             .pools
             .iter()
             .all(|pool| pool.recommended_nr_hugepages.is_some());
-    Ok(
-        if output
-            .pools
-            .iter()
-            .any(|pool| !pool.does_not_fit.is_empty())
-        {
-            Exit::Warning
-        } else if is_complete {
-            Exit::Ok
-        } else {
-            Exit::Unknown
-        },
-    )
+    let mut pools = output.pools.iter();
+    Ok(if pools.any(|pool| !pool.does_not_fit.is_empty()) {
+        Exit::Warning
+    } else if is_complete {
+        Exit::Ok
+    } else {
+        Exit::Unknown
+    })
 }
 
 fn print(output: &SizeOutput) {
@@ -155,28 +151,19 @@ fn print_pool(pool: &PoolSizing) {
             Some(removal) => format!(": to free them {removal}"),
             None => format!(" (--service-account counts them); beside them {beside} are needed"),
         };
-        print_wrapped(
-            &format!(
-                "not counted: {pages} pages that {} holds{remedy}",
-                pool.strangers
-            ),
-            2,
-            4,
+        let text = format!(
+            "not counted: {pages} pages that {} holds{remedy}",
+            pool.strangers
         );
+        print_wrapped(&text, 2, 4);
     }
     for misfit in &pool.does_not_fit {
-        print_wrapped(
-            &format!(
-                "{} does not fit: its {} pages are {} more than this host can provide beside the others; the capacity is {} pages; it counts with {}",
-                misfit.name,
-                misfit.pages,
-                misfit.over,
-                or_unknown(pool.capacity),
-                misfit.counted
-            ),
-            2,
-            4,
+        let capacity = or_unknown(pool.capacity);
+        let text = format!(
+            "{} does not fit: its {} pages are {} more than this host can provide beside the others; the capacity is {capacity} pages; it counts with {}",
+            misfit.name, misfit.pages, misfit.over, misfit.counted
         );
+        print_wrapped(&text, 2, 4);
     }
     if let Some(remains) = pool.remains_for_base_pages {
         say!("  {remains} remain for base pages");
@@ -272,14 +259,11 @@ fn state(need: &PoolNeed) -> String {
 }
 
 fn print_sessions(sessions: &SessionsOutput) {
-    print_wrapped(
-        &format!(
-            "page tables of {} sessions, as if each had touched all shared memory, with OWN for other memory of each:",
-            sessions.sessions
-        ),
-        0,
-        2,
+    let title = format!(
+        "page tables of {} sessions, as if each had touched all shared memory, with OWN for other memory of each:",
+        sessions.sessions
     );
+    print_wrapped(&title, 0, 2);
     let mut rows = table("  INSTANCE,SHARED,OWN,4 KB PAGES,HUGE PAGES", 1);
     for row in &sessions.instances {
         rows.add_row([
