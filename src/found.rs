@@ -23,7 +23,7 @@ pub type Answer<Text = String> = StartAnswer<TwoStarts<Demand, Text>, Text>;
 pub struct Asked {
     /// The answer.
     pub answer: Answer,
-    /// What the recovery of a standby would compare with its primary's settings; `None` where no start is known.
+    /// What the recovery of a standby would compare with its primary's settings; `None` for another server.
     pub recovery: Option<RecoveryParameters>,
 }
 

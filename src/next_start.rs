@@ -21,7 +21,7 @@ use crate::configuration_files::{ConfigurationFile, ConfigurationFiles, FileStam
 use crate::found::{Answer, Asked};
 use crate::guc::{self, StartParameter};
 use crate::loaded::Load;
-use crate::{server, settings, shared, shmem};
+use crate::{server, settings, shared, shmem, standby};
 
 /// A note names at most so many parameters.
 const MAX_NAMED: usize = 5;
@@ -94,7 +94,7 @@ impl NextRestart {
             ..Self::default()
         };
         let mut hasher = DefaultHasher::new();
-        (started, &next.replaced).hash(&mut hasher);
+        (started, &next.replaced, standby::has_signal_file()).hash(&mut hasher);
         if !loaded.is_complete {
             next.not_seen = Some("not all files of the configuration can be watched".to_owned());
         }

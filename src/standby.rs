@@ -7,13 +7,20 @@ use pgrx::pg_sys;
 
 use crate::server;
 
+/// Whether a file tells the next start that it is a standby's, or recovers from an archive.
+#[expect(clippy::disallowed_methods, reason = "the server's own directory")]
+pub fn has_signal_file() -> bool {
+    let data = server::data_directory();
+    SIGNAL_FILES.iter().any(|name| data.join(name).exists())
+}
+
 /// The primary's settings, as the log told them last (pg_control), with which a start of this server as a standby compares its own;
 /// `None` if it does not start as one, or they can't be read.
-#[expect(clippy::disallowed_methods, reason = "the server's own directory")]
 pub fn primary() -> Option<RecoveryParameters> {
-    let data = server::data_directory();
-    SIGNAL_FILES.iter().find(|name| data.join(name).exists())?;
-    let path = data.join("global/pg_control");
+    if !has_signal_file() {
+        return None;
+    }
+    let path = server::data_directory().join("global/pg_control");
     let files = InstanceFiles::own(&ROOT);
     let bytes = files
         .read_first(&path.to_string_lossy(), pg_control::LENGTH)

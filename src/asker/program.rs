@@ -23,7 +23,7 @@ use super::stub::Stub;
 use super::{Overrides, child};
 use crate::found::Asked;
 use crate::next_start::NextRestart;
-use crate::server;
+use crate::{server, standby};
 
 /// How often the program is asked, if the configuration changes while it reads.
 const MAX_ATTEMPTS: usize = 2;
@@ -70,10 +70,8 @@ fn ask_once(options: &[String], overrides: Overrides, deadline: Instant) -> io::
         deadline,
     };
     let with_options = start(&arguments);
-    let demand = with_options.demand();
-    // Also of a primary, which may be a standby by the time of its start.
-    let recovery = matches!(demand, StartAnswer::Starts(_))
-        .then(|| with_options.recovery_parameters())
+    let recovery = standby::primary()
+        .map(|_| with_options.recovery_parameters())
         .transpose();
     let is_left_out = |name: &str| options.iter().any(|option| option == name);
     let left_out = postmaster_opts::settings(&arguments)
@@ -84,8 +82,16 @@ fn ask_once(options: &[String], overrides: Overrides, deadline: Instant) -> io::
         .collect();
     let rest = postmaster_opts::without(&arguments, is_left_out);
     let without = (!left_out.is_empty()).then_some((&left_out[..], || start(&rest).demand()));
-    let answer = TwoStarts::of_both(demand, without);
-    Ok(recovery.map_or_else(Asked::unknown, |recovery| Asked { answer, recovery }))
+    let answer: StartAnswer<TwoStarts<Demand>> = TwoStarts::of_both(with_options.demand(), without);
+    Ok(match recovery {
+        Ok(recovery) => Asked { answer, recovery },
+        // The size is refused for the same reason.
+        Err(_) if !matches!(answer, StartAnswer::Starts(_)) => Asked {
+            answer,
+            recovery: None,
+        },
+        Err(why) => Asked::unknown(why),
+    })
 }
 
 /// A start that the program is asked about.
