@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -162,8 +163,11 @@ def test_the_daemonset_foretells_what_the_host_and_the_extension_do(new_cluster,
                                  {"host": Path("/"), "textfile": tmp_path / "textfile"})
     said = json.loads(done.stdout)
     [other] = [one for one in said["instances"] if one["name"] == str(server.data)]
-    # Page tables grow meanwhile, and a pod does not see the groups above those beside it, which are a part of the runtime's name.
-    may_differ = {"page_tables_total", "container"}
+    # Page tables grow meanwhile, and a pod does not see the groups above those beside it, which are a part of the runtime's name. The
+    # start is told from the uptime, in whole seconds.
+    may_differ = {"page_tables_total", "container", "started"}
+    starts = [datetime.fromisoformat(one["started"].replace("Z", "+00:00")) for one in (seen, other)]
+    assert abs(starts[0] - starts[1]) <= timedelta(seconds=1)
     different = {name: (seen[name], other[name]) for name in seen.keys() - may_differ if seen[name] != other[name]}
     assert not different, "\n".join(f"{name}: {pair}" for name, pair in different.items())
     assert landed == "base" if lacks and of_pod.limits_reservations else "hugetlb"

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use hugepage_assess::assessment::base_limits;
-use hugepage_assess::model::{BaseLimit, HugePages, Product, Requested};
+use hugepage_assess::model::{BaseLimit, HugePages, Product, Requested, Segment};
+use hugepage_facts::Landing;
 use hugepage_kernel::memory::kernel_limits::shares_ipc;
 use hugepage_kernel::{Bytes, KernelLimits, Meminfo, Root};
 
@@ -33,13 +34,18 @@ fn requested(sysv: bool) -> Requested {
 
 /// In kB: what is granted, and what is not refused.
 fn limits(tree: &Path, sysv: bool) -> Vec<(String, u64, u64)> {
+    limits_beside(tree, sysv, None)
+}
+
+/// The same once a server with `segment` has ended.
+fn limits_beside(tree: &Path, sysv: bool, segment: Option<&Segment>) -> Vec<(String, u64, u64)> {
     let root = Root::at(tree);
     let meminfo = Meminfo::read(&root).ok();
     let found = base_limits(
         &KernelLimits::read(&root),
         shares_ipc(&root, "7"),
         &requested(sysv),
-        None,
+        segment,
         meminfo.as_ref(),
     );
     let kib = |bytes: Bytes| {
@@ -75,6 +81,22 @@ fn by_mode_and_kernel() {
     assert_eq!(one("1\n", "6.1.0\n"), (u64::MAX, u64::MAX));
     assert_eq!(one("2\n", "6.1.0\n"), (391_808 - 65_536, 391_808 + 65_536));
     assert_eq!(one("x\n", "6.1.0\n"), (0, u64::MAX));
+    // A server in surplus pages gives them back at its end, and CommitLimit grows by a part of them.
+    write(tree, "proc/sys/vm/overcommit_memory", "2\n");
+    let size = Bytes::from_kib(200_000);
+    let in_huge_pages = |in_huge_pages| Segment {
+        name: "/anon_hugepage".to_owned(),
+        size,
+        to_reserve: size,
+        in_huge_pages,
+        page_size: None,
+        landing: Landing::Mixed,
+    };
+    for (huge, granted, most) in [(Bytes(0), 591_808, 591_808), (size, 391_808, 591_808)] {
+        let (_, found, not_refused) =
+            limits_beside(tree, false, Some(&in_huge_pages(huge))).remove(0);
+        assert_eq!((found, not_refused), (granted - 65_536, most + 65_536));
+    }
     // lxcfs shows those of a container.
     let mount = "24 1 0:44 / /proc/meminfo rw - fuse.lxcfs lxcfs rw\n";
     write(tree, "proc/self/mountinfo", mount);

@@ -61,10 +61,12 @@ fn of_memory(
             let own = segment.map_or(Bytes(0), Segment::in_base_pages);
             let left = limit.saturating_add(own).saturating_sub(committed);
             let left = left.saturating_sub(Bytes::from_kib(reserve));
+            // Its surplus pages leave the pool with it, which raises CommitLimit.
+            let huge = segment.map_or(Bytes(0), |its| its.in_huge_pages);
             BaseLimit::new(
                 "CommitLimit - Committed_AS (vm.overcommit_memory = 2)",
                 left.saturating_sub(COMMIT_MARGIN),
-                left.saturating_add(COMMIT_MARGIN),
+                left.saturating_add(COMMIT_MARGIN).saturating_add(huge),
             )
         }
     })
