@@ -7,7 +7,7 @@ use hugepage_oracle::readers::alert_log::changed_since_start;
 use libfuzzer_sys::fuzz_target;
 
 fn changed_in(log: &[u8]) -> Option<String> {
-    with_files(&[("/log", log)], |root| changed_since_start(&InstanceFiles::own(root), "/log"))
+    with_files(&[("/log", log)], |root| changed_since_start(&InstanceFiles::own(root), "/log", "orcl"))
         .expect("the log can be read")
 }
 
