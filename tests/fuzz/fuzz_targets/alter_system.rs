@@ -7,8 +7,10 @@ use hugepage_oracle::readers::alert_log::changed_since_start;
 use libfuzzer_sys::fuzz_target;
 
 fn changed_in(log: &[u8]) -> Option<String> {
-    with_files(&[("/log", log)], |root| changed_since_start(&InstanceFiles::own(root), "/log", "orcl"))
-        .expect("the log can be read")
+    with_files(&[("/log", log)], |root| {
+        changed_since_start(&InstanceFiles::own(root), "/log", "orcl")
+    })
+    .expect("the log can be read")
 }
 
 fuzz_target!(|bytes: &[u8]| {
