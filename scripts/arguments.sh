@@ -17,6 +17,7 @@ check_arguments() {
         matrix)
             for major in "$@"; do
                 [[ $major =~ ^--(short|compile|docs)$ ]] || supported "$major" || fail "no major is called '$major'; there are: $SUPPORTED"
+                [[ $major == --* ]] || check_suite "$major"
             done
             ;;
         package)
@@ -25,12 +26,16 @@ check_arguments() {
             [[ ! "$*" =~ ^sidecar(\ arm64)?$ ]] || return 0
             for major in "$@"; do
                 supported "$major" || fail "'package' takes sidecar, or majors of $SUPPORTED, not '$major'"
-                [ "$major" != 16 ] || [ -n "${PGDG_SUITE:-}" ] ||
-                    fail "Debian has no PostgreSQL 16, so nothing a package could depend on; PGDG_SUITE=bookworm takes PostgreSQL's own"
+                check_suite "$major"
             done
             ;;
         soak)
             [[ ${1-} =~ ^([0-9]+(\.[0-9]*)?|\.[0-9]+)$ ]] || fail "'soak' takes a number of hours first, not '${1-}'"
             ;;
     esac
+}
+
+check_suite() {    # MAJOR
+    can_read_suite_of "$1" ||
+        fail "Debian has no PostgreSQL $1, and apt here reads no archive of Ubuntu, which has it; PGDG_SUITE=bookworm takes PostgreSQL's own"
 }

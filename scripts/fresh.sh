@@ -350,8 +350,3 @@ keep_crates() {
         ! as_root test -d "$1/$part" || as_root cp -R -u --preserve=timestamps "$1/$part" "$FRESH/registry/"
     done
 }
-
-# apt_archive LABEL FIELD: of the archive with that label that apt here reads; nothing if it reads none.
-apt_archive() {
-    apt-get indextargets --format "\$($2)" 'Created-By: Packages' "Label: $1" 'Component: main' | sort | sed -n 1p
-}

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# ./dev matrix: the extension on every major, each in a Debian tree of its own. The next major's tree is made and its
+# ./dev matrix: the extension on every major, each in a tree of its own. The next major's tree is made and its
 # library is compiled while the scenarios of the one before run, which mostly wait; scenarios run one at a time.
 
 MATRIX=$CACHE/matrix
@@ -18,7 +18,7 @@ run_matrix() {    # [--compile] [--docs] [MAJOR...] [--short [MAJOR...]]
         esac
     done
     if [ ${#majors[@]} -eq 0 ]; then
-        read -ra majors <<<"$SUPPORTED"
+        mapfile -t majors < <(majors_here)
         for major in "${majors[@]}"; do SCOPES[$major]=$scope; done
     fi
     set -- "${majors[@]}"

@@ -7,9 +7,8 @@ run_package() {    # [MAJOR...]
     # Lower than 1.0.0-1, which Debian and apt.postgresql.org begin with, and higher than 1.0.0~rc1. For PostgreSQL's own packages the
     # revision names the suite.
     version=$(sed -n '/^version = /{s/.*"\(.*\)"/\1/;s/-/~/;p;q}' Cargo.toml)-0${PGDG_SUITE:+~${PGDG_SUITE}1}
-    # Debian has no server of 16 that a package could depend on; PostgreSQL's own packages have each major.
-    # shellcheck disable=SC2086
-    if [ $# -eq 0 ] && [ -n "${PGDG_SUITE:-}" ]; then set -- $SUPPORTED; elif [ $# -eq 0 ]; then set -- ${SUPPORTED/16 /}; fi
+    # shellcheck disable=SC2046
+    [ $# -gt 0 ] || set -- $(majors_here)
     target=$(release_target "$(uname -m)") || exit
     take_trees
     find_toolchain

@@ -30,7 +30,7 @@ packages_for() {
             dist) printf '%s\n' xz-utils rpm ;;
             package) printf '%s\n' debhelper dpkg-dev lintian ;;
             # Debian's tools for packages of PostgreSQL extensions, under their newer name where there is one.
-            package-15) echo postgresql-server-dev-all ;;
+            package-15 | package-16) echo postgresql-server-dev-all ;;
             package-*) echo postgresql-common-dev ;;
             rpm) printf '%s\n' rpm rpm2cpio rpmlint cpio busybox-static ansible-core ansible-lint ;;
             # Cross-compiled, and run in an emulator.

@@ -1,24 +1,38 @@
 # shellcheck shell=bash
-# Debian trees with other PostgreSQL majors than this machine's.
+# Debian trees with other PostgreSQL majors than this machine's; Ubuntu's for 16, which no suite of Debian has.
 #
 # They are kept below the cache: SUITE is a bare system, pgN has besides all that builds, tests and packages need, and
 # fresh-STATE what a machine of that starting state has (./dev fresh).
 # ./dev trees remove deletes them, so that the next run makes them anew from what Debian has by then.
 
 TREES=$CACHE/trees
-# No suite of Debian has 16; the Python package index has a complete build of it.
-WHEEL_OF_16='pgserver==0.1.4 --hash=sha256:d595789b47624a3d963aa9aa6359da9be31beb7e61f1a45541953242068b8813'
 
-# The suite of Debian that has a major's server, or that its server runs on: with PGDG_SUITE that one, and the server is of
-# PostgreSQL's own packages for it.
+# The suite of Debian or Ubuntu that has a major's server: with PGDG_SUITE that one, and the server is of PostgreSQL's own packages
+# for it.
 suite_of() {
     [ -z "${PGDG_SUITE:-}" ] || { echo "$PGDG_SUITE" && return; }
     case $1 in
-        15 | 16) echo bookworm ;;
+        15) echo bookworm ;;
+        16) echo noble ;;
         17) echo trixie ;;
         18 | 19) echo sid ;;
         *) fail "no suite of Debian is known for PostgreSQL $1; known are those of $SUPPORTED" ;;
     esac
+}
+
+# apt_archive LABEL FIELD: of the archive with that label that apt here reads; nothing if it reads none.
+apt_archive() {
+    apt-get indextargets --format "\$($2)" 'Created-By: Packages' "Label: $1" 'Component: main' | sort | sed -n 1p
+}
+
+can_read_suite_of() { [ "$(suite_of "$1")" != noble ] || [ "$(apt_archive Ubuntu SITE)" ]; }    # MAJOR
+
+# The supported majors whose suite apt here reads.
+majors_here() {
+    local major
+    for major in $SUPPORTED; do
+        ! can_read_suite_of "$major" || echo "$major"
+    done
 }
 
 # bare_tree SUITE [LABEL]: makes $TREES/SUITE if it is not there.
@@ -37,7 +51,7 @@ tree_for() {
     shift
     suite=$(suite_of "$major")
     if [ ! -d "$tree" ]; then
-        bare_tree "$suite"
+        if [ "$suite" = noble ]; then bare_tree noble Ubuntu; else bare_tree "$suite"; fi
         step "A copy of it for PostgreSQL $major" as_root copy_tree "$TREES/$suite" "$tree.unfinished"
         step "Installing PostgreSQL $major there" server_into_tree "$major" "$tree.unfinished"
         as_root mv "$tree.unfinished" "$tree"
@@ -67,11 +81,6 @@ server_into_tree() {
     local major=$1 tree=$2
     if [ -n "${PGDG_SUITE:-}" ]; then
         in_tree --keep "$tree" env PGDG=yes scripts/tree/server "$major" "postgresql-server-dev-$major"
-    elif [ "$major" = 16 ]; then
-        "$PYTHON" -m pip download -q --no-deps --only-binary :all: --python-version 3.11 --implementation cp \
-            --platform manylinux2014_x86_64 --require-hashes -r <(echo "$WHEEL_OF_16") -d "$CACHE/wheels"
-        as_root scripts/tree/unpack-16 "$CACHE"/wheels/pgserver-*.whl "$tree"
-        in_tree --keep "$tree" scripts/tree/server 15 postgresql-server-dev-15    # to upgrade from
     else
         in_tree --keep "$tree" scripts/tree/server "$major" "postgresql-server-dev-$major"
     fi

@@ -6,7 +6,6 @@ import pwd
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -198,12 +197,12 @@ def test_a_number_that_another_user_gets_meanwhile(home, tmp_path):
     postgres = pwd.getpwnam("postgres").pw_uid
     with ExitStack() as stack:
         server = stack.enter_context(fake(home, size=64 * MB, uid=postgres))
-        pid, output = server.pid, tmp_path / "out"
-        delay = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", f"/proc/{pid}/limits", "-e", "trace=open,openat",
+        pid, output, trace = server.pid, tmp_path / "out", tmp_path / "trace"
+        delay = ["strace", "-f", "-qq", "-o", str(trace), "-P", f"/proc/{pid}/limits", "-e", "trace=open,openat",
                  "-e", "inject=open,openat:delay_enter=2000000:when=1"]
         with output.open("w") as out:
             look = subprocess.Popen(sidecar.command("status", "--format", "json", through=delay), stdout=out, stdin=subprocess.DEVNULL)
-            time.sleep(1)
+            until("the look at its limits", lambda: trace.exists() and trace.stat().st_size)
             server.kill()
             server.wait()
             other = None

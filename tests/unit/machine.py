@@ -43,6 +43,7 @@ esac
 """
 
 APT_GET = """#!/bin/sh
+[ "$1" != indextargets ] || exit 0
 echo "$*" >>"$SYSTEM/apt-get.log"
 for word; do
     case $word in -*|DPkg*|install|update) continue ;; esac
