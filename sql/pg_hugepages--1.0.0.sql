@@ -70,16 +70,16 @@ GRANT SELECT ON hugepage_backends TO pg_monitor;
 COMMENT ON VIEW hugepage_backends IS 'the processes of this server, with the memory of each';
 COMMENT ON COLUMN hugepage_backends.pid IS 'process id; the postmaster has a row, too';
 COMMENT ON COLUMN hugepage_backends.backend_type IS 'as in pg_stat_activity, or postmaster or logger (syslogger from 19 on); NULL for a background worker without a database';
-COMMENT ON COLUMN hugepage_backends.datname IS 'its database, NULL if it has none';
-COMMENT ON COLUMN hugepage_backends.usename IS 'its role, NULL if it has none';
+COMMENT ON COLUMN hugepage_backends.datname IS 'as in pg_stat_activity';
+COMMENT ON COLUMN hugepage_backends.usename IS 'as in pg_stat_activity';
 COMMENT ON COLUMN hugepage_backends.application_name IS 'as in pg_stat_activity';
 COMMENT ON COLUMN hugepage_backends.state IS 'as in pg_stat_activity';
-COMMENT ON COLUMN hugepage_backends.backend_start IS 'when the process started';
-COMMENT ON COLUMN hugepage_backends.page_tables IS 'VmPTE: its page tables, in bytes; NULL if unreadable';
-COMMENT ON COLUMN hugepage_backends.rss_shmem IS 'RssShmem: its resident shared memory without hugetlb pages, in bytes';
-COMMENT ON COLUMN hugepage_backends.rss_anon IS 'RssAnon: its resident private memory, in bytes';
-COMMENT ON COLUMN hugepage_backends.rss_file IS 'RssFile: its resident file pages, in bytes';
-COMMENT ON COLUMN hugepage_backends.swap IS 'VmSwap: its private memory that is swapped out, in bytes';
+COMMENT ON COLUMN hugepage_backends.backend_start IS 'as in pg_stat_activity';
+COMMENT ON COLUMN hugepage_backends.page_tables IS 'its page tables (VmPTE), in bytes';
+COMMENT ON COLUMN hugepage_backends.rss_shmem IS 'its resident shared memory without hugetlb pages (RssShmem), in bytes';
+COMMENT ON COLUMN hugepage_backends.rss_anon IS 'its resident private memory (RssAnon), in bytes';
+COMMENT ON COLUMN hugepage_backends.rss_file IS 'its resident file pages (RssFile), in bytes';
+COMMENT ON COLUMN hugepage_backends.swap IS 'its private memory that is swapped out (VmSwap), in bytes';
 
 -- src/views/findings.sql
 CREATE TYPE hugepage_findings_row AS (
@@ -93,22 +93,22 @@ CREATE FUNCTION hugepage_findings() RETURNS SETOF hugepage_findings_row
     STRICT VOLATILE PARALLEL RESTRICTED COST 1000 ROWS 3
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_findings_wrapper';
 
-COMMENT ON FUNCTION hugepage_findings() IS 'what was found about this server and its kernel, each with its severity and what to do; empty if all is as requested';
+COMMENT ON FUNCTION hugepage_findings() IS 'problems and risks of this server and its kernel; empty if all is as requested';
 
 CREATE VIEW hugepage_findings AS
     SELECT * FROM hugepage_findings();
 
-COMMENT ON VIEW hugepage_findings IS 'what was found about this server and its kernel, each with its severity and what to do, the most severe first; empty if all is as requested';
+COMMENT ON VIEW hugepage_findings IS 'problems and risks of this server and its kernel, the most severe first; empty if all is as requested';
 
 REVOKE ALL ON FUNCTION hugepage_findings() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_findings() TO pg_monitor;
 COMMENT ON TYPE hugepage_findings_row IS 'a row of hugepage_findings';
 REVOKE ALL ON hugepage_findings FROM PUBLIC;
 GRANT SELECT ON hugepage_findings TO pg_monitor;
-COMMENT ON COLUMN hugepage_findings.finding IS 'name of the finding, such as restart_loses; see docs/findings.md';
+COMMENT ON COLUMN hugepage_findings.finding IS 'its name, such as restart_loses; see docs/findings.md';
 COMMENT ON COLUMN hugepage_findings.severity IS 'notice, warning or critical; NULL if a kernel advisory may not apply';
-COMMENT ON COLUMN hugepage_findings.message IS 'the state, one sentence; of a kernel advisory also its source';
-COMMENT ON COLUMN hugepage_findings.hint IS 'the steps that help, NULL if there are none';
+COMMENT ON COLUMN hugepage_findings.message IS 'the state in one sentence; for a kernel advisory also its source';
+COMMENT ON COLUMN hugepage_findings.hint IS 'what to do, and which servers its number counts; NULL if nothing';
 
 -- src/views/history.sql
 CREATE TYPE hugepage_history_row AS (
@@ -154,30 +154,30 @@ GRANT EXECUTE ON FUNCTION hugepage_history() TO pg_monitor;
 COMMENT ON TYPE hugepage_history_row IS 'a row of hugepage_history';
 REVOKE ALL ON hugepage_history FROM PUBLIC;
 GRANT SELECT ON hugepage_history TO pg_monitor;
-COMMENT ON COLUMN hugepage_history.recorded_at IS 'time of the record';
+COMMENT ON COLUMN hugepage_history.recorded_at IS 'when it was recorded';
 COMMENT ON COLUMN hugepage_history.event IS 'start, crash restart, change, collapse (transparent huge pages appeared) or split (they are gone)';
-COMMENT ON COLUMN hugepage_history.generation IS 'number of allocations of shared memory by that postmaster';
-COMMENT ON COLUMN hugepage_history.postmaster_start IS 'start of the postmaster process';
+COMMENT ON COLUMN hugepage_history.generation IS 'how often this postmaster has allocated shared memory; NULL if the library is not preloaded';
+COMMENT ON COLUMN hugepage_history.postmaster_start IS 'when the postmaster started';
 COMMENT ON COLUMN hugepage_history.server_version IS 'version of the server';
 COMMENT ON COLUMN hugepage_history.host IS 'name of the host';
-COMMENT ON COLUMN hugepage_history.boot_id IS 'identifier of the boot, from the kernel';
-COMMENT ON COLUMN hugepage_history.landed_in IS 'kind of pages that shared memory is in: hugetlb, thp, partial thp, base or unknown; of Oracle also mixed';
-COMMENT ON COLUMN hugepage_history.page_size IS 'page size of the mapping, in bytes; of a mixed SGA the huge page size';
-COMMENT ON COLUMN hugepage_history.shared_memory IS 'size of the main segment, in bytes; of Oracle of the whole SGA';
-COMMENT ON COLUMN hugepage_history.pages_needed IS 'huge pages that the segment needed';
+COMMENT ON COLUMN hugepage_history.boot_id IS 'the kernel''s identifier of the boot';
+COMMENT ON COLUMN hugepage_history.landed_in IS 'the pages that shared memory is in: hugetlb, thp, partial thp, base or unknown; for Oracle also mixed';
+COMMENT ON COLUMN hugepage_history.page_size IS 'page size of the mapping, in bytes; for a mixed SGA the huge page size';
+COMMENT ON COLUMN hugepage_history.shared_memory IS 'size of the main segment, in bytes; for Oracle of the whole SGA';
+COMMENT ON COLUMN hugepage_history.pages_needed IS 'huge pages that the running segment has or would need';
 COMMENT ON COLUMN hugepage_history.nr_hugepages IS 'pages in the pool, surplus included';
 COMMENT ON COLUMN hugepage_history.free_hugepages IS 'free pages, reserved ones included';
 COMMENT ON COLUMN hugepage_history.resv_hugepages IS 'free pages that are reserved';
 COMMENT ON COLUMN hugepage_history.surplus_hugepages IS 'pages beyond the configured size, which the kernel frees after use';
 COMMENT ON COLUMN hugepage_history.page_tables_host IS 'page tables of the whole host, in bytes';
-COMMENT ON COLUMN hugepage_history.restart_outlook IS 'what the next start would have got';
-COMMENT ON COLUMN hugepage_history.cause IS 'why shared memory was not in the pages that were asked for; NULL if it was';
-COMMENT ON COLUMN hugepage_history.regression IS 'whether it is worse than the record of this server before it';
+COMMENT ON COLUMN hugepage_history.restart_outlook IS 'what a start with the configuration on disk would get: hugetlb, base, fails or unknown; for Oracle also mixed';
+COMMENT ON COLUMN hugepage_history.cause IS 'why shared memory is not in the pages that were requested; NULL if it is';
+COMMENT ON COLUMN hugepage_history.regression IS 'whether the server was worse off than in the record before';
 COMMENT ON COLUMN hugepage_history.detail IS 'what regressed or changed';
-COMMENT ON COLUMN hugepage_history.was_recorded_at IS 'time of the better record before a regression; NULL if this is none';
-COMMENT ON COLUMN hugepage_history.was_landed_in IS 'landed_in before a regression';
-COMMENT ON COLUMN hugepage_history.was_page_size IS 'page_size before a regression, in bytes';
-COMMENT ON COLUMN hugepage_history.was_restart_outlook IS 'restart_outlook before a regression';
+COMMENT ON COLUMN hugepage_history.was_recorded_at IS 'of the better record before a regression; NULL if this record is none';
+COMMENT ON COLUMN hugepage_history.was_landed_in IS 'of the better record before a regression; NULL if this record is none';
+COMMENT ON COLUMN hugepage_history.was_page_size IS 'of the better record before a regression, in bytes; NULL if this record is none';
+COMMENT ON COLUMN hugepage_history.was_restart_outlook IS 'of the better record before a regression; NULL if this record is none';
 
 -- src/views/host.sql
 CREATE TYPE hugepage_host_row AS (
@@ -202,10 +202,10 @@ COMMENT ON TYPE hugepage_host_row IS 'a row of hugepage_host';
 REVOKE ALL ON hugepage_host FROM PUBLIC;
 GRANT SELECT ON hugepage_host TO pg_monitor;
 COMMENT ON VIEW hugepage_host IS 'the kernel''s settings and numbers that affect huge pages';
-COMMENT ON COLUMN hugepage_host.name IS 'name of the setting or line in the kernel';
-COMMENT ON COLUMN hugepage_host.setting IS 'its value; NULL if lxcfs shows that of a container';
+COMMENT ON COLUMN hugepage_host.name IS 'name of the setting, or of a line in the kernel''s file';
+COMMENT ON COLUMN hugepage_host.setting IS 'its value; NULL if lxcfs shows a container''s';
 COMMENT ON COLUMN hugepage_host.unit IS 'bytes, kB, pages, % or NULL';
-COMMENT ON COLUMN hugepage_host.source IS 'the file that the value was read from';
+COMMENT ON COLUMN hugepage_host.source IS 'the file with the value';
 
 -- src/views/nodes.sql
 CREATE TYPE hugepage_nodes_row AS (
@@ -237,13 +237,13 @@ GRANT SELECT ON hugepage_nodes TO pg_monitor;
 COMMENT ON VIEW hugepage_nodes IS 'the NUMA nodes of this host: pool and pages of shared memory; touches no page';
 COMMENT ON COLUMN hugepage_nodes.node IS 'NUMA node';
 COMMENT ON COLUMN hugepage_nodes.page_size IS 'page size of the pool that this server uses or would use, in bytes';
-COMMENT ON COLUMN hugepage_nodes.nr_hugepages IS 'pages of the pool on the node, surplus included';
+COMMENT ON COLUMN hugepage_nodes.nr_hugepages IS 'pages in the pool, surplus included';
 COMMENT ON COLUMN hugepage_nodes.free_hugepages IS 'free pages, reserved ones included';
 COMMENT ON COLUMN hugepage_nodes.resv_hugepages IS 'free pages that are reserved; NULL if there are several nodes';
 COMMENT ON COLUMN hugepage_nodes.surplus_hugepages IS 'pages beyond the configured size, which the kernel frees after use';
 COMMENT ON COLUMN hugepage_nodes.memory IS 'memory of the node, in bytes';
-COMMENT ON COLUMN hugepage_nodes.segment_pages IS 'huge pages of the main segment on the node, each counted once; 0 in 4 kB pages, NULL if the kernel does not say';
-COMMENT ON COLUMN hugepage_nodes.allowed IS 'whether cpuset and memory policy of this server allow the node';
+COMMENT ON COLUMN hugepage_nodes.segment_pages IS 'huge pages of the main segment on the node; 0 in 4 kB pages, NULL if the kernel does not say';
+COMMENT ON COLUMN hugepage_nodes.allowed IS 'whether this server''s cpuset and memory policy allow the node';
 
 -- src/views/page_tables.sql
 CREATE TYPE hugepage_page_tables_row AS (
@@ -273,15 +273,15 @@ COMMENT ON TYPE hugepage_page_tables_row IS 'a row of hugepage_page_tables';
 REVOKE ALL ON hugepage_page_tables FROM PUBLIC;
 GRANT SELECT ON hugepage_page_tables TO pg_monitor;
 COMMENT ON VIEW hugepage_page_tables IS 'page tables of this server, and an estimate of what huge pages would save';
-COMMENT ON COLUMN hugepage_page_tables.processes IS 'processes of the server, with the postmaster';
-COMMENT ON COLUMN hugepage_page_tables.page_tables_total IS 'page tables of all processes of the server, in bytes';
+COMMENT ON COLUMN hugepage_page_tables.processes IS 'the server''s processes, with the postmaster';
+COMMENT ON COLUMN hugepage_page_tables.page_tables_total IS 'the server''s page tables, in bytes';
 COMMENT ON COLUMN hugepage_page_tables.page_tables_max IS 'page tables of the process with the most, in bytes';
 COMMENT ON COLUMN hugepage_page_tables.page_tables_host IS 'page tables of the whole host, in bytes';
 COMMENT ON COLUMN hugepage_page_tables.memory_total IS 'memory of the host, in bytes';
 COMMENT ON COLUMN hugepage_page_tables.share_of_memory IS 'page_tables_total / memory_total, from 0 to 1';
-COMMENT ON COLUMN hugepage_page_tables.estimated_on_huge_pages IS 'estimated page_tables_total with shared memory in huge pages, in bytes';
-COMMENT ON COLUMN hugepage_page_tables.saving IS 'what huge pages would free of the page tables at least, in bytes';
-COMMENT ON COLUMN hugepage_page_tables.estimated_at_max_connections IS 'page tables of max_connections sessions that have accessed all of shared memory, in its current pages, in bytes';
+COMMENT ON COLUMN hugepage_page_tables.estimated_on_huge_pages IS 'estimate of page_tables_total with shared memory in huge pages, in bytes';
+COMMENT ON COLUMN hugepage_page_tables.saving IS 'page tables that huge pages would save at least, in bytes';
+COMMENT ON COLUMN hugepage_page_tables.estimated_at_max_connections IS 'page tables if max_connections sessions had used all of shared memory, in its current pages, in bytes';
 
 -- src/views/pools.sql
 CREATE TYPE hugepage_pools_row AS (
@@ -345,7 +345,7 @@ CREATE FUNCTION hugepage_preflight(
     VOLATILE PARALLEL UNSAFE COST 100000 ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_preflight_wrapper';
 
-COMMENT ON FUNCTION hugepage_preflight(text, integer, text) IS 'what a start with the configuration on disk would get, or with other values, written as in postgresql.conf; runs the server''s program';
+COMMENT ON FUNCTION hugepage_preflight(text, integer, text) IS 'what a start would get with the configuration on disk, or with other values, written as in postgresql.conf; runs the server''s program';
 
 REVOKE ALL ON FUNCTION hugepage_preflight(text, integer, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION hugepage_preflight(text, integer, text) TO pg_monitor;
@@ -353,15 +353,15 @@ COMMENT ON TYPE hugepage_preflight_row IS 'a row of hugepage_preflight';
 COMMENT ON COLUMN hugepage_preflight_row.will_start IS 'whether the server would start';
 COMMENT ON COLUMN hugepage_preflight_row.lands_in IS 'hugetlb, base or unknown; NULL if the server would not start';
 COMMENT ON COLUMN hugepage_preflight_row.page_size IS 'size of these pages, in bytes';
-COMMENT ON COLUMN hugepage_preflight_row.shared_memory IS 'size of the main segment, in bytes; of Oracle of the whole SGA';
+COMMENT ON COLUMN hugepage_preflight_row.shared_memory IS 'size of the main segment, in bytes; for Oracle of the whole SGA';
 COMMENT ON COLUMN hugepage_preflight_row.pages_needed IS 'huge pages that the segment needs';
 COMMENT ON COLUMN hugepage_preflight_row.pages_guaranteed IS 'pages of the pool that the start would certainly get';
-COMMENT ON COLUMN hugepage_preflight_row.pages_missing IS 'pages needed beyond these';
+COMMENT ON COLUMN hugepage_preflight_row.pages_missing IS 'pages that it needs beyond these';
 COMMENT ON COLUMN hugepage_preflight_row.cause IS 'why the segment would not be in huge pages';
 COMMENT ON COLUMN hugepage_preflight_row.detail IS 'why the server would not start, or why that is unknown; else what was not checked';
 COMMENT ON COLUMN hugepage_preflight_row.hint IS 'what to do so that the start gets huge pages; NULL if it gets them, or nothing is known to help';
 COMMENT ON COLUMN hugepage_preflight_row.page_tables_base IS 'page tables of max_connections sessions in 4 kB pages, in bytes';
-COMMENT ON COLUMN hugepage_preflight_row.page_tables_huge IS 'page tables of max_connections sessions in huge pages, in bytes';
+COMMENT ON COLUMN hugepage_preflight_row.page_tables_huge IS 'the same in huge pages, in bytes';
 
 -- src/views/recommendations.sql
 CREATE TYPE hugepage_recommendations_row AS (
@@ -392,15 +392,15 @@ COMMENT ON TYPE hugepage_recommendations_row IS 'a row of hugepage_recommendatio
 REVOKE ALL ON hugepage_recommendations FROM PUBLIC;
 GRANT SELECT ON hugepage_recommendations TO pg_monitor;
 COMMENT ON VIEW hugepage_recommendations IS 'settings to change, the most severe first; empty if there is nothing to change';
-COMMENT ON COLUMN hugepage_recommendations.priority IS 'order of the recommendations; 1 is the most urgent';
+COMMENT ON COLUMN hugepage_recommendations.priority IS '1 is the most urgent';
 COMMENT ON COLUMN hugepage_recommendations.severity IS 'notice, warning or critical';
 COMMENT ON COLUMN hugepage_recommendations.area IS 'where the setting belongs: postgresql, kernel, boot, limits, cgroup or oracle';
-COMMENT ON COLUMN hugepage_recommendations.setting IS 'the setting to change, as in the file or command that sets it';
-COMMENT ON COLUMN hugepage_recommendations.current IS 'its current value, NULL if none or unknown';
-COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the recommended value, NULL if the hint of the finding has a bound instead';
-COMMENT ON COLUMN hugepage_recommendations.reason IS 'the reason, with the numbers of this host';
+COMMENT ON COLUMN hugepage_recommendations.setting IS 'its name in the file or command that sets it';
+COMMENT ON COLUMN hugepage_recommendations.current IS 'its current value; NULL if none or unknown';
+COMMENT ON COLUMN hugepage_recommendations.recommended IS 'the recommended value; NULL if the finding''s hint has a bound instead';
+COMMENT ON COLUMN hugepage_recommendations.reason IS 'why, with the numbers of this host';
 COMMENT ON COLUMN hugepage_recommendations.command IS 'what sets it: SQL for the area postgresql, a line of the manifest for a pod, else a command for a root shell';
-COMMENT ON COLUMN hugepage_recommendations.takes_effect IS 'when the change takes effect: now, server restart or reboot';
+COMMENT ON COLUMN hugepage_recommendations.takes_effect IS 'now, server restart or reboot';
 COMMENT ON COLUMN hugepage_recommendations.saving IS 'memory that it frees, in bytes; NULL if none or unknown';
 
 -- src/views/segments.sql
@@ -433,11 +433,11 @@ COMMENT ON TYPE hugepage_segments_row IS 'a row of hugepage_segments';
 REVOKE ALL ON hugepage_segments FROM PUBLIC;
 GRANT SELECT ON hugepage_segments TO pg_monitor;
 COMMENT ON COLUMN hugepage_segments.segment IS 'main, interlock, dynamic or other';
-COMMENT ON COLUMN hugepage_segments.mapping IS 'name of the mapping in the kernel: anon_hugepage, zero, SYSV...; of Oracle that of the largest segment';
-COMMENT ON COLUMN hugepage_segments.size IS 'memory of the mapping that this process may access, in bytes';
-COMMENT ON COLUMN hugepage_segments.page_size IS 'page size of the mapping, in bytes; of a mixed SGA the huge page size';
-COMMENT ON COLUMN hugepage_segments.landed_in IS 'kind of pages that shared memory is in: hugetlb, thp, partial thp, base or unknown; of Oracle also mixed';
-COMMENT ON COLUMN hugepage_segments.reserved IS 'address space of the mapping: more than size if the server may resize it, in bytes';
+COMMENT ON COLUMN hugepage_segments.mapping IS 'the kernel''s name of the mapping: anon_hugepage, zero, SYSV...; for Oracle of the largest segment';
+COMMENT ON COLUMN hugepage_segments.size IS 'memory that this process may access, in bytes';
+COMMENT ON COLUMN hugepage_segments.page_size IS 'page size of the mapping, in bytes; for a mixed SGA the huge page size';
+COMMENT ON COLUMN hugepage_segments.landed_in IS 'the pages that shared memory is in: hugetlb, thp, partial thp, base or unknown; for Oracle also mixed';
+COMMENT ON COLUMN hugepage_segments.reserved IS 'its address space: more than size if the server may resize it, in bytes';
 
 -- src/views/status.sql
 CREATE TYPE hugepage_status_row AS (
@@ -486,29 +486,29 @@ REVOKE ALL ON hugepage_status FROM PUBLIC;
 GRANT SELECT ON hugepage_status TO pg_monitor;
 COMMENT ON VIEW hugepage_status IS 'whether shared memory landed in huge pages, why not, and what to set';
 COMMENT ON COLUMN hugepage_status.verdict IS 'severity of the most severe finding: ok, notice, warning or critical';
-COMMENT ON COLUMN hugepage_status.message IS 'the state, one sentence';
-COMMENT ON COLUMN hugepage_status.hint IS 'what to do, and whom its number counts; NULL if nothing';
-COMMENT ON COLUMN hugepage_status.shared_buffers_in_huge_pages IS 'whether the mapping with shared_buffers is in huge pages of the pool, not transparent ones';
-COMMENT ON COLUMN hugepage_status.landed_in IS 'kind of pages that shared memory is in: hugetlb, thp, partial thp, base or unknown; of Oracle also mixed';
-COMMENT ON COLUMN hugepage_status.mapping IS 'name of the mapping in the kernel: anon_hugepage, zero, SYSV...; of Oracle that of the largest segment';
-COMMENT ON COLUMN hugepage_status.page_size IS 'page size of the mapping, in bytes; of a mixed SGA the huge page size';
-COMMENT ON COLUMN hugepage_status.cause IS 'why shared memory is not in the pages that were asked for; NULL if it is';
+COMMENT ON COLUMN hugepage_status.message IS 'the state in one sentence';
+COMMENT ON COLUMN hugepage_status.hint IS 'what to do, and which servers its number counts; NULL if nothing';
+COMMENT ON COLUMN hugepage_status.shared_buffers_in_huge_pages IS 'whether shared_buffers is in huge pages of the pool, not in transparent ones';
+COMMENT ON COLUMN hugepage_status.landed_in IS 'the pages that shared memory is in: hugetlb, thp, partial thp, base or unknown; for Oracle also mixed';
+COMMENT ON COLUMN hugepage_status.mapping IS 'the kernel''s name of the mapping: anon_hugepage, zero, SYSV...; for Oracle of the largest segment';
+COMMENT ON COLUMN hugepage_status.page_size IS 'page size of the mapping, in bytes; for a mixed SGA the huge page size';
+COMMENT ON COLUMN hugepage_status.cause IS 'why shared memory is not in the pages that were requested; NULL if it is';
 COMMENT ON COLUMN hugepage_status.shared_buffers IS 'size of the buffer pool, in bytes';
-COMMENT ON COLUMN hugepage_status.shared_memory IS 'size of the main segment, in bytes; of Oracle of the whole SGA';
-COMMENT ON COLUMN hugepage_status.huge_pages IS 'value of the setting huge_pages';
-COMMENT ON COLUMN hugepage_status.huge_page_size IS 'the huge page size in effect, in bytes';
+COMMENT ON COLUMN hugepage_status.shared_memory IS 'size of the main segment, in bytes; for Oracle of the whole SGA';
+COMMENT ON COLUMN hugepage_status.huge_pages IS 'the setting in effect';
+COMMENT ON COLUMN hugepage_status.huge_page_size IS 'the huge page size in effect, in bytes; the columns of the pool are for this size';
 COMMENT ON COLUMN hugepage_status.pages_needed IS 'huge pages that the running segment has or would need';
 COMMENT ON COLUMN hugepage_status.pages_missing IS 'needed pages that are not available now; 0 in huge pages';
-COMMENT ON COLUMN hugepage_status.nr_hugepages IS 'pages in the pool of that page size, surplus included';
+COMMENT ON COLUMN hugepage_status.nr_hugepages IS 'pages in the pool, surplus included';
 COMMENT ON COLUMN hugepage_status.free_hugepages IS 'free pages, reserved ones included';
 COMMENT ON COLUMN hugepage_status.resv_hugepages IS 'free pages that are reserved';
 COMMENT ON COLUMN hugepage_status.surplus_hugepages IS 'pages beyond the configured size, which the kernel frees after use';
 COMMENT ON COLUMN hugepage_status.available_hugepages IS 'free pages that are not reserved';
 COMMENT ON COLUMN hugepage_status.page_tables_host IS 'page tables of the whole host, in bytes';
-COMMENT ON COLUMN hugepage_status.transparent_hugepage IS 'transparent huge pages: always, madvise or never; NULL if the kernel has none';
-COMMENT ON COLUMN hugepage_status.restart_outlook IS 'what a start with the configuration on disk would get: hugetlb, base, fails or unknown; of Oracle also mixed';
-COMMENT ON COLUMN hugepage_status.recommended_nr_hugepages IS 'recommended size of the pool, in pages: what the server needs and all others that are seen have, never less than it has';
-COMMENT ON COLUMN hugepage_status.generation IS 'number of allocations of shared memory by this postmaster; NULL if the library is not preloaded';
+COMMENT ON COLUMN hugepage_status.transparent_hugepage IS 'the kernel''s setting: always, madvise or never; NULL if it has none';
+COMMENT ON COLUMN hugepage_status.restart_outlook IS 'what a start with the configuration on disk would get: hugetlb, base, fails or unknown; for Oracle also mixed';
+COMMENT ON COLUMN hugepage_status.recommended_nr_hugepages IS 'recommended pages in the pool, for this server and all others that are seen; never less than the pool has';
+COMMENT ON COLUMN hugepage_status.generation IS 'how often this postmaster has allocated shared memory; NULL if the library is not preloaded';
 COMMENT ON COLUMN hugepage_status.notes IS 'what could not be read, and why';
-COMMENT ON COLUMN hugepage_status.crash_outlook IS 'what the restart after a crash of one process would get, with the running settings: hugetlb, base, fails or unknown';
-COMMENT ON COLUMN hugepage_status.boot_outlook IS 'what the first start after the next boot would get: hugetlb, base, fails or unknown; NULL if nobody has looked';
+COMMENT ON COLUMN hugepage_status.crash_outlook IS 'like restart_outlook, for the restart after a crash of one process, with the running settings';
+COMMENT ON COLUMN hugepage_status.boot_outlook IS 'like restart_outlook, for the first start after the next boot; NULL if the library is not preloaded';

@@ -4,4 +4,4 @@ CREATE FUNCTION hugepage_preflight(
     VOLATILE PARALLEL UNSAFE COST 100000 ROWS 1
     LANGUAGE c AS 'MODULE_PATHNAME', 'hugepage_preflight_wrapper';
 
-COMMENT ON FUNCTION hugepage_preflight(text, integer, text) IS 'what a start with the configuration on disk would get, or with other values, written as in postgresql.conf; runs the server''s program';
+COMMENT ON FUNCTION hugepage_preflight(text, integer, text) IS 'what a start would get with the configuration on disk, or with other values, written as in postgresql.conf; runs the server''s program';
