@@ -54,7 +54,7 @@ def test_log_starts(new_cluster, pool):
     assert row["hint"] == block.hint and f"nr_hugepages={needed}" in block.hint
     [loss] = server.sql("SELECT *, to_char(recorded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at FROM hugepage_history WHERE regression")
     assert "the pool of 2 MB pages is empty" in row["message"]
-    assert f"regressed at the start of {loss['at']} UTC" in row["message"]
+    assert f"regressed at the start recorded at {loss['at']} UTC" in row["message"]
     assert (loss["event"], loss["was_landed_in"], loss["landed_in"], loss["cause"]) == ("start", "hugetlb", "base", "pool_empty")
     assert loss["was_recorded_at"] == history(server)[-2]["recorded_at"]
 

@@ -255,8 +255,8 @@ fn verdict_after_a_loss() {
     assert_eq!(severity, Severity::Warning);
     assert_eq!(
         message,
-        "Shared memory (100 MB) regressed at the start of 2026-11-21 10:00:00 UTC: it was in huge pages of 2 MB, is in 4 kB \
-         pages: the pool of 2 MB pages is empty; 50 are needed."
+        "Shared memory (100 MB) regressed at the start recorded at 2026-11-21 10:00:00 UTC: it was in huge pages of 2 MB, is in \
+         4 kB pages: the pool of 2 MB pages is empty; 50 are needed."
     );
     assert_eq!(verdict(Server::default(), true).0, Severity::Ok);
     assert_eq!(

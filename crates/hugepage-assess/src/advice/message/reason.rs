@@ -324,7 +324,7 @@ impl StatusText<'_> {
             None => String::new(),
         };
         format!(
-            "{} regressed at the start of {}: it {}{reason}.",
+            "{} regressed at the start recorded at {}: it {}{reason}.",
             self.memory(),
             loss.at_utc(),
             loss.lost
