@@ -182,7 +182,7 @@ fn announce(
     Resize { size, from, to }: Resize,
 ) -> anyhow::Result<()> {
     if from == to {
-        say!("The pool has {to} pages of {size} already; nothing to do.")
+        say!("The pool has {to} pages of {size} already.")
     } else {
         say!(
             "The pool would have {to} pages of {size} ({}), now {from}.",

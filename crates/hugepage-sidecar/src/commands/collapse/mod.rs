@@ -67,7 +67,7 @@ pub struct CollapseOptions {
 pub fn run(root: &Root, options: &CollapseOptions) -> anyhow::Result<Exit> {
     if !root.is_live() || !(options.yes || options.dry_run || io::stdin().is_terminal()) {
         complain!(
-            "hugepage-sidecar: collapse changes this host: without --root, and with --yes where no terminal is"
+            "hugepage-sidecar: collapse changes this host: leave out --root, and add --yes where there is no terminal"
         );
         return Ok(Exit::Usage);
     }
