@@ -57,9 +57,7 @@ impl Instance {
         };
         let is_other = pool_state.huge_page_size == Some(size)
             && facts.pool_state.huge_page_size != Some(size);
-        let asks = demand.requested.huge_pages != HugePages::Off
-            && !demand.requested.never_in_huge_pages();
-        (is_other && asks).then(|| PoolNeed {
+        (is_other && demand.requested.may_have_huge_pages()).then(|| PoolNeed {
             is_running: true,
             pages: size.pages_to_hold(demand.shared_memory),
             ..PoolNeed::of(self.id.key())

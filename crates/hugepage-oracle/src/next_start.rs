@@ -2,9 +2,7 @@
 
 use hugepage_assess::assessment::Start;
 use hugepage_assess::assessment::advisory::Advisories;
-use hugepage_assess::model::{
-    CurrentStart, Demand, HugePages, LockLimit, Pending, PoolState, Segment,
-};
+use hugepage_assess::model::{CurrentStart, Demand, LockLimit, Pending, PoolState, Segment};
 use hugepage_facts::{Landing, LockRights, OracleSettings, Parameters};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::{Bytes, KernelLimits, Notes, Rlimit, Root};
@@ -132,10 +130,9 @@ pub fn next_start(
                     .or_else(|| limits.lacks(is_let))
             };
             let refused = (demand != unchanged).then(refuses).flatten();
-            let asks = demand.requested.huge_pages != HugePages::Off
-                && !demand.requested.never_in_huge_pages();
-            let is_lost =
-                asks && is_let && matches!(limits.lacks(false), Some(LockLimit::ShmGroup { .. }));
+            let is_lost = demand.requested.may_have_huge_pages()
+                && is_let
+                && matches!(limits.lacks(false), Some(LockLimit::ShmGroup { .. }));
             if is_lost {
                 notes.add("vm.hugetlb_shm_group is not what it was at the start");
             }

@@ -5,7 +5,7 @@ use hugepage_kernel::Pages;
 use hugepage_kernel::next_boot::PoolAtBoot;
 
 use crate::assessment::{Outlook, Status};
-use crate::model::{HugePages, Pending};
+use crate::model::Pending;
 
 /// The pool after the next boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Status {
         let lacks = self.forecast.without;
         Some(match self.facts.pending {
             Pending::Unknown | Pending::Refused(_) => self.forecast.outlook,
-            _ if requested.huge_pages == HugePages::Off || requested.never_in_huge_pages() => lacks,
+            _ if !requested.may_have_huge_pages() => lacks,
             _ => self
                 .at_boot()
                 .filter(|boot| boot.is_known)
@@ -94,10 +94,7 @@ impl Status {
             Pending::Unknown => &self.crash,
             _ => &self.forecast,
         };
-        if requested.huge_pages == HugePages::Off
-            || requested.never_in_huge_pages()
-            || next.huge_page_size != pool_state.huge_page_size
-        {
+        if !requested.may_have_huge_pages() || next.huge_page_size != pool_state.huge_page_size {
             return None;
         }
         let by_server = next.needed?;
