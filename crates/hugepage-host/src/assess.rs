@@ -118,9 +118,6 @@ impl Server<'_> {
             memlock_setting: memlock_setting(&self.facts.id),
             largest_holder: host.holders.first().cloned(),
             strangers,
-            next_boot: pool_state
-                .huge_page_size
-                .map(|size| host.next_boot.pool(size)),
             pool_state,
             ..alone
         }

@@ -21,13 +21,28 @@ pub struct RunningLimits<'a> {
     pub rights: Option<&'a LockRights>,
     /// The memory that it may lock.
     pub memlock: Option<Rlimit>,
+    /// `vm.hugetlb_shm_group`.
+    pub group: Option<u64>,
 }
 
 impl RunningLimits<'_> {
+    /// Whether the kernel may refuse it segments of `size` in huge pages, which it lets it have now, once `vm.hugetlb_shm_group` is
+    /// `group`.
+    pub fn loses_by(&self, group: u64, size: Bytes) -> bool {
+        let then = RunningLimits {
+            group: Some(group),
+            ..*self
+        };
+        self.lacks(false).is_none()
+            && then
+                .lacks(false)
+                .is_some_and(|limit| limit.refuses(size) || limit.may_refuse(size))
+    }
+
     /// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
     /// before 5.18 a limit on locked memory of at least their size. Whoever `is_let` has what its kernel requires.
     fn lacks(&self, is_let: bool) -> Option<LockLimit> {
-        let gid = lacks_group(self.rights?, self.kernel.system_v.hugetlb_shm_group?)?;
+        let gid = lacks_group(self.rights?, self.group?)?;
         match (
             Advisories::known().affects("shm_memlock", self.kernel.release.as_deref()?),
             self.memlock?,

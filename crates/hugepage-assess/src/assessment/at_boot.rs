@@ -79,13 +79,10 @@ impl Status {
     /// The pool of the server after the next boot; `None` if that is unknown, or the next start asks for no pages of it.
     pub fn at_boot(&self) -> Option<AtBoot> {
         let next_boot = self.facts.next_boot.as_ref()?;
-        let (pages, file) = match next_boot {
-            PoolAtBoot::Set(pages, file) => (*pages, Some(file.clone())),
-            PoolAtBoot::Remembered(pages)
-            | PoolAtBoot::Told(pages, _)
-            | PoolAtBoot::Made { pages, .. } => (*pages, None),
-            PoolAtBoot::Unset | PoolAtBoot::Unseen { .. } => (Pages(0), None),
-            PoolAtBoot::Unknown(_) | PoolAtBoot::OfHost => return None,
+        let pages = next_boot.pages()?;
+        let file = match next_boot {
+            PoolAtBoot::Set(_, file) => Some(file.clone()),
+            _ => None,
         };
         let requested = self.facts.requested_next();
         let pool_state = &self.facts.pool_state;

@@ -30,16 +30,19 @@ const PARAMETERS: [&str; 3] = [
     "vm/nr_hugepages_mempolicy",
     "vm/nr_overcommit_hugepages",
 ];
+/// The parameter that lets a group have System V segments in huge pages.
+pub(super) const SHM_GROUP: &str = "vm/hugetlb_shm_group";
 /// What is in words of a command line that set a pool, or what sysctl.d does: a mask, or a credential of systemd-sysctl's.
 const SETTERS: [&str; 3] = ["hugepages", "systemd-sysctl", "sysctl.extra"];
 
 impl RootFiles<'_> {
-    /// What the sources set; `said`: in words.
+    /// What the sources set; `said`: in words. `shm_group` gets [`SHM_GROUP`].
     pub(super) fn pools(
         &mut self,
         default: PageSize,
         has_systemd: bool,
         said: &mut Vec<String>,
+        shm_group: &mut Option<u64>,
     ) -> Result<Pools, String> {
         let line = self
             .root
@@ -61,9 +64,10 @@ impl RootFiles<'_> {
                     "/run/sysctl.d, which a boot empties, changes what sysctl.d sets".to_owned(),
                 );
             }
-            pools.extend(sysctl.map(|set| (default, set)));
+            *shm_group = sysctl.1;
+            pools.extend(sysctl.0.map(|set| (default, set)));
             pools.extend(self.of_apply()?);
-        } else if let Some((_, file)) = self.sysctl(SYSCTL)? {
+        } else if let Some((_, file)) = self.sysctl(SYSCTL)?.0 {
             return Err(format!(
                 "whether a boot without systemd reads {file} is not known"
             ));
@@ -76,8 +80,11 @@ impl RootFiles<'_> {
         Ok(pools)
     }
 
-    /// The last `vm.nr_hugepages`; an error if something else may set this pool, or let a start have surplus pages.
-    fn sysctl(&mut self, directories: &str) -> Result<Option<(Pages, String)>, String> {
+    /// The last `vm.nr_hugepages`, and the last [`SHM_GROUP`]; an error if something else may set this pool, or let a start have surplus pages.
+    fn sysctl(
+        &mut self,
+        directories: &str,
+    ) -> Result<(Option<(Pages, String)>, Option<u64>), String> {
         let mut lines = BTreeMap::new();
         let mut count = None;
         for mut path in self.sysctl_files(directories)? {
@@ -99,12 +106,7 @@ impl RootFiles<'_> {
                 _ => continue,
             };
             for (name, value) in text.split(['\n', '\r', '\0']).filter_map(sysctl::parse) {
-                if PARAMETERS
-                    .iter()
-                    .any(|parameter| sysctl::may_be(&name, parameter))
-                {
-                    lines.insert(name, (value, path.clone()));
-                }
+                lines.insert(name, (value, path.clone()));
             }
         }
         for parameter in PARAMETERS {
@@ -134,7 +136,8 @@ impl RootFiles<'_> {
                 }
             }
         }
-        Ok(count)
+        let group = || sysctl::number(lines.get(SHM_GROUP)?.0.as_ref()?);
+        Ok((count, group()))
     }
 
     /// The files of sysctl.d in their order.
