@@ -207,8 +207,9 @@ impl Finder<'_> {
                 next.size.unwrap_or_default(),
             )
         {
-            let why = "nothing seen sets vm.hugetlb_shm_group as it is now";
-            facts.next_boot = Some(PoolAtBoot::Unknown(why.to_owned()));
+            facts.next_boot = Some(PoolAtBoot::Unknown(
+                "nothing seen sets vm.hugetlb_shm_group as it is now".to_owned(),
+            ));
         }
     }
 

@@ -117,8 +117,9 @@ impl NextBoot {
                 .map(|(_, pages, who)| format!("told: {who} sets {pages}")),
         );
         said.extend(sources.as_ref().err().cloned());
-        let is_enabled = reserve_unit::is_enabled(root);
-        said.extend(is_enabled.then(|| "hugepage-reserve.service is enabled".to_owned()));
+        if reserve_unit::is_enabled(root) {
+            said.push("hugepage-reserve.service is enabled".to_owned());
+        }
         Self {
             look: BootLook {
                 sources: said.join("; "),
@@ -204,9 +205,9 @@ impl NextBoot {
     }
 
     /// `vm.hugetlb_shm_group`: that of sysctl.d or, if it sets none, what the last boot left; else the kernel's own.
-    pub fn shm_group(&self) -> u64 {
+    pub fn shm_group(&self) -> Option<u64> {
         let left = || self.seen.as_ref()?.shm_group;
-        self.shm_group.or_else(left).unwrap_or_default()
+        self.shm_group.or_else(left).or(Some(0))
     }
 
     /// What is said of the pool of `size`, by root or by the sources.

@@ -28,11 +28,8 @@ pub struct RunningLimits<'a> {
 impl RunningLimits<'_> {
     /// Whether the kernel may refuse it segments of `size` in huge pages, which it lets it have now, once `vm.hugetlb_shm_group` is
     /// `group`.
-    pub fn loses_by(&self, group: u64, size: Bytes) -> bool {
-        let then = RunningLimits {
-            group: Some(group),
-            ..*self
-        };
+    pub fn loses_by(&self, group: Option<u64>, size: Bytes) -> bool {
+        let then = RunningLimits { group, ..*self };
         self.lacks(false).is_none()
             && then
                 .lacks(false)

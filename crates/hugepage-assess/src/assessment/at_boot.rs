@@ -2,17 +2,17 @@
 
 use hugepage_facts::Cause;
 use hugepage_kernel::Pages;
-use hugepage_kernel::next_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::{PoolAtBoot, TOLD};
 
 use crate::assessment::{Outlook, Status};
-use crate::model::Pending;
+use crate::model::{HugePages, Pending};
 
 /// The pool after the next boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtBoot {
     /// The pages that it will have.
     pub pages: Pages,
-    /// The file that sets them; `None` if no file does.
+    /// The file that sets them, or who does, and the file that says so; `None` if no file does.
     pub file: Option<String>,
     /// Whether that is known: a file sets it, root has said so, or a boot was seen.
     pub is_known: bool,
@@ -76,12 +76,19 @@ impl Status {
             || self.facts.requested_next().asks_kernel()
     }
 
+    /// Whether the server does not start then, because it is started with "on".
+    pub fn fails_at_boot(&self, boot: &AtBoot) -> bool {
+        let asks_on = self.facts.requested_next().huge_pages == HugePages::On;
+        boot.server_lacks() && asks_on && !self.may_get_more(boot)
+    }
+
     /// The pool of the server after the next boot; `None` if that is unknown, or the next start asks for no pages of it.
     pub fn at_boot(&self) -> Option<AtBoot> {
         let next_boot = self.facts.next_boot.as_ref()?;
         let pages = next_boot.pages()?;
         let file = match next_boot {
             PoolAtBoot::Set(_, file) => Some(file.clone()),
+            PoolAtBoot::Told(_, who) => Some(format!("{who} and {TOLD}")),
             _ => None,
         };
         let requested = self.facts.requested_next();

@@ -49,8 +49,8 @@ impl RootFiles<'_> {
             .read(COMMAND_LINE)
             .map_err(|_| "the kernel's command line is not there")?;
         let count = on_command_line(&line)?;
-        let count = count.map(|pages| (pages, COMMAND_LINE.to_owned()));
-        let mut pools = Pools::from_iter(count.map(|count| (default, count)));
+        let mut pools =
+            Pools::from_iter(count.map(|pages| (default, (pages, COMMAND_LINE.to_owned()))));
         if has_systemd {
             if let Some(unit) = SYSCTL_UNIT
                 .iter()

@@ -119,7 +119,7 @@ fn the_group_of_system_v_memory() {
             ..boot.look.clone()
         };
         boot.recall((vec![look], None));
-        boot.shm_group()
+        boot.shm_group().unwrap()
     };
     host.write("proc/sys/vm/hugetlb_shm_group", "54321\n");
     assert_eq!(host.read().look.shm_group, Some(54321));
