@@ -267,9 +267,12 @@ impl StatusText<'_> {
                     self.terms.the_memory
                 )
             }
-            true => format!("{kept} until the next boot: {set}{fails}."),
-            false => format!(
-                "The pool is too small after the next boot: {set}, and {} are needed.",
+            true if boot.by_server <= self.needed() => {
+                format!("{kept} until the next boot: {set}{fails}.")
+            }
+            // More than it has now.
+            _ => format!(
+                "The pool is too small after the next boot: {set}, and {} are needed{fails}.",
                 boot.needed
             ),
         }
