@@ -58,16 +58,16 @@ impl RootFiles<'_> {
             {
                 return Err(format!("{unit} changes what a boot does with sysctl.d"));
             }
-            let sysctl = self.sysctl(&SYSCTL.replace("/run/sysctl.d ", ""))?;
-            if !self.names("/run/sysctl.d")?.is_empty() && self.sysctl(SYSCTL)? != sysctl {
+            let sysctl = self.sysctl(&SYSCTL.replace("/run/sysctl.d ", ""), shm_group)?;
+            if !self.names("/run/sysctl.d")?.is_empty() && self.sysctl(SYSCTL, &mut None)? != sysctl
+            {
                 return Err(
                     "/run/sysctl.d, which a boot empties, changes what sysctl.d sets".to_owned(),
                 );
             }
-            *shm_group = sysctl.1;
-            pools.extend(sysctl.0.map(|set| (default, set)));
+            pools.extend(sysctl.map(|set| (default, set)));
             pools.extend(self.of_apply()?);
-        } else if let Some((_, file)) = self.sysctl(SYSCTL)?.0 {
+        } else if let Some((_, file)) = self.sysctl(SYSCTL, &mut None)? {
             return Err(format!(
                 "whether a boot without systemd reads {file} is not known"
             ));
@@ -80,11 +80,13 @@ impl RootFiles<'_> {
         Ok(pools)
     }
 
-    /// The last `vm.nr_hugepages`, and the last [`SHM_GROUP`]; an error if something else may set this pool, or let a start have surplus pages.
+    /// The last `vm.nr_hugepages`, and in `shm_group` the last [`SHM_GROUP`]; an error if something else may set this pool, or let a
+    /// start have surplus pages.
     fn sysctl(
         &mut self,
         directories: &str,
-    ) -> Result<(Option<(Pages, String)>, Option<u64>), String> {
+        shm_group: &mut Option<u64>,
+    ) -> Result<Option<(Pages, String)>, String> {
         let mut lines = BTreeMap::new();
         let mut count = None;
         for mut path in self.sysctl_files(directories)? {
@@ -136,8 +138,10 @@ impl RootFiles<'_> {
                 }
             }
         }
-        let group = || sysctl::number(lines.get(SHM_GROUP)?.0.as_ref()?);
-        Ok((count, group()))
+        *shm_group = lines
+            .get(SHM_GROUP)
+            .and_then(|(value, _)| sysctl::number(value.as_ref()?));
+        Ok(count)
     }
 
     /// The files of sysctl.d in their order.
