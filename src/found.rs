@@ -184,6 +184,7 @@ impl SharedLook {
             boot_age_seconds: self.boot_age_seconds,
             pools: self.pools.iter().copied().collect(),
             sources: self.sources.get(),
+            ..BootLook::default()
         }
     }
 }

@@ -57,9 +57,7 @@ impl Instance {
         };
         let is_other = pool_state.huge_page_size == Some(size)
             && facts.pool_state.huge_page_size != Some(size);
-        let asks = demand.requested.huge_pages != HugePages::Off
-            && !demand.requested.never_in_huge_pages();
-        (is_other && asks).then(|| PoolNeed {
+        (is_other && demand.requested.may_have_huge_pages()).then(|| PoolNeed {
             is_running: true,
             pages: size.pages_to_hold(demand.shared_memory),
             ..PoolNeed::of(self.id.key())
@@ -120,9 +118,6 @@ impl Server<'_> {
             memlock_setting: memlock_setting(&self.facts.id),
             largest_holder: host.holders.first().cloned(),
             strangers,
-            next_boot: pool_state
-                .huge_page_size
-                .map(|size| host.next_boot.pool(size)),
             pool_state,
             ..alone
         }

@@ -11,7 +11,7 @@ use hugepage_facts::{
     HostFacts, Landing, PostgreSqlSettings, RunningOracle, ServerFacts, ServerProduct, pools,
 };
 use hugepage_kernel::memory::pool::{NodePool, from_meminfo};
-use hugepage_kernel::{Bytes, MemoryPolicy, Notes, PageSize, Pages};
+use hugepage_kernel::{Bytes, MemoryPolicy, Notes, PageSize, Pages, PoolAtBoot};
 use hugepage_oracle::next_start::{RunningLimits, next_start};
 use hugepage_oracle::running;
 
@@ -51,6 +51,7 @@ pub(super) fn alone(
     let meminfo = host.meminfo.clone();
     let mut facts = Facts::new(requested, segment, pool_state, meminfo, reserve_percent);
     facts.has_other_pools = of_server.has_other_pools(size);
+    facts.next_boot = size.map(|size| host.next_boot.pool(size));
     match &server.id.product {
         ServerProduct::PostgreSql(its) => of_server.postgresql(&mut facts, &its.settings, notes),
         ServerProduct::Oracle(its) => of_server.oracle(&mut facts, its, notes),
@@ -193,9 +194,23 @@ impl Finder<'_> {
             kernel: &self.host.kernel,
             rights: oracle.lock_rights.as_ref(),
             memlock: self.server.memory.memlock,
+            group: self.host.kernel.system_v.hugetlb_shm_group,
         };
         (facts.pool_state.lock_limit, facts.pending) =
             next_start(&oracle.settings, &facts.current_start(), &limits, notes);
+        let next = facts.start_next().unwrap_or(facts.start_again());
+        // A pool that is too small then is known to lose it.
+        let at_boot = facts.next_boot.as_ref().and_then(PoolAtBoot::pages);
+        if at_boot >= next.needed()
+            && limits.loses_by(
+                self.host.next_boot.shm_group(),
+                next.size.unwrap_or_default(),
+            )
+        {
+            facts.next_boot = Some(PoolAtBoot::Unknown(
+                "nothing seen sets vm.hugetlb_shm_group as it is now".to_owned(),
+            ));
+        }
     }
 
     /// `facts`: what was seen, as if the files were what the server was started with.

@@ -157,8 +157,7 @@ fn as_its_worker_saw(
 
 /// Whether the next start asks for huge pages, so that a program can say how many.
 pub(super) fn asks_for_pages(files: &ClusterFiles) -> bool {
-    let requested = requested(files);
-    requested.huge_pages != HugePages::Off && !requested.never_in_huge_pages()
+    requested(files).may_have_huge_pages()
 }
 
 fn requested(files: &ClusterFiles) -> Requested {

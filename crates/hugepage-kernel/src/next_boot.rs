@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::host::{identity, reserve_unit};
-use crate::memory::{meminfo::Meminfo, pool};
+use crate::memory::{meminfo::Meminfo, pool, sysctl};
 use crate::proc::{namespace, process};
 use crate::{Bytes, PageSize, Pages, Root, RootFiles};
 
 pub use self::pool_at_boot::PoolAtBoot;
 pub use self::sources::TOLD;
-use self::sources::{COMMAND_LINE, Pools};
+use self::sources::{COMMAND_LINE, Pools, SHM_GROUP};
 
 /// What `apply` leaves until the next boot empties /run: from then on a look does not see the pools of the boot.
 pub const APPLIED: &str = "/run/hugepage-sidecar.applied";
@@ -44,18 +44,14 @@ pub struct BootLook {
     pub pools: BTreeMap<PageSize, Pages>,
     /// What the sources said.
     pub sources: String,
+    /// `vm.hugetlb_shm_group`.
+    pub shm_group: Option<u64>,
 }
 
 impl BootLook {
     /// Whether it came so soon that the pools are those of the boot.
     fn is_of_boot(&self) -> bool {
         self.boot_age_seconds <= LAST_SECOND && !self.boot_id.is_empty() && !self.pools.is_empty()
-    }
-
-    /// Whether it is of the same boot of the same host, whose sources say the same.
-    fn is_same_boot(&self, now: &Self) -> bool {
-        (&self.boot_id, &self.machine_id, &self.sources)
-            == (&now.boot_id, &now.machine_id, &now.sources)
     }
 }
 
@@ -71,6 +67,8 @@ pub struct NextBoot {
     damage: Option<String>,
     sources: Result<Pools, String>,
     told: Option<(PageSize, Pages, String)>,
+    /// The `vm.hugetlb_shm_group` that sysctl.d sets.
+    shm_group: Option<u64>,
     /// What hugepage-reserve.service left in the pools, if every boot starts it, and nobody has taken from them since.
     #[serde(default)]
     made: BTreeMap<PageSize, Pages>,
@@ -82,14 +80,14 @@ impl NextBoot {
     /// Reads what sets the pools, without the memory.
     pub fn read(root: &Root) -> Self {
         let mut files = RootFiles::new(root, MAX_FILES);
-        let mut said = Vec::new();
+        let (mut said, mut shm_group) = (Vec::new(), None);
         let has_systemd = root.exists("/run/systemd/system");
         let is_in_container = namespace::shows_files_of_container(root);
         let meminfo = Meminfo::read(root).ok();
         let default = meminfo.as_ref().and_then(|meminfo| meminfo.huge_page_size);
         let mut sources = default
             .ok_or("the default huge page size is unknown".to_owned())
-            .and_then(|default| files.pools(default, has_systemd, &mut said));
+            .and_then(|default| files.pools(default, has_systemd, &mut said, &mut shm_group));
         let told = files.told().unwrap_or_else(|why| {
             sources = Err(why);
             None
@@ -119,8 +117,9 @@ impl NextBoot {
                 .map(|(_, pages, who)| format!("told: {who} sets {pages}")),
         );
         said.extend(sources.as_ref().err().cloned());
-        let is_enabled = reserve_unit::is_enabled(root);
-        said.extend(is_enabled.then(|| "hugepage-reserve.service is enabled".to_owned()));
+        if reserve_unit::is_enabled(root) {
+            said.push("hugepage-reserve.service is enabled".to_owned());
+        }
         Self {
             look: BootLook {
                 sources: said.join("; "),
@@ -130,6 +129,7 @@ impl NextBoot {
             damage: None,
             sources,
             told,
+            shm_group,
             made: reserve_unit::made(root),
             has_systemd,
             is_in_container,
@@ -145,17 +145,20 @@ impl NextBoot {
             self.made.clear();
         }
         self.damage = damage;
-        let of_boot = looks
+        let of_boot: Vec<_> = looks
             .into_iter()
-            .filter(|look| look.boot_id == self.look.boot_id);
-        let of_boot: Vec<_> = of_boot.collect();
+            .filter(|look| look.boot_id == self.look.boot_id)
+            .collect();
         self.made.retain(|size, made| {
             let mut had = of_boot.iter().filter_map(|look| look.pools.get(size));
             had.all(|had| had >= made)
         });
         let mut looks = of_boot.into_iter();
         let first = looks.next();
-        self.seen = first.filter(|look| look.is_of_boot() && look.is_same_boot(&self.look));
+        // Of the same host, whose sources say the same.
+        let now = (&self.look.machine_id, &self.look.sources);
+        self.seen =
+            first.filter(|look| look.is_of_boot() && (&look.machine_id, &look.sources) == now);
         // What the boot itself took away again.
         for look in looks.filter(BootLook::is_of_boot) {
             for (size, pages) in self.seen.iter_mut().flat_map(|seen| &mut seen.pools) {
@@ -201,6 +204,12 @@ impl NextBoot {
         }
     }
 
+    /// `vm.hugetlb_shm_group`: that of sysctl.d or, if it sets none, what the last boot left; else the kernel's own.
+    pub fn shm_group(&self) -> Option<u64> {
+        let left = || self.seen.as_ref()?.shm_group;
+        self.shm_group.or_else(left).or(Some(0))
+    }
+
     /// What is said of the pool of `size`, by root or by the sources.
     fn source(&self, size: PageSize) -> PoolAtBoot {
         match (&self.told, &self.sources) {
@@ -235,6 +244,7 @@ fn look(root: &Root) -> BootLook {
         boot_age_seconds: process::uptime(root).map_or(u64::MAX, |uptime| uptime.as_secs()),
         pools: sizes.into_iter().filter_map(pages).collect(),
         sources: String::new(),
+        shm_group: sysctl::running_number(root, SHM_GROUP),
     }
 }
 

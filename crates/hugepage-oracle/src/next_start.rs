@@ -2,9 +2,7 @@
 
 use hugepage_assess::assessment::Start;
 use hugepage_assess::assessment::advisory::Advisories;
-use hugepage_assess::model::{
-    CurrentStart, Demand, HugePages, LockLimit, Pending, PoolState, Segment,
-};
+use hugepage_assess::model::{CurrentStart, Demand, LockLimit, Pending, PoolState, Segment};
 use hugepage_facts::{Landing, LockRights, OracleSettings, Parameters};
 use hugepage_kernel::fields::value;
 use hugepage_kernel::{Bytes, KernelLimits, Notes, Rlimit, Root};
@@ -23,13 +21,25 @@ pub struct RunningLimits<'a> {
     pub rights: Option<&'a LockRights>,
     /// The memory that it may lock.
     pub memlock: Option<Rlimit>,
+    /// `vm.hugetlb_shm_group`.
+    pub group: Option<u64>,
 }
 
 impl RunningLimits<'_> {
+    /// Whether the kernel may refuse it segments of `size` in huge pages, which it lets it have now, once `vm.hugetlb_shm_group` is
+    /// `group`.
+    pub fn loses_by(&self, group: Option<u64>, size: Bytes) -> bool {
+        let then = RunningLimits { group, ..*self };
+        self.lacks(false).is_none()
+            && then
+                .lacks(false)
+                .is_some_and(|limit| limit.refuses(size) || limit.may_refuse(size))
+    }
+
     /// What the kernel requires for System V segments in huge pages and the instance lacks: CAP_IPC_LOCK, `vm.hugetlb_shm_group`, or
     /// before 5.18 a limit on locked memory of at least their size. Whoever `is_let` has what its kernel requires.
     fn lacks(&self, is_let: bool) -> Option<LockLimit> {
-        let gid = lacks_group(self.rights?, self.kernel.system_v.hugetlb_shm_group?)?;
+        let gid = lacks_group(self.rights?, self.group?)?;
         match (
             Advisories::known().affects("shm_memlock", self.kernel.release.as_deref()?),
             self.memlock?,
@@ -132,10 +142,9 @@ pub fn next_start(
                     .or_else(|| limits.lacks(is_let))
             };
             let refused = (demand != unchanged).then(refuses).flatten();
-            let asks = demand.requested.huge_pages != HugePages::Off
-                && !demand.requested.never_in_huge_pages();
-            let is_lost =
-                asks && is_let && matches!(limits.lacks(false), Some(LockLimit::ShmGroup { .. }));
+            let is_lost = demand.requested.may_have_huge_pages()
+                && is_let
+                && matches!(limits.lacks(false), Some(LockLimit::ShmGroup { .. }));
             if is_lost {
                 notes.add("vm.hugetlb_shm_group is not what it was at the start");
             }

@@ -1,7 +1,5 @@
 //! The Oracle instances that oratab has and that do not run: what their next start will ask for, and what it would get.
 
-use std::fmt;
-
 use hugepage_assess::assessment::Forecast;
 use hugepage_assess::model::{LockLimit, PoolState};
 use hugepage_facts::{InstanceKey, LastStart, OracleKind, RunningOracle, StoppedFacts};
@@ -10,7 +8,6 @@ use hugepage_kernel::host::mounts;
 use hugepage_kernel::memory::sysctl::running_number;
 use hugepage_kernel::{Bytes, InstanceFiles, Meminfo, Notes, Root};
 use hugepage_sizing::{StoppedDatabase, Wants};
-use serde::{Deserialize, Serialize};
 
 use crate::readers::OracleInstance;
 use crate::readers::locate::{Search, is_numbered};
@@ -22,24 +19,13 @@ use crate::start_limits::{GRID_REGISTRY, LackedMemlock};
 /// ORA-27300: the operating system refused a call; where that is fork(2), a process.
 pub(crate) const NO_CALL: u32 = 27300;
 
-/// Why an instance does not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StoppedState {
-    /// Stopped, or never started.
-    Stopped,
-    /// The last start in the alert log ended with an error about memory.
-    Failed,
-}
-
-impl StoppedState {
-    /// All states.
-    pub const ALL: [Self; 2] = [Self::Stopped, Self::Failed];
-}
-
-impl fmt::Display for StoppedState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
+hugepage_facts::words! {
+    /// Why an instance does not run.
+    pub enum StoppedState {
+        /// Stopped, or never started.
+        Stopped,
+        /// The last start in the alert log ended with an error about memory.
+        Failed,
     }
 }
 

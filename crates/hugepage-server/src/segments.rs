@@ -1,33 +1,24 @@
 //! The shared memory that a PostgreSQL process maps.
 
-use std::fmt;
-
 use hugepage_assess::model::landing_of;
 use hugepage_facts::{Landing, TransparentPages};
 use hugepage_kernel::mapping::maps::{self, Mapping};
 use hugepage_kernel::mapping::{own_mapping, smaps};
 use hugepage_kernel::{Meminfo, Notes, Root};
-use serde::Serialize;
 
 use crate::transparent::has_transparent_pages;
 
-/// The purpose of a mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SegmentRole {
-    /// The segment with the buffer pool.
-    Main,
-    /// The few bytes of System V memory that prevent two postmasters in one data directory (sysv_shmem.c).
-    Interlock,
-    /// Dynamic shared memory, as for parallel query (dsm_impl.c).
-    Dynamic,
-    /// Shared memory that other code in the process mapped.
-    Other,
-}
-
-impl fmt::Display for SegmentRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
+hugepage_facts::words! {
+    /// The purpose of a mapping.
+    pub enum SegmentRole {
+        /// The segment with the buffer pool.
+        Main,
+        /// The few bytes of System V memory that prevent two postmasters in one data directory (sysv_shmem.c).
+        Interlock,
+        /// Dynamic shared memory, as for parallel query (dsm_impl.c).
+        Dynamic,
+        /// Shared memory that other code in the process mapped.
+        Other,
     }
 }
 

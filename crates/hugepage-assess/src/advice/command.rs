@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use hugepage_kernel::next_boot::TOLD;
 use hugepage_kernel::{PageSize, Pages};
 
 /// Sets the pool of `size` to `pages` until the next boot.
@@ -21,7 +22,8 @@ pub fn set_pool(size: PageSize, is_default: bool, pages: Pages) -> String {
 pub const SYSCTL_FILE: &str = "/etc/sysctl.d/90-postgresql-hugepages.conf";
 
 /// Sets the pool of `size` at each boot: in a file of sysctl.d for the default size, on the kernel's command line for others. `file`:
-/// what sets it now. `None` for a size of the command line that something sets already: of two counts the first counts.
+/// what sets it now. `None` for a size of the command line that something sets already: of two counts the first counts; and where root
+/// says who sets it.
 pub fn set_pool_at_boot(
     size: PageSize,
     is_default: bool,
@@ -33,7 +35,9 @@ pub fn set_pool_at_boot(
         file.contains("/sysctl") && file.rsplit('/').next() > SYSCTL_FILE.rsplit('/').next()
     };
     Some(match file.filter(is_later) {
-        _ if !is_default => return file.is_none().then(|| reserve_at_boot(size, pages)),
+        _ if !is_default || file.is_some_and(|file| file.ends_with(TOLD)) => {
+            return file.is_none().then(|| reserve_at_boot(size, pages));
+        }
         Some(file) => {
             let pattern = "^[-[:space:]]*vm[./]nr_hugepages[[:space:]]*=.*";
             let (option, copy) = match file

@@ -2,7 +2,7 @@
 
 use hugepage_facts::Cause;
 use hugepage_kernel::Pages;
-use hugepage_kernel::next_boot::PoolAtBoot;
+use hugepage_kernel::next_boot::{PoolAtBoot, TOLD};
 
 use crate::assessment::{Outlook, Status};
 use crate::model::{HugePages, Pending};
@@ -12,7 +12,7 @@ use crate::model::{HugePages, Pending};
 pub struct AtBoot {
     /// The pages that it will have.
     pub pages: Pages,
-    /// The file that sets them; `None` if no file does.
+    /// The file that sets them, or who does, and the file that says so; `None` if no file does.
     pub file: Option<String>,
     /// Whether that is known: a file sets it, root has said so, or a boot was seen.
     pub is_known: bool,
@@ -39,7 +39,7 @@ impl Status {
         let lacks = self.forecast.without;
         Some(match self.facts.pending {
             Pending::Unknown | Pending::Refused(_) => self.forecast.outlook,
-            _ if requested.huge_pages == HugePages::Off || requested.never_in_huge_pages() => lacks,
+            _ if !requested.may_have_huge_pages() => lacks,
             _ => self
                 .at_boot()
                 .filter(|boot| boot.is_known)
@@ -76,16 +76,20 @@ impl Status {
             || self.facts.requested_next().asks_kernel()
     }
 
+    /// Whether the server does not start then, because it is started with "on".
+    pub fn fails_at_boot(&self, boot: &AtBoot) -> bool {
+        let asks_on = self.facts.requested_next().huge_pages == HugePages::On;
+        boot.server_lacks() && asks_on && !self.may_get_more(boot)
+    }
+
     /// The pool of the server after the next boot; `None` if that is unknown, or the next start asks for no pages of it.
     pub fn at_boot(&self) -> Option<AtBoot> {
         let next_boot = self.facts.next_boot.as_ref()?;
-        let (pages, file) = match next_boot {
-            PoolAtBoot::Set(pages, file) => (*pages, Some(file.clone())),
-            PoolAtBoot::Remembered(pages)
-            | PoolAtBoot::Told(pages, _)
-            | PoolAtBoot::Made { pages, .. } => (*pages, None),
-            PoolAtBoot::Unset | PoolAtBoot::Unseen { .. } => (Pages(0), None),
-            PoolAtBoot::Unknown(_) | PoolAtBoot::OfHost => return None,
+        let pages = next_boot.pages()?;
+        let file = match next_boot {
+            PoolAtBoot::Set(_, file) => Some(file.clone()),
+            PoolAtBoot::Told(_, who) => Some(format!("{who} and {TOLD}")),
+            _ => None,
         };
         let requested = self.facts.requested_next();
         let pool_state = &self.facts.pool_state;
@@ -94,10 +98,7 @@ impl Status {
             Pending::Unknown => &self.crash,
             _ => &self.forecast,
         };
-        if requested.huge_pages == HugePages::Off
-            || requested.never_in_huge_pages()
-            || next.huge_page_size != pool_state.huge_page_size
-        {
+        if !requested.may_have_huge_pages() || next.huge_page_size != pool_state.huge_page_size {
             return None;
         }
         let by_server = next.needed?;

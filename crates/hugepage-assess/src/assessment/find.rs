@@ -150,7 +150,9 @@ impl Status {
             .filter(|boot| self.is_kept() || is_told(boot))?;
         let severity = match boot.smaller {
             Some(_) => Severity::Warning,
-            None if boot.is_known && boot.pages < boot.needed => self.severity_at_boot(&boot),
+            None if boot.is_known && boot.pages < boot.needed => {
+                Severity::warning_if(self.fails_at_boot(&boot))
+            }
             None => return None,
         };
         Some((severity, Finding::BootLoses))
@@ -158,7 +160,9 @@ impl Status {
 
     fn boot_unknown(&self) -> Rated {
         let severity = match self.facts.next_boot.as_ref().filter(|_| self.is_kept())? {
-            PoolAtBoot::Unseen { has_systemd: true } => self.severity_at_boot(&self.at_boot()?),
+            PoolAtBoot::Unseen { has_systemd: true } => {
+                Severity::warning_if(self.fails_at_boot(&self.at_boot()?))
+            }
             PoolAtBoot::Unknown(_) => Severity::Notice,
             _ if self.at_boot().is_some_and(|boot| !boot.is_known) => Severity::Notice,
             _ => return None,
@@ -170,11 +174,6 @@ impl Status {
     fn is_kept(&self) -> bool {
         self.facts.is_in_huge_pages()
             && matches!(self.forecast.outlook, Outlook::Hugetlb | Outlook::Unknown)
-    }
-
-    fn severity_at_boot(&self, boot: &AtBoot) -> Severity {
-        let asks_on = self.facts.requested_next().huge_pages == HugePages::On;
-        Severity::warning_if(boot.server_lacks() && asks_on && !self.may_get_more(boot))
     }
 
     fn limit_hit(&self) -> Rated {

@@ -13,36 +13,30 @@ pub const VERSION: u32 = 1;
 /// A line that is longer without its line feed is damaged: no record needs as much.
 pub const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// What happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Event {
-    /// The server started.
-    Start,
-    /// A backend crashed, and shared memory was allocated anew under the same postmaster.
-    CrashRestart,
-    /// The state changed while the server ran.
-    #[default]
-    Change,
-    /// The segment has transparent huge pages since the last record, as after `hugepage-sidecar collapse`.
-    Collapse,
-    /// It has lost transparent huge pages while the server ran, as by swap.
-    Split,
-    /// `watch` found its data directory removed, or root said that it will not run here any more.
-    Gone,
+hugepage_facts::words! {
+    /// What happened.
+    #[derive(Default)]
+    pub enum Event {
+        /// The server started.
+        Start,
+        /// A backend crashed, and shared memory was allocated anew under the same postmaster.
+        CrashRestart,
+        /// The state changed while the server ran.
+        #[default]
+        Change,
+        /// The segment has transparent huge pages since the last record, as after `hugepage-sidecar collapse`.
+        Collapse,
+        /// It has lost transparent huge pages while the server ran, as by swap.
+        Split,
+        /// `watch` found its data directory removed, or root said that it will not run here any more.
+        Gone,
+    }
 }
 
 impl Event {
     /// The name that users see.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::CrashRestart => "crash restart",
-            Self::Change => "change",
-            Self::Collapse => "collapse",
-            Self::Split => "split",
-            Self::Gone => "gone",
-        }
+    pub fn name(self) -> String {
+        self.to_string().replace('_', " ")
     }
 
     /// Whether shared memory was allocated.

@@ -128,6 +128,11 @@ impl Requested {
         self.sysv || self.is_in_files()
     }
 
+    /// Whether these settings ask for huge pages, and do not rule them out.
+    pub fn may_have_huge_pages(&self) -> bool {
+        self.huge_pages != HugePages::Off && !self.never_in_huge_pages()
+    }
+
     /// Whether the server asks the kernel for the pages that the pool lacks (AUTO and AUTO_ONLY).
     pub const fn asks_kernel(&self) -> bool {
         use UseLargePages::{Auto, AutoOnly};

@@ -85,11 +85,15 @@ fn a_line_of_a_boot() {
         boot_id: "boot".to_owned(),
         boot_age_seconds: 40,
         pools: [(PageSize::from_kib(2048).unwrap(), Pages(70))].into(),
+        shm_group: Some(54321),
         ..BootLook::default()
     };
     let line = line_of_boot(&look);
-    let json = r#"{"v":1,"boot":{"boot_id":"boot","machine_id":"","boot_age_seconds":40,"pools":{"2097152":70},"sources":""}}"#;
-    assert_eq!(line[9..], format!("{json}\n"));
+    let json = r#"{"boot_id":"boot","machine_id":"","boot_age_seconds":40,"pools":{"2097152":70},"sources":"","shm_group":54321}"#;
+    assert_eq!(line[9..], format!("{{\"v\":1,\"boot\":{json}}}\n"));
+    let earlier = json.replace(r#","shm_group":54321"#, "");
+    let earlier: BootLook = serde_json::from_str(&earlier).unwrap();
+    assert_eq!(earlier.shm_group, None);
     assert_eq!(boot_of(line.trim_end()), Some(look.clone()));
     assert_eq!(boot_of(&line.trim_end().replace(":40", ":41")), None);
     let record = Record {

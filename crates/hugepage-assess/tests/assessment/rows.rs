@@ -9,6 +9,7 @@ use hugepage_assess::status_row::{HostOfServer, StatusRow};
 use hugepage_facts::{Cause, Landing, PoolRow, pools};
 use hugepage_kernel::cgroups::cgroup::CgroupLimit;
 use hugepage_kernel::memory::pool::Pool;
+use hugepage_kernel::next_boot::TOLD;
 use hugepage_kernel::{Bytes, Pages};
 
 use super::{GIB, MIB, Server, page_size, pool};
@@ -57,10 +58,10 @@ fn commands_for_root() {
             .unwrap()
             .contains("hugepagesz=1G hugepages=7")
     );
-    assert_eq!(
-        set_pool_at_boot(gigantic, false, Pages(7), Some("/boot/grub/grub.cfg")),
-        None
-    );
+    for (size, is_default, file) in [(gigantic, false, "/boot/grub/grub.cfg"), (huge, true, TOLD)] {
+        let command = set_pool_at_boot(size, is_default, Pages(7), Some(file));
+        assert_eq!(command, None, "{file}");
+    }
 }
 
 #[test]

@@ -185,6 +185,60 @@ fn a_start_that_was_refused_its_pages() {
     }
 }
 
+/// The next boot sets the group of sysctl.d. One that nothing seen sets may be gone then; a pool that is too small is, for certain.
+#[test]
+fn a_permission_that_the_next_boot_may_take() {
+    const LATER: &str = "6.1.0-18-amd64";
+    let none = "vm.swappiness = 1\n";
+    for (kernel, group, line, pages, outlook) in [
+        (LATER, "54321", none, 2052, Outlook::Unknown),
+        (
+            LATER,
+            "54321",
+            "vm.hugetlb_shm_group = 999\n",
+            2052,
+            Outlook::Unknown,
+        ),
+        (
+            LATER,
+            "54321",
+            "vm.hugetlb_shm_group = 54321\n",
+            2052,
+            Outlook::Hugetlb,
+        ),
+        (LATER, "54321", none, 72, Outlook::Fails),
+        // Before 5.18 memlock is enough; between, only the distribution knows.
+        (KERNELS[2], "54321", none, 2052, Outlook::Hugetlb),
+        (KERNELS[4], "54321", none, 2052, Outlook::Unknown),
+        (KERNELS[4], "0", none, 2052, Outlook::Hugetlb),
+    ] {
+        let host = OracleHost::new(kernel, 16, (2052, 0));
+        host.run(&Running {
+            segments: vec![(4 * GIB + 8 * MIB, 2048)],
+            ..Running::default()
+        });
+        host.write(
+            &format!("{DB_HOME}/dbs/initorcl.ora"),
+            "*.sga_max_size=4G\n*.use_large_pages='ONLY'\n",
+        );
+        host.write("/proc/sys/vm/hugetlb_shm_group", group);
+        host.write("/proc/cmdline", "ro\n");
+        host.write("/run/systemd/system/own.conf", "");
+        host.write("/etc/sysctl.d/98-oracle.conf", line);
+        host.write("/etc/hugepage-sidecar/next-boot", &format!("{pages} us\n"));
+        let survey = host.survey();
+        let status = &running(&survey, "orcl").status;
+        let what = format!(
+            "{kernel} {group} {line} {pages}: {}",
+            advice::message(status)
+        );
+        assert_eq!(status.forecast.outlook, Outlook::Hugetlb, "{what}");
+        assert_eq!(status.boot_outlook(), Some(outlook), "{what}");
+        let is_said = what.ends_with(": nothing seen sets vm.hugetlb_shm_group as it is now.");
+        assert_eq!(is_said, outlook == Outlook::Unknown, "{what}");
+    }
+}
+
 /// Whoever is in huge pages was let at its start. A group that has changed since may refuse the next one.
 #[test]
 fn a_permission_that_is_gone_since_the_start() {

@@ -53,6 +53,18 @@ impl<T> PoolAtBoot<T> {
 }
 
 impl PoolAtBoot {
+    /// The pages; `None` if they are unknown.
+    pub fn pages(&self) -> Option<Pages> {
+        Some(match self {
+            Self::Set(pages, _)
+            | Self::Remembered(pages)
+            | Self::Told(pages, _)
+            | Self::Made { pages, .. } => *pages,
+            Self::Unset | Self::Unseen { .. } => Pages(0),
+            Self::Unknown(_) | Self::OfHost => return None,
+        })
+    }
+
     /// Why it is unknown, a clause; `None` if it is known.
     pub fn unknown(&self) -> Option<&str> {
         match self {

@@ -30,24 +30,27 @@ const PARAMETERS: [&str; 3] = [
     "vm/nr_hugepages_mempolicy",
     "vm/nr_overcommit_hugepages",
 ];
+/// The parameter that lets a group have System V segments in huge pages.
+pub(super) const SHM_GROUP: &str = "vm/hugetlb_shm_group";
 /// What is in words of a command line that set a pool, or what sysctl.d does: a mask, or a credential of systemd-sysctl's.
 const SETTERS: [&str; 3] = ["hugepages", "systemd-sysctl", "sysctl.extra"];
 
 impl RootFiles<'_> {
-    /// What the sources set; `said`: in words.
+    /// What the sources set; `said`: in words. `shm_group` gets [`SHM_GROUP`].
     pub(super) fn pools(
         &mut self,
         default: PageSize,
         has_systemd: bool,
         said: &mut Vec<String>,
+        shm_group: &mut Option<u64>,
     ) -> Result<Pools, String> {
         let line = self
             .root
             .read(COMMAND_LINE)
             .map_err(|_| "the kernel's command line is not there")?;
         let count = on_command_line(&line)?;
-        let count = count.map(|pages| (pages, COMMAND_LINE.to_owned()));
-        let mut pools = Pools::from_iter(count.map(|count| (default, count)));
+        let mut pools =
+            Pools::from_iter(count.map(|pages| (default, (pages, COMMAND_LINE.to_owned()))));
         if has_systemd {
             if let Some(unit) = SYSCTL_UNIT
                 .iter()
@@ -55,15 +58,16 @@ impl RootFiles<'_> {
             {
                 return Err(format!("{unit} changes what a boot does with sysctl.d"));
             }
-            let sysctl = self.sysctl(&SYSCTL.replace("/run/sysctl.d ", ""))?;
-            if !self.names("/run/sysctl.d")?.is_empty() && self.sysctl(SYSCTL)? != sysctl {
+            let sysctl = self.sysctl(&SYSCTL.replace("/run/sysctl.d ", ""), shm_group)?;
+            if !self.names("/run/sysctl.d")?.is_empty() && self.sysctl(SYSCTL, &mut None)? != sysctl
+            {
                 return Err(
                     "/run/sysctl.d, which a boot empties, changes what sysctl.d sets".to_owned(),
                 );
             }
             pools.extend(sysctl.map(|set| (default, set)));
             pools.extend(self.of_apply()?);
-        } else if let Some((_, file)) = self.sysctl(SYSCTL)? {
+        } else if let Some((_, file)) = self.sysctl(SYSCTL, &mut None)? {
             return Err(format!(
                 "whether a boot without systemd reads {file} is not known"
             ));
@@ -76,8 +80,13 @@ impl RootFiles<'_> {
         Ok(pools)
     }
 
-    /// The last `vm.nr_hugepages`; an error if something else may set this pool, or let a start have surplus pages.
-    fn sysctl(&mut self, directories: &str) -> Result<Option<(Pages, String)>, String> {
+    /// The last `vm.nr_hugepages`, and in `shm_group` the last [`SHM_GROUP`]; an error if something else may set this pool, or let a
+    /// start have surplus pages.
+    fn sysctl(
+        &mut self,
+        directories: &str,
+        shm_group: &mut Option<u64>,
+    ) -> Result<Option<(Pages, String)>, String> {
         let mut lines = BTreeMap::new();
         let mut count = None;
         for mut path in self.sysctl_files(directories)? {
@@ -99,12 +108,7 @@ impl RootFiles<'_> {
                 _ => continue,
             };
             for (name, value) in text.split(['\n', '\r', '\0']).filter_map(sysctl::parse) {
-                if PARAMETERS
-                    .iter()
-                    .any(|parameter| sysctl::may_be(&name, parameter))
-                {
-                    lines.insert(name, (value, path.clone()));
-                }
+                lines.insert(name, (value, path.clone()));
             }
         }
         for parameter in PARAMETERS {
@@ -134,6 +138,9 @@ impl RootFiles<'_> {
                 }
             }
         }
+        *shm_group = lines
+            .get(SHM_GROUP)
+            .and_then(|(value, _)| sysctl::number(value.as_ref()?));
         Ok(count)
     }
 

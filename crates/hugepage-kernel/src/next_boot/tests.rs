@@ -107,6 +107,41 @@ fn nothing_sets_it() {
     assert_eq!(host.pool(2), without);
 }
 
+/// It lets Oracle have huge pages. The kernel's own is 0.
+#[test]
+fn the_group_of_system_v_memory() {
+    let host = Host::new();
+    let group = |left| {
+        let mut boot = host.read();
+        let look = BootLook {
+            boot_age_seconds: 200,
+            shm_group: left,
+            ..boot.look.clone()
+        };
+        boot.recall((vec![look], None));
+        boot.shm_group().unwrap()
+    };
+    host.write("proc/sys/vm/hugetlb_shm_group", "54321\n");
+    assert_eq!(host.read().look.shm_group, Some(54321));
+    assert_eq!([None, Some(0), Some(54321)].map(group), [0, 0, 54321]);
+    let mut lines = String::new();
+    for (line, expected) in [
+        ("vm.hugetlb_shm_group = 54321", 54321),
+        // The kernel refuses it.
+        ("vm.hugetlb_shm_group = dba", 5),
+        ("vm/hugetlb_shm_group=7", 7),
+        ("vm.huge* = 9", 7),
+        ("-vm.hugetlb_shm_group", 5),
+    ] {
+        lines += &format!("{line}\n");
+        host.write("etc/sysctl.d/98-oracle.conf", &lines);
+        assert_eq!(group(Some(5)), expected, "{line}");
+    }
+    host.write("etc/sysctl.d/98-oracle.conf", "vm.hugetlb_shm_group = 1\n");
+    fs::remove_dir_all(host.path("run/systemd/system")).unwrap();
+    assert_eq!(group(None), 0, "only systemd reads it");
+}
+
 /// The real systemd-sysctl is asked the same in tests/scenarios/test_sysctl_d.py.
 #[test]
 fn the_last_line_of_sysctl_d() {

@@ -110,7 +110,6 @@ fn snapshot(root: &Root, options: &SurveyOptions) -> Result<OracleSnapshot> {
         options.reserve_percent,
     );
     Ok(survey_snapshot::from_survey(
-        root,
         &survey,
         &survey.sizings(),
         None,

@@ -223,7 +223,7 @@ fn write_files(
     begun: Instant,
 ) -> Vec<anyhow::Error> {
     let next = (!options.once).then_some(options.interval);
-    let snapshot = || survey_snapshot::from_survey(root, survey, sizings, next);
+    let snapshot = || survey_snapshot::from_survey(survey, sizings, next);
     let snapshot = (!options.oracle_dir.is_empty()).then(snapshot);
     let json = |path| {
         (

@@ -12,8 +12,7 @@ use hugepage_assess::status_row::HostOfServer;
 use hugepage_facts::{Landing, LastStart};
 use hugepage_host::host_advice::{self, HostRecommendation};
 use hugepage_host::{HostVerdict, Instance, Survey};
-use hugepage_kernel::memory::sysctl;
-use hugepage_kernel::{PageSize, Root};
+use hugepage_kernel::PageSize;
 use hugepage_oracle::stopped::StoppedOracle;
 use hugepage_sizing::Sizing;
 
@@ -23,7 +22,6 @@ use crate::output::rows::{InstanceRow, StoppedRow};
 
 /// The snapshot of a survey. `interval`: the time until the next one; `None` if none follows.
 pub fn from_survey(
-    root: &Root,
     survey: &Survey,
     sizings: &[Sizing],
     interval: Option<Duration>,
@@ -53,7 +51,7 @@ pub fn from_survey(
                 .map(|(priority, one)| of_finding(survey, priority, &one))
                 .collect(),
         ),
-        ("hosts", vec![of_host(root, survey, sizings, interval)]),
+        ("hosts", vec![of_host(survey, sizings, interval)]),
     ];
     OracleSnapshot {
         taken_at: host.taken_at,
@@ -62,17 +60,11 @@ pub fn from_survey(
     }
 }
 
-fn of_host(
-    root: &Root,
-    survey: &Survey,
-    sizings: &[Sizing],
-    interval: Option<Duration>,
-) -> FileRecord {
+fn of_host(survey: &Survey, sizings: &[Sizing], interval: Option<Duration>) -> FileRecord {
     let host = &survey.host;
     let meminfo = host.meminfo.as_ref();
     let default = host.default_page_size();
     let has_instances = !(survey.instances.is_empty() && survey.stopped.is_empty());
-    let running = |name| sysctl::running(root, name).ok().flatten();
     let record = row! {
         interval_seconds: interval.map(|interval| interval.as_secs().max(1)),
         sidecar_version: env!("CARGO_PKG_VERSION"),
@@ -84,7 +76,7 @@ fn of_host(
         hugetlb: meminfo.and_then(|meminfo| meminfo.hugetlb),
         recommended_nr_hugepages: default.and_then(|size| Sizing::of_size(sizings, size)?.recommended),
         transparent_hugepage: host.transparent_hugepage,
-        hugetlb_shm_group: running("vm.hugetlb_shm_group").and_then(|group| group.parse::<u64>().ok()),
+        hugetlb_shm_group: host.kernel.system_v.hugetlb_shm_group,
         kernel: host.kernel.release,
         notes: survey.notes,
     };

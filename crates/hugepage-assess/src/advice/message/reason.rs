@@ -248,13 +248,9 @@ impl StatusText<'_> {
                 "{kept} until somebody runs \"sysctl --system\", as scripts of packages do: {file} sets {smaller} pages of {size}, fewer than hugepage-reserve.service left."
             );
         }
-        let lacks = boot
-            .as_ref()
-            .is_some_and(|boot| boot.server_lacks() && !self.status.may_get_more(boot));
-        let fails = if lacks && requested.huge_pages == HugePages::On {
-            &*with
-        } else {
-            ""
+        let fails = match &boot {
+            Some(boot) if self.status.fails_at_boot(boot) => &*with,
+            _ => "",
         };
         let Some(boot) = boot.as_ref().filter(|boot| boot.is_known) else {
             return format!("{kept}, but what the next boot gives is unknown: {set}{fails}.");
@@ -271,9 +267,12 @@ impl StatusText<'_> {
                     self.terms.the_memory
                 )
             }
-            true => format!("{kept} until the next boot: {set}{fails}."),
-            false => format!(
-                "The pool is too small after the next boot: {set}, and {} are needed.",
+            true if boot.by_server <= self.needed() => {
+                format!("{kept} until the next boot: {set}{fails}.")
+            }
+            // More than it has now.
+            _ => format!(
+                "The pool is too small after the next boot: {set}, and {} are needed{fails}.",
                 boot.needed
             ),
         }

@@ -183,10 +183,7 @@ impl Step {
                 file: Some(file),
                 ..
             } if self.command().is_none() => {
-                format!(
-                    "change the pages of {size} in {} to {pages}",
-                    command::quoted(file)
-                )
+                format!("change the pages of {size} in {file} to {pages}")
             }
             Self::SetPool { .. } | Self::SetPoolAtBoot { .. } | Self::SetShmLimit { .. } => {
                 format!("run \"{}\"", self.command().unwrap_or_default())

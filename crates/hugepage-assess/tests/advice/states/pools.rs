@@ -613,6 +613,11 @@ fn of_page_sizes() -> Vec<State> {
 }
 
 fn at_boot() -> Vec<State> {
+    let on_disk = |huge_pages| Host {
+        on_disk: Some(2 * GIB),
+        huge_pages,
+        ..huge([1200, 666, 0, 0, 0])
+    };
     vec![
         changed("no setting for the next boot", Host::default(), |facts| {
             facts.next_boot = Some(PoolAtBoot::Unset)
@@ -642,6 +647,16 @@ fn at_boot() -> Vec<State> {
                 ));
             },
         ),
+        changed(
+            "enough after the next boot for what runs, too few for the configuration on disk",
+            on_disk(HugePages::Try),
+            |facts| {
+                facts.next_boot = Some(PoolAtBoot::Set(Pages(534), "/etc/sysctl.conf".to_owned()));
+            },
+        ),
+        changed("the same with on", on_disk(HugePages::On), |facts| {
+            facts.next_boot = Some(PoolAtBoot::Set(Pages(534), "/etc/sysctl.conf".to_owned()));
+        }),
         changed(
             "too few after the next boot for all",
             Host {
