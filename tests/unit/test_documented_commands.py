@@ -98,7 +98,7 @@ def test_the_script_fills_in_what_is_left_to_the_reader():
 def test_dev_takes_it(command, tmp_path):
     (tmp_path / "dev").write_text(f"""#!/usr/bin/env bash
         set -euo pipefail && cd '{REPOSITORY}' && CACHE={tmp_path}
-        . scripts/progress.sh && . scripts/detection.sh && . scripts/arguments.sh && check_arguments "$@" && echo takes "$@\"""")
+        . scripts/progress.sh && . scripts/detection.sh && . scripts/trees.sh && . scripts/arguments.sh && check_arguments "$@" && echo takes "$@\"""")
     (tmp_path / "dev").chmod(0o755)
     taken = subprocess.run(["sh", "-c", command], cwd=tmp_path, text=True, capture_output=True)
     assert taken.stdout == "takes " + command.split("./dev ")[1] + "\n", taken
