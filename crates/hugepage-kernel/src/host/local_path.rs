@@ -39,8 +39,9 @@ pub struct Link {
 #[derive(Debug)]
 pub struct LocalPaths {
     mounts: Vec<Mount>,
-    /// The mount point of what is used anyway, whatever its type.
-    used: PathBuf,
+    /// The mount point of what is used anyway, whatever its type. Empty if that is on a chroot's root, which need not be a mount point:
+    /// then no other mount point leads there.
+    used: String,
 }
 
 impl LocalPaths {
@@ -52,7 +53,7 @@ impl LocalPaths {
 
     fn of(mounts: Vec<Mount>, directory: &Path) -> Self {
         let used = mounts::above(&mounts, directory)
-            .map(|mount| PathBuf::from(&mount.point))
+            .map(|mount| mount.point.clone())
             .unwrap_or_default();
         Self { mounts, used }
     }
@@ -96,8 +97,10 @@ impl LocalPaths {
             rest = names;
         }
         Ok(Resolved {
-            is_mount_point: mounts::above(&self.mounts, &found)
-                .is_some_and(|mount| found == Path::new(&mount.point)),
+            is_mount_point: self
+                .mounts
+                .iter()
+                .any(|mount| found == Path::new(&mount.point)),
             path: found,
             links,
         })
@@ -105,11 +108,8 @@ impl LocalPaths {
 
     fn check(&self, path: &Path) -> Result<(), String> {
         match mounts::above(&self.mounts, path) {
-            Some(mount)
-                if LOCAL.contains(&&*mount.kind) || self.used == Path::new(&mount.point) =>
-            {
-                Ok(())
-            }
+            Some(mount) if LOCAL.contains(&&*mount.kind) => Ok(()),
+            mount if mount.map_or("", |mount| &mount.point) == self.used => Ok(()),
             Some(mount) => Err(format!("it is on {}, which may not answer", mount.kind)),
             None => Err("its file system is unknown".to_owned()),
         }
@@ -166,6 +166,12 @@ mod tests {
         let used = LocalPaths::of(mounts.to_vec(), &silent.join("data"))
             .resolve(&silent.join("data/postgresql.conf"));
         let used = used.map(|found| found.path);
+        let chroot = |data: &Path| {
+            LocalPaths::of(mounts[1..].to_vec(), data)
+                .resolve(&directory.join("conf/own/a"))
+                .map(|found| found.path)
+        };
+        let chroot = [Path::new("/srv/data"), &silent].map(chroot);
         std::fs::remove_dir_all(&directory).unwrap();
         let waits = |kind: &str| Err(format!("it is on {kind}, which may not answer"));
         assert_eq!(found[0], Ok(directory.join("conf/a")));
@@ -188,5 +194,8 @@ mod tests {
         );
         assert_eq!(other, waits("autofs"));
         assert_eq!(used, Ok(silent.join("data/postgresql.conf")));
+        // Its root is no mount point. What lies there is used if the data directory lies there.
+        let unknown = Err("its file system is unknown".to_owned());
+        assert_eq!(chroot, [Ok(directory.join("conf/a")), unknown]);
     }
 }
