@@ -86,8 +86,8 @@ def _assert_agrees(row: dict[str, Any], pools_now: dict[int, PoolNumbers], clust
     assert {name: row[name] for name in actual} == actual
     assert pmap_mapping(session.info.backend_pid, mapping.start) == (mapping.length, mapping.page_size)
     assert main_mapping(cluster.postmaster).length == mapping.length
-    # The host's page tables change with every process, a linker of the unit tests among them: only the order of magnitude is compared.
-    assert 0.2 < row["page_tables_host"] / meminfo()["PageTables"] < 5
+    # The host's page tables change with every process, a compiler among them, which may have ended since: only the unit is compared.
+    assert 0.02 < row["page_tables_host"] / meminfo()["PageTables"] < 50
     assert row["message"]
     # ok has no hint; warning and critical have one, unless the message calls unknown what would decide; a notice may have none.
     may_lack_hint = row["verdict"] == "notice" or row["message"].endswith("is unknown.")
