@@ -123,7 +123,8 @@ def test_explain_the_page_tables_of_the_host(new_cluster, pool):
         [after], host_after = rows(watcher, sums), page_tables_of_host(server.postmaster)
         of_view = after["page_tables_total"] - before["page_tables_total"]
         host = host_after - host_before
-        assert abs(host - of_view) <= max(0.05 * host, MB), (landed_in, host, of_view)
+        # Of others that come and go some page tables are counted twice.
+        assert abs(host - of_view) <= max(0.05 * host, 2 * MB), (landed_in, host, of_view)
         assert main_mapping(watcher.info.backend_pid).landed_in == landed_in
         total[landed_in] = after
         for session in sessions:
