@@ -30,7 +30,7 @@ def test_a_state_that_is_the_suite_itself_needs_no_copy(tmp_path: Path, state: s
 
 MATRIX = """
 SUPPORTED='15 16 17 18 19'; find_toolchain() { :; }; take_trees() { :; }
-apt_archive() { [ "${NO_UBUNTU-}" ] || echo https://ubuntu.example.org; }
+apt_archive() { echo https://ubuntu.example.org; }
 tree_for() { :; }; stop_painter() { :; }; say() { :; }
 in_major() { echo "${@:2}" >>"$CACHE/ran.$1"; }
 """
@@ -41,14 +41,18 @@ in_major() { echo "${@:2}" >>"$CACHE/ran.$1"; }
     ("--compile 18 --short 17", {"18": ["build whole"], "17": ["build short"]}),
     ("--short 19", {"19": ["build short", "test short"]}),
     ("", {major: ["build whole", "test whole"] for major in ("15", "16", "17", "18", "19")}),
-    ("NO_UBUNTU", {major: ["build whole", "test whole"] for major in ("15", "17", "18", "19")}),
 ])
 def test_each_major_has_its_scope(tmp_path: Path, arguments: str, ran: dict[str, list[str]]) -> None:
-    variable, arguments = ("NO_UBUNTU=yes;", "") if arguments == "NO_UBUNTU" else ("", arguments)
-    done = bash(f'{MATRIX} {variable} step() {{ "${{@:2}}"; }}; run_matrix {arguments}', tmp_path)
+    done = bash(f'{MATRIX} step() {{ "${{@:2}}"; }}; run_matrix {arguments}', tmp_path)
     assert done.returncode == 0, done
     found = {path.suffix[1:]: path.read_text().replace("scripts/tree/", "").splitlines() for path in tmp_path.glob("ran.*")}
     assert found == ran and f"{len(ran)} passed, 0 failed" in done.stdout
+
+
+def test_without_an_archive_of_ubuntu_its_major_is_left_out(tmp_path: Path) -> None:
+    done = bash(f'{MATRIX} apt_archive() {{ :; }}; step() {{ "${{@:2}}"; }}; run_matrix', tmp_path)
+    assert done.returncode == 0 and "4 passed, 0 failed" in done.stdout, done
+    assert {path.suffix[1:] for path in tmp_path.glob("ran.*")} == {"15", "17", "18", "19"}
 
 
 @pytest.mark.parametrize("variable, kept", [("DISCARD_TREES=yes", ["bookworm"]), ("DISCARD_TREES=", ["bookworm", "pg15", "pg16"])])

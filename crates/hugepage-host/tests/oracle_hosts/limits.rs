@@ -185,6 +185,20 @@ fn a_start_that_was_refused_its_pages() {
     }
 }
 
+/// A host whose instance has 4 GB in huge pages, and asks for ONLY these.
+fn in_huge_pages_by_only(kernel: &str) -> OracleHost {
+    let host = OracleHost::new(kernel, 16, (2052, 0));
+    host.run(&Running {
+        segments: vec![(4 * GIB + 8 * MIB, 2048)],
+        ..Running::default()
+    });
+    host.write(
+        &format!("{DB_HOME}/dbs/initorcl.ora"),
+        "*.sga_max_size=4G\n*.use_large_pages='ONLY'\n",
+    );
+    host
+}
+
 /// The next boot sets the group of sysctl.d. One that nothing seen sets may be gone then; a pool that is too small is, for certain.
 #[test]
 fn a_permission_that_the_next_boot_may_take() {
@@ -212,15 +226,7 @@ fn a_permission_that_the_next_boot_may_take() {
         (KERNELS[4], "54321", none, 2052, Outlook::Unknown),
         (KERNELS[4], "0", none, 2052, Outlook::Hugetlb),
     ] {
-        let host = OracleHost::new(kernel, 16, (2052, 0));
-        host.run(&Running {
-            segments: vec![(4 * GIB + 8 * MIB, 2048)],
-            ..Running::default()
-        });
-        host.write(
-            &format!("{DB_HOME}/dbs/initorcl.ora"),
-            "*.sga_max_size=4G\n*.use_large_pages='ONLY'\n",
-        );
+        let host = in_huge_pages_by_only(kernel);
         host.write("/proc/sys/vm/hugetlb_shm_group", group);
         host.write("/proc/cmdline", "ro\n");
         host.write("/run/systemd/system/own.conf", "");
@@ -251,15 +257,7 @@ fn a_permission_that_is_gone_since_the_start() {
         (KERNELS[2], GROUP, "999", Outlook::Hugetlb),
         (KERNELS[4], GROUP, "999", Outlook::Hugetlb),
     ] {
-        let host = OracleHost::new(kernel, 16, (2052, 0));
-        host.run(&Running {
-            segments: vec![(4 * GIB + 8 * MIB, 2048)],
-            ..Running::default()
-        });
-        host.write(
-            &format!("{DB_HOME}/dbs/initorcl.ora"),
-            "*.sga_max_size=4G\n*.use_large_pages='ONLY'\n",
-        );
+        let host = in_huge_pages_by_only(kernel);
         host.write(file, text);
         let survey = host.survey();
         let instance = running(&survey, "orcl");
